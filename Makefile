@@ -7,18 +7,22 @@ KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
 setup: .venv/installed
 
+# pip with a line for every package that it fetches, so that nobody wonders what takes so long.
+INSTALL = bash -o pipefail -c 'env -u ELIGO_PURE $(BIN)/python -m pip install --disable-pip-version-check -e "$$0" \
+  | sed -un "s/^Collecting \([A-Za-z0-9._-]*\).*/  \1/p; s/^  Building editable for eligo.*/  compiling .../p"'
+
 # ELIGO_PURE must not stop the compilation: it chooses at run time which form is used.
 .venv/installed: pyproject.toml setup.py $(KERNELS)
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "eligo: installing into .venv ..."
-	@env -u ELIGO_PURE $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,server]"
+	@echo "eligo: installing into .venv, in a minute or two:"
+	@$(INSTALL) ".[plot,server]"
 	@env -u ELIGO_PURE $(BIN)/eligo --version
 	@touch $@
 
 # What the developers' verbs need besides; the product itself is installed already.
 .venv/tools: .venv/installed
-	@echo "eligo: installing the tools for tests and checks ..."
-	@env -u ELIGO_PURE $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@echo "eligo: installing the tools for tests and checks, in a minute or two:"
+	@$(INSTALL) ".[dev]"
 	@touch $@
 
 demo: setup
@@ -127,9 +131,10 @@ bench: .venv/tools
 papers: .venv/tools
 	@for paper in comparison sweep batch clustering; do $(BIN)/python -m papers $$paper -o out || exit; done
 
-# The drawing in docs/architecture.md, from what the modules import.
-docs:
-	$(PYTHON) docs/draw_architecture.py
+# The drawing in docs/develop/architecture.md, from what the modules import; and the generated parts of docs/reference.
+docs: .venv/tools
+	$(BIN)/python docs/develop/draw_architecture.py
+	$(BIN)/python docs/develop/write_reference.py
 
 format: .venv/tools
 	$(BIN)/ruff check --fix .

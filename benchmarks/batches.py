@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.timing import REAL, fastest, heading, row, shuffled, verdict
 from eligo import families
 from eligo.batches import Batches, batch
-from eligo.batches.solving import TreeBatches
+from eligo.batches.component_solver import TreeBatches
 from eligo.dag import Dag
 from eligo.execution import Execution
 from eligo.formats import read
@@ -89,7 +89,7 @@ def dense_blocks(seconds: float = 2.0) -> None:
 
 def games(means: tuple[float, ...] = (4.0, 16.0, 64.0), runs: int = 5) -> None:
     """Polls that real workflows take when batches are chosen whole, as shares of what first come, first served takes."""
-    rules = ("batch-optimal", "fifo", "lifo", "greedy-fifo", "critical-path", "plan", "balanced")
+    rules = ("batch-optimal", "fifo", "lifo", "greedy-fifo", "critical-path", "ready", "balanced")
     widths = (36, 7, 8, 8, *(14,) * len(rules))
     heading("Polls, fifo = 1", ("workflow", "tasks", "mean r", "fifo", *rules), widths)
     if not REAL.exists():

@@ -13,7 +13,7 @@ from dask.delayed import delayed
 
 from benchmarks.timing import heading, row
 from eligo.interop.dask import from_dask
-from eligo.plugins.numbering import quick_order
+from eligo.plugins.numbers import quick_order
 from eligo.theory.footprint import peak_results
 
 

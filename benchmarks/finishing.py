@@ -31,7 +31,7 @@ WORKERS = (2, 4, 8, 16, 64)
 UNEQUAL = ("4x1.0,4x0.5", "1x1,3x0.5", "2x1,6x0.25", "8x1,8x0.1", "2x2,4x1,8x0.5", "16x1,16x0.5")
 NAMES = ("fifo", "critical-path", "critical-path-seconds", "balanced", "finish")
 #: what else is tried for the best schedule that anything finds
-OTHERS = ("plan", "lifo", "greedy-fifo")
+OTHERS = ("ready", "lifo", "greedy-fifo")
 SEARCHED = 1_000_000  # tasks, in all schedules that a search looks at
 LOSSES = 10
 CLOSED = 0.001  # a gap that counts as none

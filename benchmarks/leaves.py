@@ -16,20 +16,20 @@ import msgspec
 import numpy as np
 
 from benchmarks.timing import heading, row, verdict
-from eligo.client.assigned import assignments
-from eligo.client.delivering import Delivery
+from eligo.client.assignment import assignments
+from eligo.client.results import Delivery
 from eligo.dag import Dag
 from eligo.formats.shared.columns import Described
-from eligo.server.asking import Request, Ticket
-from eligo.server.clients import Client
-from eligo.server.leaf import KEY, Leaf, grant_of, prepare_grant
-from eligo.server.packing import packed
-from eligo.server.preparing import Prepared, Wishes
-from eligo.server.service import Service
-from eligo.server.telling import grants_words
-from eligo.server.terms import ServerTerms
-from eligo.server.words import ResultWords, encode
-from eligo.stores.serving import Changes
+from eligo.server.rules.clients import Client
+from eligo.server.rules.document import packed
+from eligo.server.rules.leaf import KEY, Leaf, grant_of, prepare_grant
+from eligo.server.rules.prepared import Prepared, Wishes
+from eligo.server.rules.service import Service
+from eligo.server.rules.terms import ServerTerms
+from eligo.server.rules.tickets import Request, Ticket
+from eligo.server.schema import ResultWords, encode
+from eligo.server.view.answers import grants_words
+from eligo.stores.service import Changes
 from eligo.workflow import Workflow
 
 TICK = 0.5  # simulated seconds
@@ -161,7 +161,7 @@ def flow_of(tasks: int, wide: int, seed: int = 1) -> Prepared:
     dag = Dag.from_arrays(tasks, tails, np.concatenate([heads, heads]), [f"t{i}" for i in range(tasks)])
     flow = Workflow(dag, Described(dag, {"command": ["true"] * tasks}))
     return Prepared(
-        flow, Wishes(name="many", policy="plan", copies=1, rules=False, files=False), packed(flow), dag.order
+        flow, Wishes(name="many", policy="ready", copies=1, rules=False, files=False), packed(flow), dag.order
     )
 
 

@@ -4,8 +4,8 @@ A cell is a workflow and a setting. In each, the best competitor is chosen on on
 other half, with common draws; intervals are 95 %, by the delta method, and those of means take each workflow's cells as one
 observation. The default, where nothing is known of run times, is the longest remaining path plus releases in reach, of weight
 1.1 and scaled by the paths below them; it was chosen with all of these workflows in view, so that the tables flatter it:
-docs/comparison.md has what it came to on others. With few runs a cell's ratio wanders by .5 % from seed to seed: hence 1,000
-in the batched game.
+docs/understand/comparison.md has what it came to on others. With few runs a cell's ratio wanders by .5 % from seed to
+seed: hence 1,000 in the batched game.
 """
 
 import math
@@ -31,7 +31,7 @@ from eligo.theory.eligibility import area
 from eligo.theory.skeleton import skeleton
 from eligo.workflow import Timed, Workflow, dag_of
 
-COMPETITORS = ("fifo", "lifo", "greedy", "critical-path", "plan")
+COMPETITORS = ("fifo", "lifo", "greedy", "critical-path", "ready")
 MEANS = (2, 4, 8, 16, 32, 64, 128, 256)
 SEED = 2026
 Numbers = NDArray[np.int64] | NDArray[np.float64]
@@ -217,7 +217,7 @@ def priorities(runs: int = 200) -> None:
     heading("Static order, as a share of the plan's (of bound: of the plan's bound)", columns, widths)
     lines = []
     for case in cases():
-        static, planned = case.static(), case.policy("plan")
+        static, planned = case.static(), case.policy("ready")
         polls = [
             float(simulation.batched(static, m, runs, SEED).mean() / simulation.batched(planned, m, runs, SEED).mean())
             for m in MEANS

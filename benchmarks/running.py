@@ -21,8 +21,8 @@ from eligo import families
 from eligo.allocating import allocator
 from eligo.dag import Dag
 from eligo.engines import Command, Job
-from eligo.engines.naming import engine_on
-from eligo.engines.performing import perform
+from eligo.engines.job_run import perform
+from eligo.engines.registry import engine_on
 from eligo.execution import Execution
 from eligo.running.commands import Commands
 from eligo.running.folder import LOGS, RunFolder

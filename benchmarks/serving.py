@@ -254,11 +254,11 @@ def restart(n: int = MANY) -> None:
 def half_done(store: str, n: int) -> None:
     """A store with a workflow of which the first half of every chain is done."""
     from eligo.dag import Dag
-    from eligo.server.asking import Request
-    from eligo.server.preparing import Wishes, prepared
-    from eligo.server.service import Service
-    from eligo.server.words import ResultWords
-    from eligo.stores.serving_sqlite import SqliteServiceStore
+    from eligo.server.rules.prepared import Wishes, prepared
+    from eligo.server.rules.service import Service
+    from eligo.server.rules.tickets import Request
+    from eligo.server.schema import ResultWords
+    from eligo.stores.service_sqlite import SqliteServiceStore
     from eligo.workflow import Task, Workflow
 
     names = [f"t{i}" for i in range(n)]

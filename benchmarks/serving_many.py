@@ -5,6 +5,7 @@ same for clients that wait: for anything at all, and for something that fits the
 """
 
 import asyncio
+import gc
 import subprocess
 import sys
 import tempfile
@@ -16,13 +17,13 @@ from typing import Any
 from benchmarks.serving import Connection, cpu, eligo, served, workflow
 from benchmarks.timing import heading, row, verdict
 from eligo.dag import Dag
-from eligo.server.asking import Request
-from eligo.server.clients import Client
-from eligo.server.preparing import Prepared, Wishes, prepared
-from eligo.server.service import Service
-from eligo.server.terms import ServerTerms
-from eligo.server.words import ResultWords
-from eligo.stores.serving_sqlite import SqliteServiceStore
+from eligo.server.rules.clients import Client
+from eligo.server.rules.prepared import Prepared, Wishes, prepared
+from eligo.server.rules.service import Service
+from eligo.server.rules.terms import ServerTerms
+from eligo.server.rules.tickets import Request
+from eligo.server.schema import ResultWords
+from eligo.stores.service_sqlite import SqliteServiceStore
 from eligo.workflow import Task, Workflow
 
 WORKFLOWS = (10, 100, 1_000, 10_000)
@@ -42,6 +43,7 @@ def flow(cores: float | None = None, tasks: int = 10) -> Workflow:
 
 def cpu_ms(work: Callable[[], object], times: int) -> float:
     """The milliseconds of CPU of one of so many calls."""
+    gc.collect()  # or what was measured before would be freed in these calls
     began = time.process_time()
     for _ in range(times):
         work()
@@ -166,6 +168,7 @@ def restart(count: int) -> float:
     """CPU until a store with so many workflows is served again, for each of them."""
     with tempfile.TemporaryDirectory() as place:
         _fill_apart(path := Path(place) / "many.db", count)
+        gc.collect()
         store, began = SqliteServiceStore(str(path)), time.process_time()
         Service(ServerTerms(most_workflows=10**6)).restore(0.0, store)
         took = time.process_time() - began

@@ -1,4 +1,4 @@
-"""A server and four clients on this machine: two are fast, one is slow, one dies; everything is done all the same."""
+"""A server and four clients on this machine: two are fast, one is slow, one is killed; every task is done."""
 
 import json
 import os
@@ -14,11 +14,11 @@ from eligo.client.credentials import token_for
 
 HERE = Path(__file__).parent
 ELIGO = str(Path(sys.executable).with_name("eligo"))
-SLOW = '#!/bin/sh\nsleep .7\nexec {python} "$@"\n'  # stands before the real one on the slow client's way
+SLOW = '#!/bin/sh\nsleep .7\nexec {python} "$@"\n'  # comes before the real one in the slow client's PATH
 
 
 def main(place: str) -> None:
-    """Serve the mosaic, and tell what was lost, repeated and saved."""
+    """Serve the mosaic, and print what was lost, repeated and saved."""
     folder = Path(place).resolve()
     shutil.copytree(HERE / "mosaic", folder / "mosaic")
     server = subprocess.Popen(
@@ -36,16 +36,16 @@ def main(place: str) -> None:
         print(line, end="", flush=True)
     for name, process in clients.items():
         _, said = process.communicate()
-        print(f"{name}: {said.strip().removeprefix('eligo: ') or 'nothing more was heard of it'}")
+        print(f"{name}: {said.strip().removeprefix('eligo: ') or 'killed'}")
     sys.exit(server.wait())
 
 
-#: three tasks at a time go to fast2, one after another in one folder: what passes between them stays there
+#: fast2 takes three tasks at a time and runs them in one folder: files that only these need stay there
 TEAM = {"fast1": (), "fast2": ("--size", "3"), "snail": (), "mayfly": ()}
 
 
 def client(folder: Path, url: str, name: str, *words: str) -> "subprocess.Popen[str]":
-    """One client."""
+    """Start a client, the slow one with a slow python3."""
     path = os.environ["PATH"]
     if name == "snail":
         shell = folder / "slow" / "python3"
@@ -60,7 +60,7 @@ def client(folder: Path, url: str, name: str, *words: str) -> "subprocess.Popen[
 
 
 def wait_for(url: str, name: str) -> None:
-    """Wait until a client has something to do, having done something already."""
+    """Wait until a client has finished a task and has another one."""
     asked = urllib.request.Request(f"{url}/v1/clients", headers={"Authorization": f"Bearer {token_for(url)}"})
     while True:
         found: list[dict[str, Any]] = json.load(urllib.request.urlopen(asked))["clients"]

@@ -4,9 +4,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from eligo.cli.comparing import print_report, progress_bar
-from eligo.cli.plans import tell
-from eligo.cli.printing import print_json, speak_plainly
+from eligo.cli.compare import print_report, progress_bar
+from eligo.cli.output import print_json, speak_plainly
+from eligo.cli.plan_text import tell
 from eligo.errors import EligoError
 from papers import PAPERS, reproduce
 from papers.files import agreement, save_folder

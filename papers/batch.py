@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.batches import batch
+from eligo.batches.component_solver import TreeBatches
 from eligo.batches.greedy import largest, private_children
-from eligo.batches.solving import TreeBatches
 from eligo.dag import Dag
 from eligo.execution import ELIGIBLE, Execution
 from eligo.families import bipartite_tree, expansive_dag

@@ -11,13 +11,13 @@ from eligo.planning import plan
 from eligo.rows import Ints
 from eligo.simulation import batched, scheduler
 from eligo.simulation.experiments import Progress, areas
-from eligo.simulation.spreading import spread, workers
+from eligo.simulation.parallel import spread, workers
 from eligo.simulation.statistics import Floats
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 from papers.compositions import bracketed_composition
 
-ICO = "plan"  # the IC-optimal order
+ICO = "ready"  # the IC-optimal order
 APART = "plan, other requests"  # the same against requests of its own, as every scheduler of the paper had
 OTHER = 1_000_003  # the seed of these, so far away
 #: the paper's three competitors, and GREEDY with the queue that its remark on FFT dags supposes

@@ -306,7 +306,7 @@ class _Handler(BaseHTTPRequestHandler):
         if len(there) == total:
             del self.here.parts[name]
             if digest(there) != name:
-                self.reply(422, b'{"error": "that is not what its hash says", "request": "r-1"}')
+                self.reply(422, b'{"error": "that does not match its hash", "request": "r-1"}')
                 return
             self.here.files[name] = there
         self.reply(201, b"{}")

@@ -87,14 +87,14 @@ def diamond() -> Dag:
 def built_pages() -> Iterator[None]:
     """Pages hold their data and a program that does nothing, whether or not the page is built here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("eligo.pages.writing.asset", lambda name: b"/* built */")
+        patch.setattr("eligo.pages.html.asset", lambda name: b"/* built */")
         yield
 
 
 @pytest.fixture
 def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page is not built."""
-    monkeypatch.setattr("eligo.pages.writing.asset", lambda name: None)
+    monkeypatch.setattr("eligo.pages.html.asset", lambda name: None)
 
 
 def data_of(page: str) -> Any:

@@ -100,7 +100,7 @@ def prepare(bench: Bench, place: Path, flow: Workflow, workers: int = 2, timeout
     folder.begin(flow, resumed)
     work = Commands(flow, str(place), folder.logs, (("ELIGO_RUN", folder.mark),))
     work.make_folders()
-    rules = eligo.allocator("plan", flow, resumed.execution, rules=None)
+    rules = eligo.allocator("ready", flow, resumed.execution, rules=None)
     runner = Runner(resumed.execution, rules, engine, work, folder.store, FAST, timeout=timeout)
     return Going(folder, engine, runner)
 
@@ -156,7 +156,7 @@ class EngineContract:
         parents = {"once": [], "poison": [], "missing": [], "after": ["poison"], "below": ["after"], "good": ["once"]}
         runner = prepare(bench, place, flow_of(parents, lambda name: commands[name])).run()
         assert sorted(runner.execution.executed) == ["good", "once"]
-        assert sorted(runner.execution.futile) == ["after", "below"]
+        assert sorted(runner.execution.blocked) == ["after", "below"]
         assert {name: (end.attempt.failure, end.attempt.code) for name, end in runner.failures.items()} == {
             "poison": ("ended by SIGKILL", -9),
             "missing": ("cannot run '/no/such/program': No such file or directory", 127),

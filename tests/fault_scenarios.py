@@ -1,6 +1,6 @@
 """Servers that are killed, calls that are lost, clients that die, sleep, lie or fail: each scenario at any size.
 
-Numbers are those of the scenarios in docs/reliability.md.
+Numbers are those of the scenarios in docs/understand/reliability.md.
 """
 
 import asyncio
@@ -365,7 +365,7 @@ def black_hole(folder: Path, tasks: int) -> Line:
 
 
 def poison(folder: Path) -> Line:
-    """A task with which every client vanishes is set aside, its descendants are futile, all else is done."""
+    """A task with which every client vanishes is set aside, its descendants are blocked, all else is done."""
     began, ledger = time.monotonic(), Ledger()
 
     def deadly(task: str) -> Mapping[str, Any] | None:
@@ -385,7 +385,7 @@ def poison(folder: Path) -> Line:
         workflow = server.submit(tasks)
         asyncio.run(watched(server, workflow, play))
         told = server.state(workflow)
-    assert (told["state"], told["counts"]["done"], told["counts"]["failed"], told["counts"]["futile"]) == (
+    assert (told["state"], told["counts"]["done"], told["counts"]["failed"], told["counts"]["blocked"]) == (
         "failed",
         15,
         1,
@@ -393,7 +393,7 @@ def poison(folder: Path) -> Line:
     )
     why = told["failures"][0]["cause"]
     what = ("28", "a task that kills each of its clients", "20 tasks, 2 clients at a time")
-    return line(what, began, f"set aside: {why}; 4 futile, 15 done", Verdict(0, ledger.executed["t5"] - 1, 0))
+    return line(what, began, f"set aside: {why}; 4 blocked, 15 done", Verdict(0, ledger.executed["t5"] - 1, 0))
 
 
 def deadly_task(folder: Path) -> Line:

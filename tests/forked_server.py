@@ -11,9 +11,9 @@ from server_faults import ServerProcess
 PRELOADED = [
     "eligo.cli",
     "eligo.cli.serve_verbs",
-    "eligo.cli.serving",
-    "eligo.server.whole",
-    "eligo.stores.serving_sqlite",
+    "eligo.cli.serve_text",
+    "eligo.server.app",
+    "eligo.stores.service_sqlite",
 ]
 
 

@@ -76,7 +76,7 @@ def full_disk(folder: Path, size: Size, seconds: float) -> Line:
         with server:
             workflow = server.submit(layered(size.tasks, size.wide))
             asyncio.run(watched(server, workflow, play))
-            assert "the store can be written again" in server.log()
+            assert "the store is writable again" in server.log()
             verdict = ended(server, workflow, ledger)
     assert ledger.codes[503] > 0
     what = ("19", "the store's disk is full", str(size))
@@ -164,7 +164,7 @@ def second_server(folder: Path) -> Line:
         second = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
         assert server.answers()
     assert second.returncode == 2
-    assert "another server is at this file already" in second.stderr
+    assert "another server is using this file" in second.stderr
     what = ("21", "a second server on one SQLite file", "2 servers")
     return line(what, began, "refused in clear words")
 

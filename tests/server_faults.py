@@ -1,6 +1,6 @@
 """What the tests of a server's faults share: servers and clients as real processes, and what must hold of what is kept.
 
-A scenario gives a `Line` of the table in docs/reliability.md; `tell` prints it.
+A scenario gives a `Line` of the table in docs/understand/reliability.md; `tell` prints it.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from eligo.execution import COMPLETE, unpacked
-from eligo.server.packing import unpacked_flow
-from eligo.stores.serving_naming import service_store
+from eligo.server.rules.document import unpacked_flow
+from eligo.stores.service_names import service_store
 from light_clients import Ledger, LightClient
 from running_cases import COMMAND
 

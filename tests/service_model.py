@@ -122,7 +122,9 @@ class Promises:
         """A task that is not done failed too often, or needs one that did; where none is, the workflow is done."""
         if state == "cancelled":
             return []
-        fails, losses = counted(ends, "failed"), counted(ends, "expired", "lost")
+        since = [self.retried.get((workflow, task), 0) for task in tasks]
+        recent = [end for end in ends if end.number > since[end.task]]  # an owner's retry forgives what came before
+        fails, losses = counted(recent, "failed"), counted(recent, "expired", "lost")
         spent = {task for i, task in enumerate(tasks) if fails[i] > self.most_failures or losses[i] > self.most_losses}
         blocked = set(spent)
         for task in tasks:  # parents come first

@@ -9,16 +9,16 @@ from typing import Any
 
 from eligo.dag import Dag
 from eligo.execution import ALLOCATED, HELD
-from eligo.server.asking import Granted, Request, Ticket
-from eligo.server.clients import Client
-from eligo.server.preparing import Wishes, prepared
-from eligo.server.remembering import Archive
-from eligo.server.served import Served
-from eligo.server.service import Service
-from eligo.server.terms import ServerTerms
-from eligo.server.words import Outcome, ResultWords
+from eligo.server.rules.clients import Client
+from eligo.server.rules.outcomes import Archive
+from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.served import Served
+from eligo.server.rules.service import Service
+from eligo.server.rules.terms import ServerTerms
+from eligo.server.rules.tickets import Granted, Request, Ticket
+from eligo.server.schema import Outcome, ResultWords
 from eligo.stores.packing import Added, unpacked_addition
-from eligo.stores.serving import Changes, ClientRow, FileRow, ServiceStore, TokenRow, Upshot, WorkflowRow, upshot_of
+from eligo.stores.service import Changes, ClientRow, FileRow, ServiceStore, TokenRow, Upshot, WorkflowRow, upshot_of
 from eligo.work.attempts import Attempt, Lease
 from eligo.workflow import Task, Workflow
 

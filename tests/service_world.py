@@ -5,11 +5,11 @@ from functools import partial
 from typing import Any
 
 from eligo.execution import ELIGIBLE, EXECUTED, FAILED, Execution
-from eligo.server.asking import Ticket
-from eligo.server.packing import unpacked_flow
-from eligo.server.served import Served
-from eligo.server.words import FileWords, Outcome, ResultWords
-from eligo.stores.serving import ServiceStore
+from eligo.server.rules.document import unpacked_flow
+from eligo.server.rules.served import Served
+from eligo.server.rules.tickets import Ticket
+from eligo.server.schema import FileWords, Outcome, ResultWords
+from eligo.stores.service import ServiceStore
 from eligo.work.attempts import Lease
 from eligo.work.tries import Retries
 from service_model import Given, Promises, counted

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from eligo.stores.database import newest
-from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore
+from eligo.stores.service_sqlite import STEPS, SqliteServiceStore
 
 #: a step that takes some tenths of a second
 EXTRA = """
@@ -19,7 +19,7 @@ INSERT INTO extra_2 SELECT n FROM extra_1;
 LAST = newest(STEPS)
 MIGRATING = """
 from eligo.stores import database as home
-from eligo.stores.serving_sqlite import SqliteServiceStore
+from eligo.stores.service_sqlite import SqliteServiceStore
 real = home.steps_after
 home.steps_after = lambda folder, version: [*real(folder, version), *([({last} + 1, {extra!r})] if version <= {last} else [])]
 home.newest = lambda folder: {last} + 1

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 
 from eligo.errors import InputError
 from eligo.stores.packing import packed_addition
-from eligo.stores.serving import AdditionRow, Changes, FileRow, Moves, ServiceStore
+from eligo.stores.service import AdditionRow, Changes, FileRow, Moves, ServiceStore
 from store_twin import TwinStore, check_same, groups
 from store_writing import WORKFLOW, commit_of, commits_in, submitted
 
@@ -114,7 +114,7 @@ class StoreContract:
             store.commit([submitted()])
             store.commit(commit_of(1))
             wrong = [Changes(facts=[("n", "9")]), Changes(moves=[Moves(WORKFLOW, 0, array("q", [1]))])]
-            with pytest.raises(InputError, match="this cannot be kept"):
+            with pytest.raises(InputError, match="cannot be stored"):
                 store.commit(wrong)
             assert commits_in(store) == 1
             store.commit(commit_of(2))
@@ -124,14 +124,14 @@ class StoreContract:
     def test_a_text_that_not_every_database_keeps_is_refused(self, place: Place, text: str) -> None:
         with closing(place.open()) as store:
             store.commit([submitted()])
-            with pytest.raises(InputError, match="cannot be kept"):
+            with pytest.raises(InputError, match="cannot be stored"):
                 store.commit([Changes(facts=[("n", "1")], files=[FileRow(WORKFLOW, text, "", 0)])])
             assert (store.facts(), store.files(WORKFLOW)) == ({"n": "0"}, [])
 
     def test_a_number_that_is_too_large_is_refused(self, place: Place) -> None:
         with closing(place.open()) as store:
             store.commit([submitted()])
-            with pytest.raises(InputError, match="this cannot be kept"):
+            with pytest.raises(InputError, match="cannot be stored"):
                 store.commit([Changes(files=[FileRow(WORKFLOW, "f", "", 2**63)])])
             assert store.files(WORKFLOW) == []
 
@@ -166,7 +166,7 @@ class StoreContract:
         with closing(place.open()) as store:
             store.commit([submitted()])
             again = submitted("w-2").workflows[0]._replace(key=f"key of {WORKFLOW}")
-            with pytest.raises(InputError, match="this cannot be kept"):
+            with pytest.raises(InputError, match="cannot be stored"):
                 store.commit([Changes(workflows=[again])])
             assert [row.id for row in store.workflows()] == [WORKFLOW]
 
@@ -189,7 +189,7 @@ class StoreContract:
         place.open().close()
         place.make_newer()
         for _ in range(2):
-            with pytest.raises(InputError, match="was made by a newer eligo"):
+            with pytest.raises(InputError, match="was written by a newer version of eligo"):
                 place.open()
 
     def test_a_backup_made_while_somebody_writes_is_one_moment(self, place: Place, tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ class StoreContract:
             finally:
                 enough.set()
                 thread.join()
-            with pytest.raises(InputError, match="this is there already"):
+            with pytest.raises(InputError, match="file already exists"):
                 store.backup(tmp_path / "copy 0")
         for i, least, most in found:
             with closing(place.restored(tmp_path / f"copy {i}").open()) as copy:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from eligo.stores.serving import Changes, ClientRow, FileRow, Moves, ServiceStore, TokenRow, Tried, Upshot, WorkflowRow
+from eligo.stores.service import Changes, ClientRow, FileRow, Moves, ServiceStore, TokenRow, Tried, Upshot, WorkflowRow
 from eligo.work.attempts import Attempt, Lease
 
 

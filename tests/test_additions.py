@@ -68,15 +68,15 @@ def test_the_same_addition_again_changes_nothing() -> None:
     ("tasks", "why"),
     [
         ('{"name": "x", "run": "x", "after": ["nobody"]}', "new task 'x' comes after 'nobody', which does not exist"),
-        ('{"name": "b", "run": "x"}', "there is a task 'b' already"),
+        ('{"name": "b", "run": "x"}', "task 'b' already exists"),
         ('{"name": "x", "run": "x", "outputs": ["./a.txt"]}', "tasks 'a' and 'x' both write './a.txt'"),
         ('{"name": "x", "run": "x", "after": ["c"], "outputs": ["in.txt"]}', "a cycle, so no order exists"),
         ('{"name": "x", "run": "x", "after": ["y"]}, {"name": "y", "run": "y", "after": ["x"]}', "a cycle"),
         ('{"name": "x", "run": "x"}, {"name": "x", "run": "x"}', "'x'"),
-        ('{"name": "x", "run": "x", "after": "a"}', "\"after\" of 'x' is a string, and should be a list"),
+        ('{"name": "x", "run": "x", "after": "a"}', "\"after\" of 'x' must be a list of strings, got a string"),
         ('{"name": "x", "run": "x", "colour": "red"}', "unknown key 'colour'"),
         ('{"name": "x"}', "new task 'x' has no command: give it `run`"),
-        ('{"name": 1, "run": "x"}', "should be a string"),
+        ('{"name": 1, "run": "x"}', "must be a string"),
     ],
 )
 def test_an_addition_that_does_not_fit_is_refused_as_a_whole(tasks: str, why: str) -> None:

@@ -43,8 +43,8 @@ OPTIONAL = {
     "snakemake": ("plugins.snakemake",), "matplotlib": ("plotting",), "ray": ("engines.ray",),
     "parsl": ("engines.parsl", "plugins.parsl"),
     "starlette": ("server",), "uvicorn": ("server",), "prometheus_client": ("server",),
-    "msgspec": ("server", "stores.serving_packing"),
-    "cryptography": ("server", "client.trusting"), "psycopg": ("stores.serving_postgres",),
+    "msgspec": ("server", "stores.service_packing"),
+    "cryptography": ("server", "client.trust"), "psycopg": ("stores.service_postgres",),
     "textual": ("cli.top", "cli.top_board", "cli.top_panes"),
     "airflow": ("plugins.airflow",), "doit": ("plugins.doit",), "luigi": ("plugins.luigi",),
 }  # fmt: skip
@@ -151,7 +151,7 @@ def test_planning_imports_no_more_than_it_needs(tmp_path: Path) -> None:
     rooms = {name.split(".")[1] for name in out if name.startswith("eligo.") and name.count(".") == 1}
     assert {"planning", "prioritising"} <= rooms
     assert not rooms & {"batches", "clusters", "plotting", "explaining", "running", "engines", "server", "families"}
-    assert not {"eligo.simulation.dealing", "ortools", "matplotlib", "rich", "yaml"} & set(out)
+    assert not {"eligo.simulation.deals", "ortools", "matplotlib", "rich", "yaml"} & set(out)
     assert not {"numpy.ma", "numpy.random", "OPENBLAS_NUM_THREADS"} & set(out)
 
 

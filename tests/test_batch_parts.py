@@ -9,13 +9,14 @@ import pytest
 
 from conftest import random_small_dag
 from eligo import Dag, InputError, families
+from eligo.batches import component_solver as solving
 from eligo.batches import residual as residuals
-from eligo.batches import solving
-from eligo.batches.choosing import ChainBundle, Copies, chains
+from eligo.batches.best import ChainBundle, Copies, chains
+from eligo.batches.component_solver import Knapsack, Ranged, TreeBatches, solve
 from eligo.batches.greedy import Guess, improved, largest, most_releases, private_children, rendered_along, share_bound
+from eligo.batches.limits import Budget
 from eligo.batches.program import Program, search, solve_program
 from eligo.batches.residual import Component, Residual, Shape
-from eligo.batches.solving import Knapsack, Ranged, TreeBatches, solve
 from eligo.batches.states import batch
 from eligo.deciding.bounds import best_shares
 from eligo.deciding.orders import nonsinks_of, release_order
@@ -120,7 +121,7 @@ def test_a_function_without_values_leaves_nothing_to_share() -> None:
         functions = [*random_functions(rng, 2, shortest=0), Ranged(1, np.empty(0, np.int64))]
         bag = Knapsack(functions)
         assert len(bag.best.values) == 0
-        with pytest.raises(InputError, match="cannot be shared out"):
+        with pytest.raises(InputError, match="cannot distribute"):
             bag.split(2)
 
 
@@ -180,7 +181,7 @@ def test_components_with_few_sources_or_few_sinks_agree_with_enumeration() -> No
         dag = random_bipartite(rng, sources, sinks)
         if len(dag.components()) > 1:
             continue
-        solved = solve(dag, sources, Clock())
+        solved = solve(dag, sources, Budget(Clock()))
         assert solved is not None
         assert solved.table.tolist() == maxima(dag, sources)
         for k in range(sources + 1):
@@ -191,7 +192,7 @@ def test_components_with_few_sources_or_few_sinks_agree_with_enumeration() -> No
 def test_many_sources_with_few_sinks_are_solved_through_the_sinks() -> None:
     rng = np.random.default_rng(15)
     dag = Dag.from_arrays(45, np.repeat(np.arange(40), 3), 40 + np.argsort(rng.random((40, 5)), axis=1)[:, :3].ravel())
-    solved = solve(dag, 40, Clock())
+    solved = solve(dag, 40, Budget(Clock()))
     assert solved is not None
     for k in range(41):
         assert rendered(dag, solved.choose(k)) == solved.table[k]
@@ -228,7 +229,7 @@ def test_a_chain_of_named_blocks_is_what_the_knapsack_finds() -> None:
 
 def test_copies_of_a_solved_shape_are_dealt_as_the_table_says() -> None:
     dag = Dag.from_arrays(7, [0, 0, 1, 1, 2, 2, 2], [3, 4, 4, 5, 5, 6, 3])
-    solved = solve(dag, 3, Clock())
+    solved = solve(dag, 3, Budget(Clock()))
     assert solved is not None
     key = (3, 4, b"")
     members = {i: Component(key, np.arange(3 * i, 3 * i + 3, dtype=np.int32), 1) for i in range(5)}

@@ -12,9 +12,9 @@ from eligo.dag import Dag
 from eligo.execution import ELIGIBLE, Execution
 from eligo.policies import POLICIES, policy
 from eligo.rows import SLACK, Arrivals
-from eligo.server.asking import Request, Ticket
-from eligo.server.needs import Needs, Supply
-from eligo.server.words import ResultWords
+from eligo.server.rules.needs import Needs, Supply
+from eligo.server.rules.tickets import Request, Ticket
+from eligo.server.schema import ResultWords
 from eligo.workflow import Task, Workflow
 from service_parts import Scene, flow_of, many
 
@@ -38,7 +38,7 @@ def layered(seed: int) -> Dag:
 
 def stands(game: Execution) -> tuple[object, ...]:
     views = (game.eligible, game.allocated, game.held, game.failed, game.executed)
-    return (*map(list, views), list(game.missing), bytes(game.codes), bytes(game.journal), game.futile)
+    return (*map(list, views), list(game.missing), bytes(game.codes), bytes(game.journal), game.blocked)
 
 
 @pytest.mark.parametrize("seed", range(12))

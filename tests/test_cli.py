@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,10 +17,16 @@ import typer
 
 from eligo.cli import run
 from eligo.cli.charts import chart
-from eligo.cli.printing import sparkline
+from eligo.cli.output import sparkline
 from eligo.cli.serve_verbs import app
 from eligo.estimating import kind_of
 from eligo.workflow import Task
+
+SCREEN = 24  # lines of a terminal
+#: words that nobody needs to know who looks for a verb or an option
+THEORY = re.compile(
+    r"(?<!-)\b(arcs?|dags?|eligib\w+|optimal\w*|blocks?|schedules?|profiles?|residuals?|sinks?)\b", re.IGNORECASE
+)
 
 
 class Result(NamedTuple):
@@ -87,7 +94,7 @@ def test_all_is_written_before_the_process_ends_at_once(tmp_path: Path) -> None:
     assert (closed.stdout, closed.stderr) == ("0\n1\n2\n3\n4\n", "eligo: order written: finish\n")
     order.write_text(json.dumps(["1", "0"]))
     refused = subprocess.run([command, "verify", flow, order], capture_output=True, text=True, check=False)
-    assert (refused.returncode, refused.stdout[:20]) == (1, "No: not a schedule: ")
+    assert (refused.returncode, refused.stdout[:27]) == (1, "Not valid: not a schedule: ")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
@@ -98,7 +105,7 @@ def test_a_full_disk_is_told_in_one_line(mesh: str, words: list[str]) -> None:
         done = subprocess.run(
             [command, "plan", mesh, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (done.returncode, done.stderr) == (2, "eligo: what it says cannot be written: no space left on device\n")
+    assert (done.returncode, done.stderr) == (2, "eligo: cannot write the output: no space left on device\n")
 
 
 def test_help_names_every_verb(eligo: Command) -> None:
@@ -126,10 +133,28 @@ def test_every_verb_has_help_in_which_brackets_stay(verb: str, eligo: Command, m
     assert ("URL[/WORKFLOW]" in shown) == (verb in {"status", "why", "log", "top", "report", "add"})
 
 
+@pytest.mark.parametrize("words", [(), *((verb,) for verb in _verbs())])
+def test_help_fits_two_screens_and_names_no_theory_on_the_first(
+    words: tuple[str, ...], eligo: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = eligo(*words, "--help").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 2 * SCREEN
+    assert not THEORY.findall("\n".join(lines[:SCREEN]))
+
+
+def test_the_list_of_verbs_cuts_no_sentence(eligo: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "..." not in eligo("--help").out.partition("Commands:")[2]
+
+
 def test_plan_begins_with_a_plain_sentence(eligo: Command, mesh: str) -> None:
     result = eligo("plan", mesh)
     assert result.code == 0
-    assert result.out.splitlines()[0].strip() == "No order can have more tasks ready at any moment than `finish`."
+    first, second = result.out.splitlines()[:2]
+    assert first == "With `finish`, 2.40 tasks are ready, as many as under first come, first served."
+    assert second == "No order can have more tasks ready at any moment than `finish`."
 
 
 def test_plan_json_has_the_promised_keys(eligo: Command, mesh: str) -> None:
@@ -149,12 +174,12 @@ def test_plan_writes_priorities_in_the_inputs_format(eligo: Command, mesh: str) 
 
 def test_plan_says_when_a_format_has_no_place_for_priorities(eligo: Command, mesh: str) -> None:
     result = eligo("plan", mesh, "-o", "prio.arcs")
-    refused(result, "prio.arcs: arcs has no place for priorities: write .json or .yaml")
+    refused(result, "prio.arcs: arcs cannot represent priorities: write .json or .yaml")
 
 
 def test_a_saved_plan_is_verified(eligo: Command, mesh: str) -> None:
     assert eligo("plan", mesh, "--save", "plan.json").code == 0
-    assert "the proof holds: optimal" in eligo("verify", mesh, "plan.json").out
+    assert "the proof holds (optimal" in eligo("verify", mesh, "plan.json").out
     document = json.loads(eligo("verify", mesh, "plan.json", "--json").out)
     assert (document["valid"], document["verdict"], document["first_gap"]) == (True, "optimal", None)
 
@@ -166,14 +191,14 @@ def test_a_changed_plan_is_rejected(eligo: Command, mesh: str) -> None:
     Path("plan.json").write_text(json.dumps(document))
     result = eligo("verify", mesh, "plan.json")
     assert result.code == 1
-    assert result.out.startswith("No: the proof does not hold: ")
+    assert result.out.startswith("Not valid: the proof does not hold: ")
     assert json.loads(eligo("verify", mesh, "plan.json", "--json").out)["valid"] is False
 
 
 def test_a_plan_of_another_workflow_is_refused(eligo: Command, mesh: str) -> None:
     eligo("generate", "out-mesh", "5", "-o", "other.json")
     eligo("plan", "other.json", "--save", "plan.json")
-    refused(eligo("verify", mesh, "plan.json"), "this plan was made for another workflow")
+    refused(eligo("verify", mesh, "plan.json"), "this plan belongs to another workflow")
 
 
 def test_a_truncated_plan_is_refused(eligo: Command, mesh: str) -> None:
@@ -188,7 +213,7 @@ def test_a_truncated_plan_is_refused(eligo: Command, mesh: str) -> None:
 
 def test_an_order_is_judged(eligo: Command, mesh: str) -> None:
     Path("good.txt").write_text("\n".join(map(str, range(10))))
-    assert eligo("verify", mesh, "good.txt").out.startswith("Yes, a schedule, and no order can have more tasks ready")
+    assert eligo("verify", mesh, "good.txt").out.startswith("Valid: no order can have more tasks ready")
     Path("poor.txt").write_text("\n".join(["0", "1", "3", "6", "2", "4", "5", "7", "8", "9"]))
     document = json.loads(eligo("verify", mesh, "poor.txt", "--json").out)
     assert (document["valid"], document["verdict"], document["first_gap"]) == (True, "not optimal", 3)
@@ -198,14 +223,14 @@ def test_what_is_no_schedule_gets_a_no(eligo: Command, mesh: str) -> None:
     Path("order.json").write_text(json.dumps(["1", "0", *map(str, range(2, 10))]))
     result = eligo("verify", mesh, "order.json")
     assert (result.code, result.err) == (1, "")
-    assert result.out == "No: not a schedule: '1' comes before '0', which it needs.\n"
+    assert result.out == "Not valid: not a schedule: '1' comes before '0', which it depends on.\n"
     document = json.loads(eligo("verify", mesh, "order.json", "--json").out)
     assert (document["valid"], document["task"], document["parent"]) == (False, "1", "0")
 
 
 @pytest.mark.parametrize(
     ("names", "message"),
-    [(["0", "nobody"], "there is no task named 'nobody'"), (["0", "0"], "the task '0' is named twice")],
+    [(["0", "nobody"], "there is no task named 'nobody'"), (["0", "0"], "duplicate task '0'")],
 )
 def test_orders_with_wrong_names_are_refused(eligo: Command, mesh: str, names: list[str], message: str) -> None:
     Path("order.json").write_text(json.dumps(names))
@@ -231,7 +256,7 @@ def test_explain_prints_its_words_where_the_page_is_not_built(eligo: Command, me
     said = eligo("explain", mesh, "-o", "picture.html")
     assert said.code == 1
     assert "W(2,2) ▷ W(3,2): of equal degree" in said.out
-    assert "picture.html was not written: the page is not built: run `make page`" in " ".join(said.err.split())
+    assert "picture.html: the page is not built: run `make page`" in " ".join(said.err.split())
     assert not Path("picture.html").exists()
 
 
@@ -264,10 +289,10 @@ def test_generate_knows_families_sizes_and_seeds(eligo: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["generate", "mush"], "there is no family named 'mush': `eligo generate list` shows them all"),
-        (["generate", "w", "x", "2"], "s must be a number, and 'x' is none"),
+        (["generate", "mush"], "there is no family named 'mush': `eligo generate list` lists all"),
+        (["generate", "w", "x", "2"], "s must be a number, got 'x'"),
         (["generate", "w", "3"], "w takes S D: missing a required argument: 'd'"),
-        (["generate", "w", "0", "2"], "s is a whole number of at least 1, and 0 is not"),
+        (["generate", "w", "0", "2"], "s must be an integer of at least 1, got 0"),
         (["plan", "missing.json"], "missing.json: cannot be read: no such file or directory"),
         (["plan", "."], ".: cannot be read: is a directory"),
     ],
@@ -289,14 +314,14 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 )
 HOSTILE = {
     "cycle.json": ('{"arcs": [["a", "b"], ["b", "a"]]}', "cycle.json: a cycle, so no order exists: a -> b -> a"),
-    "loop.json": ('{"arcs": [["a", "a"]]}', "loop.json: a task that must come before itself: a -> a"),
+    "loop.json": ('{"arcs": [["a", "a"]]}', "loop.json: a task depends on itself: a -> a"),
     "unknown.json": ('{"arcs": [["a", "z"]],\n"nodes": ["a"]}', "unknown.json:1: there is no task named 'z'"),
-    "twice.json": ('{"nodes": ["a", "a"]}', "twice.json: the task 'a' is named twice"),
+    "twice.json": ('{"nodes": ["a", "a"]}', "twice.json: duplicate task 'a'"),
     "nan.json": ('{"tasks": [{"name": "a", "seconds": NaN}]}', "nan.json"),
     "keys.json": ('{"arcs": [], "arcs": []}', "keys.json"),
     "deep.json": ("[" * 100_000, "deep.json"),
-    "control.json": ('{"nodes": ["a\\u0007b"]}', "control.json: the task's name 'a\\x07b' has a control character"),
-    "long.json": ('{"nodes": ["' + "x" * 10_000_000 + '"]}', "long.json: a task's name has 10,000,000 characters"),
+    "control.json": ('{"nodes": ["a\\u0007b"]}', "control.json: task name 'a\\x07b' contains a control character"),
+    "long.json": ('{"nodes": ["' + "x" * 10_000_000 + '"]}', "long.json: a task name has 10,000,000 characters"),
     "bomb.yaml": (BOMB, "bomb.yaml"),
     "nul.json": ('{"nodes": ["a\0b"]}', "nul.json"),
     "half.json": ('{"nodes": ["a"', "half.json"),
@@ -334,7 +359,9 @@ def test_standard_input_and_gzip(mesh: str) -> None:
 
 def test_bugs_do_not_show_a_traceback(eligo: Command, mesh: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eligo.choice.make_plan", lambda *words, **more: 1 / 0)
-    refused(eligo("plan", mesh), "internal error: ZeroDivisionError: division by zero (ELIGO_DEBUG=1 shows where)")
+    refused(
+        eligo("plan", mesh), "internal error: ZeroDivisionError: division by zero (set ELIGO_DEBUG=1 for a traceback)"
+    )
 
 
 def test_interruption_ends_cleanly(eligo: Command, mesh: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,8 +382,8 @@ def test_effort_and_preference_are_passed_on(eligo: Command, mesh: str) -> None:
     assert (
         json.loads(eligo("plan", mesh, "--effort", "quick", "--prefer", "finish", "--json").out)["verdict"] == "optimal"
     )
-    refused(eligo("plan", mesh, "--effort", "heroic"), "there is no effort 'heroic'; there are quick, normal, thorough")
-    refused(eligo("plan", mesh, "--prefer", "luck"), "there is no preference 'luck'; there are path, finish")
+    refused(eligo("plan", mesh, "--effort", "heroic"), "unknown effort 'heroic' (choose from quick, normal, thorough)")
+    refused(eligo("plan", mesh, "--prefer", "luck"), "unknown preference 'luck' (choose from path, finish)")
 
 
 def test_seconds_end_a_search_and_the_plan_says_so(eligo: Command, mesh: str) -> None:
@@ -365,7 +392,7 @@ def test_seconds_end_a_search_and_the_plan_says_so(eligo: Command, mesh: str) ->
     assert json.loads(short.out)["cut_short"]
     assert "the search was cut short" in short.err
     assert not json.loads(eligo("plan", mesh, "--seconds", "60", "--json").out)["cut_short"]
-    refused(eligo("plan", mesh, "--seconds", "0"), "--seconds takes how long to look, and 0 is no time")
+    refused(eligo("plan", mesh, "--seconds", "0"), "--seconds must be positive, got 0")
 
 
 def processor_seconds(pid: int) -> float:
@@ -383,7 +410,7 @@ def test_the_first_interruption_gives_the_best_so_far(eligo: Command) -> None:
             time.sleep(0.05)
         planning.send_signal(signal.SIGINT)
         out, err = planning.communicate(timeout=120)
-    assert "stopping with the best so far" in err
+    assert "stopping with the best order so far" in err
     document = json.loads(out)
     assert (planning.returncode, document["tasks"]) == (0, 3000)
 

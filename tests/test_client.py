@@ -14,9 +14,9 @@ import pytest
 
 from client_server import StandIn, certificate, digest, task
 from eligo.client import Tally, WorkOptions, work
-from eligo.client.calling import ServerAwayError
-from eligo.client.grouping import groups
-from eligo.client.sandboxing import UNABLE, limited
+from eligo.client.calls import ServerAwayError
+from eligo.client.cgroups import groups
+from eligo.client.sandbox import UNABLE, limited
 from eligo.errors import EligoError, InputError
 
 MEGABYTE = 2**20
@@ -129,7 +129,7 @@ def test_what_was_used_longest_ago_is_not_kept(server: StandIn, tmp_path: Path) 
 def test_an_upload_that_was_cut_goes_on_from_there(
     server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eligo.client.transferring.PART", MEGABYTE)
+    monkeypatch.setattr("eligo.client.transfers.PART", MEGABYTE)
     server.fault("/v1/files/", "", "", "cut")  # what is asked, the first part, the second
     server.grant(task("a", "head -c 3500000 /dev/urandom > o", outputs=["o"]))
     tally = worked(server, tmp_path)
@@ -138,15 +138,15 @@ def test_an_upload_that_was_cut_goes_on_from_there(
     assert tally.sent == 3_500_000 - MEGABYTE // 2, "the half part that was cut is not sent again"
 
 
-@pytest.mark.parametrize(("fault", "why"), [("413", "that is too large"), ("drop", "it takes no more of the file")])
+@pytest.mark.parametrize(("fault", "why"), [("413", "that is too large"), ("drop", "it accepts no more of the file")])
 def test_a_server_that_takes_no_file_is_not_asked_for_ever(
     server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, why: str
 ) -> None:
-    monkeypatch.setattr("eligo.client.calling.LONGEST_WAIT", 0.01)
+    monkeypatch.setattr("eligo.client.calls.LONGEST_WAIT", 0.01)
     server.fault("/v1/files/", *["", fault] * 20)
     server.grant(task("a", "head -c 5000000 /dev/zero > o", outputs=["o"]))
     worked(server, tmp_path)
-    assert server.result("a")["failure"].startswith("'o' could not be sent: ")
+    assert server.result("a")["failure"].startswith("cannot send 'o': ")
     assert why in server.result("a")["failure"]
     assert server.result("a")["outputs"] == {}
 
@@ -170,14 +170,14 @@ def test_a_file_with_the_wrong_hash_is_not_used(server: StandIn, tmp_path: Path)
     server.grant(task("b", "cat in", inputs={"in": server.keep(b"other")}))
     server.grant(task("c", "cat in", inputs={"in": {"sha256": "0" * 64, "size": 4}}))
     worked(server, tmp_path)
-    assert "is not what its hash says" in server.result("b")["failure"]
+    assert "does not match its hash" in server.result("b")["failure"]
     assert "there is no such file" in server.result("c")["failure"]
 
 
 def test_a_file_that_is_larger_than_was_said_is_not_taken(server: StandIn, tmp_path: Path) -> None:
     server.grant(task("a", "cat in", inputs={"in": {**server.keep(bytes(1000)), "size": 10}}))
     worked(server, tmp_path)
-    assert "larger than it said" in server.result("a")["failure"]
+    assert "larger than announced" in server.result("a")["failure"]
 
 
 INSIDE = [
@@ -258,12 +258,12 @@ def test_links_do_not_lead_out_of_the_scratch_folder(server: StandIn, tmp_path: 
     server.grant(task("inner", "echo x > v1; ln -s v1 o", outputs=["o"]))
     server.grant(task("pipe", "mkfifo o", outputs=["o"]))
     worked(server, tmp_path)
-    assert "leads out of the scratch folder" in server.result("out")["failure"]
-    assert "leads out of the scratch folder" in server.result("folder")["failure"]
-    assert "cannot be put in its place" in server.result("in")["failure"]
+    assert "points outside the scratch folder" in server.result("out")["failure"]
+    assert "points outside the scratch folder" in server.result("folder")["failure"]
+    assert "cannot place input" in server.result("in")["failure"]
     assert server.content(server.result("over"), "o") == b"plain"
     assert server.content(server.result("inner"), "o") == b"x\n"
-    assert "no plain file" in server.result("pipe")["failure"]
+    assert "not a regular file" in server.result("pipe")["failure"]
     assert (tmp_path / "secret").read_text() == "secret"
     assert digest(b"secret") not in server.files
     assert sorted(os.listdir(tmp_path)) == ["client", "secret"]
@@ -282,9 +282,9 @@ def test_time_memory_and_output_are_limited(server: StandIn, tmp_path: Path) -> 
     assert server.result("slow")["failure"] == "took longer than 0.3 s"
     assert "MemoryError" in server.result("hungry")["tail"]
     assert "MemoryError" in server.result("own")["tail"]
-    assert server.result("loud")["failure"] == "printed more than 1,048,576 bytes"
-    assert server.result("large")["failure"] == "'o' grew beyond 1,048,576 bytes"
-    assert "larger than" in server.result("both")["failure"]
+    assert server.result("loud")["failure"] == "printed more than the limit of 1,048,576 bytes"
+    assert server.result("large")["failure"] == "'o' exceeded the size limit of 1,048,576 bytes"
+    assert "exceed the limit of" in server.result("both")["failure"]
     assert server.result("fine")["outcome"] == "done"
     assert server.result("fine")["memory"] is None or server.result("fine")["memory"] > 50_000_000
 
@@ -300,7 +300,7 @@ def test_inputs_may_be_programs(server: StandIn, tmp_path: Path) -> None:
 def test_an_output_that_is_not_there_is_a_failure(server: StandIn, tmp_path: Path) -> None:
     server.grant(task("a", "true", outputs=["o"]))
     worked(server, tmp_path)
-    assert server.result("a")["failure"] == "the task did not make 'o'"
+    assert server.result("a")["failure"] == "the task did not create 'o'"
 
 
 def test_a_lease_that_is_gone_stops_its_task(tmp_path: Path) -> None:
@@ -365,21 +365,21 @@ def test_a_server_that_dies_and_comes_back_loses_nothing(server: StandIn, tmp_pa
     assert server.content(server.result("a"), "o") == b"x\n"
     thread.join(10)
     assert not thread.is_alive()
-    assert "cannot be reached, and is tried again" in said[0]
-    assert said[1] == f"{server.url} is back"
+    assert "retrying" in said[0]
+    assert said[1] == f"connected to {server.url} again"
 
 
 def test_nonsense_from_the_server_is_told_and_asked_again(
     server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eligo.client.working.CONFUSED", 0.1)
+    monkeypatch.setattr("eligo.client.worker.CONFUSED", 0.1)
     said: list[str] = []
     odd = {**task("odd", ""), "command": [1, 2]}
     server.fault("/v1/request", 'say {"grants": [{"tasks": 7}]}', 'say {"grants": 5}', 'say {"grants": [[]]}')
     server.grant(odd)
     work(options(server, tmp_path, idle_exit=1.0), said.append)
-    assert [line.split(":")[0] for line in said] == ["the server's answer is not understood"] * 3
-    assert "something else than words" in server.result("odd")["failure"]
+    assert [line.split(":")[0] for line in said] == ["invalid answer from the server"] * 3
+    assert "command must be a non-empty list of strings" in server.result("odd")["failure"]
     server.fault("/v1/request", "say []")
     with pytest.raises(EligoError, match="is it an eligo server"):
         worked(server, tmp_path, idle_exit=1.0)
@@ -414,16 +414,16 @@ def test_it_stops_once_when_idle_or_when_told(server: StandIn, tmp_path: Path) -
 def test_a_client_that_ends_when_idle_ends_while_the_server_cannot_be_reached(
     server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eligo.client.working.AWAY", 0.5)
+    monkeypatch.setattr("eligo.client.worker.AWAY", 0.5)
     server.die()
-    with pytest.raises(ServerAwayError, match="cannot be reached"):
+    with pytest.raises(ServerAwayError, match="cannot reach"):
         worked(server, tmp_path, idle_exit=0.2)
 
 
 def test_a_client_that_ends_when_idle_leaves_what_it_cannot_deliver_to_the_next(
     server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eligo.client.working.AWAY", 0.5)
+    monkeypatch.setattr("eligo.client.worker.AWAY", 0.5)
     server.grant(task("a", "true"))
     server.fault("/v1/deliver", *["503"] * 100)
     assert worked(server, tmp_path, idle_exit=0.2).done == 0
@@ -454,7 +454,7 @@ def test_a_client_keeps_its_name_and_takes_a_new_one_where_it_is_forgotten(serve
 
 
 def test_tokens_come_from_a_file_and_approval_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eligo.client.enrolling.LONGEST_WAIT", 1.1)
+    monkeypatch.setattr("eligo.client.enrolment.LONGEST_WAIT", 1.1)
     (tmp_path / "token").write_text("enrolment\n")
     with StandIn(token="enrolment") as server:
         server.approved = False
@@ -472,13 +472,13 @@ def test_tokens_come_from_a_file_and_approval_is_waited_for(tmp_path: Path, monk
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"token": "/no/such"}, "token cannot be read"),
-        ({"ca": "/no/such", "url": "https://localhost:1"}, "no certificates can be read"),
-        ({"url": "localhost:80"}, "no address of a server"),
-        ({"cores": 0}, "at least one core"),
-        ({"sandbox": "jail"}, "there is no sandbox 'jail'"),
-        ({"trust": ("/no/such",)}, "key cannot be read"),
-        ({"folder": "/proc/nowhere"}, "cannot keep its files here"),
+        ({"token": "/no/such"}, "cannot read the token"),
+        ({"ca": "/no/such", "url": "https://localhost:1"}, "cannot read certificates"),
+        ({"url": "localhost:80"}, "is not a server's URL"),
+        ({"cores": 0}, "must be at least 1"),
+        ({"sandbox": "jail"}, "unknown sandbox 'jail'"),
+        ({"trust": ("/no/such",)}, "cannot read the key"),
+        ({"folder": "/proc/nowhere"}, "cannot write the files of the client"),
     ],
 )
 def test_wrong_options_are_told_in_one_sentence(
@@ -490,7 +490,7 @@ def test_wrong_options_are_told_in_one_sentence(
 
 def test_a_folder_has_one_client_and_one_server(server: StandIn, tmp_path: Path) -> None:
     worked(server, tmp_path)
-    with StandIn() as other, pytest.raises(InputError, match="this is the folder of a client of"):
+    with StandIn() as other, pytest.raises(InputError, match="this folder belongs to a client of"):
         worked(other, tmp_path)
 
 
@@ -524,7 +524,7 @@ def test_it_needs_nothing_but_python(server: StandIn, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     first, last = done.stderr.splitlines()
     assert first.startswith("eligo: a?[31m done after ")
-    assert last == "eligo: 1 tasks done, 0 failed, 0 returned; 0 bytes fetched, 0 sent, 0 saved"
+    assert last == "eligo: 1 tasks done, 0 failed, 0 returned; 0 bytes fetched, 0 bytes sent, 0 bytes saved"
     words += ["--trust", "key"]
     done = subprocess.run(
         [sys.executable, "-c", BARE, *words], capture_output=True, text=True, timeout=240, check=False
@@ -544,17 +544,17 @@ def test_where_the_client_has_a_control_group_its_tasks_get_their_own(
     (own / "cgroup.procs").write_text(f"{os.getpid()}\n1\n")
     assert groups(str(own)) is None, "others are in it"
     (own / "cgroup.procs").write_text(f"{os.getpid()}\n")
-    monkeypatch.setattr("eligo.client.grouping.TRIES", 1)
+    monkeypatch.setattr("eligo.client.cgroups.TRIES", 1)
     made = groups(str(own))
     assert made is not None
     assert (own / "client" / "cgroup.procs").read_text() == str(os.getpid())
     assert (own / "cgroup.subtree_control").read_text() == "+memory"
-    monkeypatch.setattr("eligo.client.working.groups", lambda: made)
+    monkeypatch.setattr("eligo.client.worker.groups", lambda: made)
     inner = own / "task-2"
     full = f"echo 'oom_kill 1' > {inner}/memory.events; echo 12345 > {inner}/memory.peak; echo $$; kill -9 $$"
     server.grant(task("a", full, memory=2**20))
     worked(server, tmp_path)
-    assert server.result("a")["failure"] == "needs more than 1,048,576 bytes of memory"
+    assert server.result("a")["failure"] == "exceeded the memory limit of 1,048,576 bytes"
     assert server.result("a")["memory"] == 12345
     assert (inner / "memory.max").read_text() == "1048576"
     assert (inner / "cgroup.kill").read_text() == "1"

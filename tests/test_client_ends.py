@@ -16,8 +16,8 @@ import pytest
 
 from client_server import StandIn, task
 from eligo.client import WorkOptions, work
-from eligo.client.trusting import DISTRUSTED, EXPIRED, OUTDATED
-from eligo.engines.signed import Seal, signed_task
+from eligo.client.trust import DISTRUSTED, EXPIRED, OUTDATED
+from eligo.engines.signatures import Seal, signed_task
 from eligo.errors import InputError
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -72,7 +72,7 @@ def test_a_signal_drains(server: StandIn, start: Start, tmp_path: Path, number: 
     server.grant(task("c", "true"))
     said = ended(client)
     assert server.outcomes() == {"a": "done", "b": "returned"}
-    assert said == "eligo: 1 tasks done, 0 failed, 1 returned; 0 bytes fetched, 0 sent, 0 saved\n"
+    assert said == "eligo: 1 tasks done, 0 failed, 1 returned; 0 bytes fetched, 0 bytes sent, 0 bytes saved\n"
 
 
 def test_an_idle_client_drains_at_once(server: StandIn, start: Start) -> None:
@@ -163,12 +163,12 @@ def test_two_clients_do_not_use_one_folder(server: StandIn, start: Start) -> Non
     second = start()
     _, said = second.communicate(timeout=PATIENCE)
     assert (second.returncode, said.count("\n")) == (2, 1)
-    assert "another client uses this folder" in said
+    assert "in use by another client" in said
 
 
 def test_wrong_words_end_in_one_sentence(start: Start) -> None:
     client = start("--memory", "much")
-    assert "is no number of bytes" in client.communicate(timeout=PATIENCE)[1]
+    assert "is not a number of bytes" in client.communicate(timeout=PATIENCE)[1]
     assert client.returncode == 2
 
 
@@ -234,7 +234,7 @@ def test_what_is_no_key_is_told(server: StandIn, tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
     for text in ("", "x", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "ssh-rsa AAAA", "AAAA"):
         (tmp_path / "key").write_text(text)
-        with pytest.raises(InputError, match="no public key of Ed25519"):
+        with pytest.raises(InputError, match="not an Ed25519 public key"):
             work(WorkOptions(server.url, folder=str(tmp_path / "client"), trust=(str(tmp_path / "key"),)))
 
 
@@ -269,7 +269,7 @@ def test_a_sandboxed_task_sees_its_folder_and_no_more(server: StandIn, tmp_path:
     work(options, print)
     assert server.content(server.result("fine"), "o").startswith(b"x\nx\n/")
     assert "No such file" in server.result("secret")["tail"]
-    assert "leads out" in server.result("link")["failure"]
+    assert "points outside" in server.result("link")["failure"]
     assert "Read-only" in server.result("write")["tail"]
     assert "ConnectionRefused" in server.result("network")["tail"] or "not found" in server.result("network")["tail"]
     assert server.result("loud")["failure"].startswith("printed more than")
@@ -298,5 +298,5 @@ def test_a_sandbox_that_is_not_installed_or_does_not_work_is_told(
         work(WorkOptions(server.url, folder=str(tmp_path / "client"), sandbox="bwrap"))
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2; exit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
-    with pytest.raises(InputError, match="bwrap does not work here: No permissions"):
+    with pytest.raises(InputError, match="bwrap does not work on this machine: No permissions"):
         work(WorkOptions(server.url, folder=str(tmp_path / "client"), sandbox="bwrap"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from client_server import StandIn, task
-from eligo.engines.performing import MARK
+from eligo.engines.job_run import MARK
 
 TOKEN = "the-clients-secret"
 ALLOWED = {"PATH", "LANG", "TZ", "HOME", "TMPDIR", "PWD", "ELIGO_TASK", "ELIGO_ATTEMPT", "ELIGO_WORKFLOW"}

@@ -328,12 +328,12 @@ def test_a_size_in_seconds_is_kept_within_the_tolerance() -> None:
 
 
 def test_seconds_that_cannot_be_met_are_refused_with_the_nearest() -> None:
-    with pytest.raises(InputError, match="the nearest found takes 60 seconds"):
+    with pytest.raises(InputError, match="the closest takes 60 seconds"):
         cluster(timed(60.0, 300.0, 700.0), seconds=100, tolerance=0.1)
 
 
 def test_where_every_task_is_too_long_the_shortest_is_told() -> None:
-    with pytest.raises(InputError, match="the nearest found takes 60 seconds"):
+    with pytest.raises(InputError, match="the closest takes 60 seconds"):
         cluster(timed(60.0, 300.0), seconds=10)
 
 
@@ -364,7 +364,7 @@ def test_a_set_of_the_seconds_is_found_where_there_is_one() -> None:
             assert cluster(flow, seconds=wanted, tolerance=0).seconds == wanted
         else:
             missed += 1
-            with pytest.raises(InputError, match="the nearest found takes"):
+            with pytest.raises(InputError, match="the closest takes"):
                 cluster(flow, seconds=wanted, tolerance=0)
     assert 10 < missed < 50
 
@@ -386,13 +386,13 @@ def test_no_tolerance_does_not_mean_no_rounding(strategy: str) -> None:
 
 @pytest.mark.parametrize("size", [2.5, float("nan"), "2", True, [2]])
 def test_a_size_is_a_whole_number(size: Any) -> None:
-    with pytest.raises(InputError, match="a whole number of tasks"):
+    with pytest.raises(InputError, match="size must be a positive integer"):
         cluster(MESH, size)
 
 
 @pytest.mark.parametrize("seconds", ["2", True, float("nan"), 0, -1.0, float("inf")])
 def test_seconds_are_a_number(seconds: Any) -> None:
-    with pytest.raises(InputError, match=r"a fat task takes some (seconds|time), and .*(number|none)"):
+    with pytest.raises(InputError, match=r"seconds must be (a number|positive)"):
         cluster(timed(1.0, 1.0), seconds=seconds)
 
 
@@ -403,7 +403,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 def test_seconds_need_runtimes() -> None:
     flow = Workflow(Dag.from_arcs([("a", "b")]), {"a": Task(name="a", seconds=1.0)})
-    with pytest.raises(InputError, match="how long 'b' runs is not known"):
+    with pytest.raises(InputError, match="the run time of 'b' is not known"):
         cluster(flow, seconds=1)
 
 
@@ -458,18 +458,18 @@ MESH = families.out_mesh(3)
 
 
 def test_more_than_is_left_is_refused() -> None:
-    with pytest.raises(InputError, match="7 tasks was asked for, and only 6 are left"):
+    with pytest.raises(InputError, match="at most 6, the number of remaining tasks, got 7"):
         cluster(MESH, 7)
 
 
 def test_what_is_executed_is_not_left() -> None:
-    with pytest.raises(InputError, match="only 5 are left"):
+    with pytest.raises(InputError, match="at most 5"):
         cluster(MESH, 6, executed=["0"])
 
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_no_size_is_refused(size: int) -> None:
-    with pytest.raises(InputError, match="at least one task"):
+    with pytest.raises(InputError, match="positive integer"):
         cluster(MESH, size)
 
 
@@ -480,7 +480,7 @@ def test_a_set_that_lacks_a_parent_is_refused_with_both() -> None:
 
 
 def test_a_set_with_an_executed_task_is_refused() -> None:
-    with pytest.raises(NotSelfContainedError, match="'0' is executed"):
+    with pytest.raises(NotSelfContainedError, match="'0' is already executed"):
         fat_task(MESH, ["0", "1"], executed=["0"])
 
 
@@ -499,11 +499,11 @@ def test_unknown_and_repeated_names_are_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"goal": "speed"}, "there is no goal 'speed'"),
-        ({"strategy": "luck"}, "there is no strategy 'luck'"),
-        ({"weight": 2.0, "goal": "mixed"}, "a weight is from 0 to 1"),
-        ({"seconds": 5.0}, "either the size in tasks or the seconds"),
-        ({"plan": plan(families.out_mesh(4))}, "made for another workflow"),
+        ({"goal": "speed"}, "unknown goal 'speed'"),
+        ({"strategy": "luck"}, "unknown strategy 'luck'"),
+        ({"weight": 2.0, "goal": "mixed"}, "weight must be from 0 to 1"),
+        ({"seconds": 5.0}, "either a size in tasks or seconds"),
+        ({"plan": plan(families.out_mesh(4))}, "belongs to another workflow"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], told: str) -> None:

@@ -101,7 +101,7 @@ def test_what_is_held_cannot_be_done_before_what_it_waits_for() -> None:
 
 @pytest.mark.parametrize("size", [0, -3])
 def test_a_client_of_no_size_is_refused(size: int) -> None:
-    with pytest.raises(InputError, match="at least 1, and"):
+    with pytest.raises(InputError, match="size must be a positive integer"):
         Dealer(FORK).deal("one", size)
 
 
@@ -306,12 +306,12 @@ def test_sizes_are_whole_numbers_for_sequences_streams_and_dealers(size: Any) ->
         lambda: deal(FORK, iter([1, size, 1])),
         lambda: Dealer(FORK).deal("one", size),
     ):
-        with pytest.raises(InputError, match=r"a whole number of tasks, (at least 1, )?and .* is no such number"):
+        with pytest.raises(InputError, match=r"size must be a positive integer, got .*"):
             attempt()
 
 
 def test_a_strategy_that_there_is_not_is_refused_before_anything_is_dealt() -> None:
-    with pytest.raises(InputError, match="there is no strategy 'zz'"):
+    with pytest.raises(InputError, match="unknown strategy 'zz'"):
         Dealer(FORK, strategy="zz")
 
 
@@ -326,12 +326,12 @@ def test_the_time_of_one_client_is_its_work_and_its_exchanges() -> None:
 
 
 def test_no_client_at_all_is_refused() -> None:
-    with pytest.raises(InputError, match="no client to deal to"):
+    with pytest.raises(InputError, match="no clients to deal to"):
         deal(FORK, [])
 
 
 def test_more_cannot_come_back_than_went_out() -> None:
-    with pytest.raises(InputError, match="3 tasks cannot come back"):
+    with pytest.raises(InputError, match="between 0 and 2, got 3"):
         deal(FORK, [2], returns=lambda fat: 3)
 
 
@@ -443,14 +443,14 @@ def test_a_line_that_looks_like_an_option_is_a_line(sign: str, tmp_path: Path) -
 def test_a_program_that_looks_like_an_option_is_refused() -> None:
     flow = Workflow(Dag.from_arcs([("a", "b")]), {"a": Task(name="a", command=("-a", "x", "true"))})
     for export in (dagman_nodes, snakemake_groups):
-        with pytest.raises(FormatError, match="cannot hold the program of task 'a'"):
+        with pytest.raises(FormatError, match="cannot represent the program of task 'a'"):
             export(flow, [cluster(flow, 2)])
 
 
 @pytest.mark.parametrize("program", ["-weird", "--", "A=1", "a=b=c"])
 def test_a_program_that_env_would_not_look_for_is_refused(program: str) -> None:
     flow = Workflow(Dag.from_arcs([], ["a"]), {"a": Task(name="a", command=(program, "x"))})
-    with pytest.raises(FormatError, match="DAGMan cannot hold the program of task 'a': "):
+    with pytest.raises(FormatError, match="DAGMan cannot represent the program of task 'a': "):
         dagman.generate(flow)
 
 
@@ -531,7 +531,7 @@ EXPORTERS: list[Callable[..., object]] = [pegasus_labels, snakemake_groups, dagm
 def test_clusters_that_wait_for_one_another_cannot_be_exported(export: Callable[..., object]) -> None:
     flow = Workflow(Dag.from_arcs([("a", "b"), ("c", "d"), ("a", "d"), ("c", "b")]))
     fats = [fat_task(flow, ["a", "b"], executed=["c"]), fat_task(flow, ["c", "d"], executed=["a"])]
-    with pytest.raises(InputError, match=r"wait for one another.* fat_[12] -> fat_[12] -> fat_[12]"):
+    with pytest.raises(InputError, match=r"in a cycle.* fat_[12] -> fat_[12] -> fat_[12]"):
         export(flow, fats)
 
 
@@ -554,7 +554,7 @@ def test_what_is_executed_is_left_out_of_an_export() -> None:
 @pytest.mark.parametrize("export", EXPORTERS)
 def test_an_executed_task_in_a_cluster_cannot_be_exported(export: Callable[..., object]) -> None:
     flow = Workflow(FORK)
-    with pytest.raises(InputError, match="'a' is executed, and in a fat task too"):
+    with pytest.raises(InputError, match="'a' is in a fat task but already executed"):
         export(flow, [cluster(flow, 2)], ["a"])
 
 
@@ -591,9 +591,7 @@ def test_of_a_deep_dag_the_neighbourhood_is_drawn() -> None:
     figure = draw_fat_task(mesh, fat)
     near = {*fat.tasks, *(v for _, v in fat.cut)}
     assert len(drawn_boxes(figure)) == len(near) - len(fat) + 1
-    assert any(
-        "those next to it are drawn" in text.get_text() for text in figure.findobj() if hasattr(text, "get_text")
-    )
+    assert any("only neighbours among" in text.get_text() for text in figure.findobj() if hasattr(text, "get_text"))
 
 
 @draws
@@ -647,14 +645,14 @@ def test_the_command_deals_everything_out(mesh_file: str, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--size", "0"], "at least one task"),
-        (["--size", "11"], "only 10 are left"),
-        ([], "say how much to take"),
-        (["--sizes", "4,x"], "whole numbers with commas"),
-        (["--sizes", "4,0"], "at least one task"),
-        (["--size", "2", "--goal", "speed"], "there is no goal 'speed'"),
-        (["--size", "2", "--export", "slurm"], "there is no export 'slurm'"),
-        (["--size", "2", "-o", "out.txt"], "ends in .svg, .png or .html"),
+        (["--size", "0"], "positive integer"),
+        (["--size", "11"], "at most 10"),
+        ([], "give exactly one of"),
+        (["--sizes", "4,x"], "integers separated by commas"),
+        (["--sizes", "4,0"], "--sizes must be at least 1, got 0"),
+        (["--size", "2", "--goal", "speed"], "unknown goal 'speed'"),
+        (["--size", "2", "--export", "slurm"], "unknown export 'slurm'"),
+        (["--size", "2", "-o", "out.txt"], "must be .svg, .png or .html"),
         (["--size", "2", "--export", "dagman"], "several files"),
         (["--seconds", "5"], "is not known"),
     ],
@@ -693,7 +691,7 @@ def test_a_set_given_by_hand_is_read_from_a_file(
     chosen = tmp_path / "chosen"
     chosen.write_text("4\n", "utf-8")
     assert run(["cluster", mesh_file, "--tasks", str(chosen)]) == 2
-    assert "not self-contained: '4' needs '1'" in capsys.readouterr().err
+    assert "not self-contained: '4' depends on '1'" in capsys.readouterr().err
 
 
 def dagman_folder(tmp_path: Path, **descriptions: str) -> Path:
@@ -731,5 +729,5 @@ def test_what_a_script_cannot_stand_for_is_refused(tmp_path: Path, description: 
 def test_a_submit_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     flow = eligo.read(dagman_folder(tmp_path))
     (tmp_path / "b.sub").unlink()
-    with pytest.raises(FormatError, match=r"'b': its submit file is needed, and .*b\.sub"):
+    with pytest.raises(FormatError, match=r"'b': submit file .*b\.sub"):
         dagman_nodes(flow, [cluster(flow, 2)])

@@ -18,11 +18,11 @@ import pytest
 
 from conftest import data_of
 from eligo.cli import run
-from eligo.cli.comparing import print_report
-from eligo.cli.printing import print_table
+from eligo.cli.compare import print_report
+from eligo.cli.output import print_table
 from eligo.families import out_mesh
 from eligo.formats import write
-from eligo.simulation.comparing import answer, comparison, sentences
+from eligo.simulation.comparison import answer, comparison, sentences
 from eligo.simulation.contests import Column, contests_of
 from eligo.simulation.reports import Finding, Report, Section, Table
 from eligo.simulation.tables import COLUMNS, Record, read_records
@@ -71,8 +71,10 @@ def test_the_best_is_named_for_every_rate() -> None:
     (contest,) = contests_of(rows)
     assert contest.winner == "balanced"
     assert contest.leaders == []
-    assert answer(contest) == "plan serves best up to 4 requests, balanced beyond."
-    assert sentences(contest) == ["Against fifo, first come first served, balanced saves up to 16% of the rounds."]
+    assert answer(contest) == "plan is best up to 4 requests, balanced beyond."
+    assert sentences(contest) == [
+        "Compared with fifo (first come, first served), balanced saves up to 16% of the rounds."
+    ]
     assert contest.relative("fifo", Column("batched", "rate=4")).value == 1.2
     (section,) = (s for s in comparison(rows).sections if s.tables)
     assert section.tables[0].head == ["", "2", "4", "8"]
@@ -84,12 +86,12 @@ def test_the_best_is_named_for_every_rate() -> None:
 
 
 def test_who_leads_or_ties_at_every_rate_serves_best() -> None:
-    everywhere = "at every rate."
+    everywhere = "at every rate"
     rows = [record("plan", 1000.0), record("fifo", 1100.0), record("plan", 500.0, "4"), record("fifo", 501.0, "4")]
-    assert told(rows)[0] == f"plan serves best, or within half a per cent of it, {everywhere}"
+    assert told(rows)[0] == f"plan is best {everywhere}, or within 0.5% of the best."
     rows += [record("lifo", 1001.0), record("lifo", 501.0, "4")]
-    assert told(rows)[0] == f"plan and lifo serve best, or within half a per cent of it, {everywhere}"
-    assert told(rows[:1] + rows[4:5])[0] == "nothing to choose between plan and lifo here."
+    assert told(rows)[0] == f"plan and lifo are best {everywhere}, or within 0.5% of the best."
+    assert told(rows[:1] + rows[4:5])[0] == "no difference between plan and lifo above 0.5%."
     assert told(rows[:1])[0] == ""
 
 
@@ -98,10 +100,10 @@ def test_where_nothing_differs_words_say_so_instead_of_a_table_and_curves() -> N
     rows = [record(name, 100.0, rate) for name in ("plan", "fifo") for rate in ("2", "8")]
     first, last = comparison(rows).sections
     assert not first.tables
-    assert first.words == ["Nothing differs in the rounds of requests: all 2 orders are within .5% of one another."]
+    assert first.words == ["No difference in rounds of requests: all 2 orders are within 0.5% of each other."]
     (panel,) = last.pictures[0].panels
     assert not panel.curves
-    assert panel.words == "Nothing differs at 2 to 8 requests at a time: all 2 orders are within .5% of one another."
+    assert panel.words == "No difference at 2 to 8 simultaneous requests: all 2 orders are within 0.5% of each other."
     seen = [*rows, *(record("lifo", 120.0, rate) for rate in ("2", "8"))]
     first, last = comparison(seen).sections
     assert first.tables
@@ -119,7 +121,7 @@ def test_on_steady_workers_every_difference_counts() -> None:
     assert not alike.tables
     (said,) = alike.words
     assert said.startswith(
-        "Nothing differs on 4 steady workers: all 2 end within .5% of one another; none can end sooner"
+        "No difference on 4 steady workers: all 2 orders finish within 0.5% of each other, and no order can finish earlier"
     )
     (other,) = comparison([steady("plan", 1.0), steady("fifo", 1.2)]).sections
     assert other.tables
@@ -136,7 +138,7 @@ def test_a_difference_that_may_be_chance_is_none() -> None:
     assert certain.relative("fifo", column).value == pytest.approx(open_.relative("fifo", column).value)
     assert certain.worse("fifo", column)
     assert not open_.worse("fifo", column)
-    assert answer(open_) == "nothing to choose between plan and fifo here, as far as 10 runs can tell."
+    assert answer(open_) == "no significant difference between plan and fifo in 10 runs."
     third = record("lifo", 120.0)
     assert [row[1] for row in comparison([plan, chance, third]).sections[0].tables[0].rows] == ["·", "~", "+20%"]
     alone: dict[str, Any] = {"runs": 1, "parts": (102.0,)}
@@ -168,7 +170,7 @@ def test_larger_shares_are_better() -> None:
     (contest,) = contests_of(rows)
     assert contest.winner == "plan"
     assert contest.relative("fifo", contest.columns[0]).value == pytest.approx(2.0, rel=1e-3)
-    assert answer(contest) == "plan serves best, or within half a per cent of it, in this game."
+    assert answer(contest) == "plan is best in this game, or within 0.5% of the best."
     assert [row[1] for row in comparison(rows).sections[0].tables[0].rows] == ["99.9%", "50.0%"]
 
 
@@ -177,7 +179,7 @@ def test_several_dags_are_also_told_together() -> None:
     first, *others = report.sections
     assert [section.title for section in others] == ["a, 9 tasks, 10 runs", "b, 9 tasks, 10 runs"]
     assert first.title.startswith("All 2 dags")
-    assert first.answer == "Over all of them plan serves best, or within half a per cent of it, at 2 requests."
+    assert first.answer == "Over all of them, plan is best at 2 requests, or within 0.5% of the best."
     assert first.tables[0].rows == [["*plan", "·"], [" fifo", "+20%"]]
 
 
@@ -186,10 +188,12 @@ def test_games_without_an_end_are_results() -> None:
     some = [timed("plan", 4.0, 5.0, None, 6.0), timed("fifo", 8.0, 10.0, None, 12.0), timed("lifo", 4.0, *[None] * 3)]
     report = comparison(some)
     assert report.sections[0].tables[0].rows == [["*plan", "·!"], [" fifo", "+100%!"], [" lifo", "no end"]]
-    assert report.sections[0].words == ["No end in 1 to 3 of 4 runs: clients left before the longest task was done."]
-    assert "! over the runs that end" in " ".join(report.words)
+    assert report.sections[0].words == [
+        "1 to 3 of 4 runs did not finish: clients left before the longest task was done."
+    ]
+    assert "! mean of the runs that finish" in " ".join(report.words)
     (contest,) = contests_of([timed("plan", None, None), timed("fifo", None, None)])
-    assert answer(contest) == "nothing to choose between plan and fifo here."
+    assert answer(contest) == "no difference between plan and fifo above 0.5%."
     assert [row[1] for row in comparison([timed("plan", None)]).sections[0].tables[0].rows] == ["no end"]
 
 
@@ -197,7 +201,9 @@ def test_rules_are_praised_where_they_pay() -> None:
     def both(*ruled: float) -> list[str]:
         return told([timed("plan", 10.0, 12.0, 11.0, 12.0), timed("plan", *ruled, rules="prudent")])[1]
 
-    assert both(5.0, 6.1, 5.4, 6.0) == ["With rules for slow clients plan takes 50% of the time without them."]
+    assert both(5.0, 6.1, 5.4, 6.0) == [
+        "With rules for slow clients, plan takes 50% of the time that it takes without them."
+    ]
     assert both(5.0, 20.0, 9.0, 13.0) == []
     quick, slow = (10.0, 12.0, 11.0, 12.0), (900.0, 700.0, 800.0, 850.0)
     rows = [
@@ -206,7 +212,7 @@ def test_rules_are_praised_where_they_pay() -> None:
         for name in ("plan", "fifo")
         for rules, factor in (("none", 1.0), ("prudent", 0.5))
     ]
-    words = "With rules for slow clients plan takes 50% of the time without them."
+    words = "With rules for slow clients, plan takes 50% of the time that it takes without them."
     assert [words in section.words for section in comparison(rows).sections] == 3 * [True]  # together, too
 
 
@@ -219,14 +225,15 @@ def test_a_table_a_page_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(["compare", str(flow), *FEW, "-o", str(page)]) == 0
     shown = capsys.readouterr()
     lines = shown.out.splitlines()
-    assert re.search(r"(best|choose between)", lines[0])  # the answer comes first
+    assert lines[0] == "Simulated how soon mesh.json finishes under 6 policies."
+    assert re.search(r"(best|difference between)", lines[1])  # the answer comes first
     assert "mesh.json, 36 tasks, 3 runs" in lines
     assert any(line.split() == ["ready", "2", "8", "time", "rules"] for line in lines)
-    assert re.search(r"\n\*plan +100% +· +·", shown.out)
-    assert "time: until all is done, with 3 clients who come and go" in lines
+    assert re.search(r"\n\*ready +100% +· +·", shown.out)
+    assert "time: time to completion with 3 clients that come and go" in lines
     assert f"wrote {page}" in shown.err
     drawn = page.read_text()
-    assert data_of(drawn)["headline"] == [lines[0]]
+    assert data_of(drawn)["headline"] == [lines[1]]
     assert "polls, ρ = 8" in drawn  # with the means themselves
     picture = tmp_path / "c.svg"
     assert run(["compare", str(flow), *FEW, "-o", str(picture)]) == 0
@@ -240,7 +247,7 @@ def test_without_the_page_the_table_is_printed_all_the_same(tmp_path: Path, caps
     assert run(["compare", str(flow), *FEW, "-o", str(page)]) == 1
     shown = capsys.readouterr()
     assert "mesh.json, 36 tasks, 3 runs" in shown.out
-    assert "c.html was not written: the page is not built: run `make page`" in " ".join(shown.err.split())
+    assert "c.html: the page is not built: run `make page`" in " ".join(shown.err.split())
     assert not page.exists()
 
 
@@ -266,11 +273,11 @@ def test_clients_who_never_finish_are_told(tmp_path: Path, capsys: pytest.Captur
     tasks = "".join(f"- {{name: {name}, seconds: {seconds}}}\n" for name, seconds in LONG.items())
     flow, page = tmp_path / "long.yaml", tmp_path / "c.html"
     flow.write_text(f"tasks:\n{tasks}")
-    words = ["compare", str(flow), *FEW, "--schedulers", "plan,fifo", "--stay", "0.01"]
+    words = ["compare", str(flow), *FEW, "--policy", "ready,fifo", "--stay", "0.01"]
     assert run([*words, "-o", str(page)]) == 0
     shown = capsys.readouterr()
-    assert re.search(r"\*plan +100% +· +· +no end +no end", shown.out)
-    assert "No end in 3 of 3 runs: clients left before the longest task was done." in shown.out
+    assert re.search(r"\*ready +100% +· +· +no end +no end", shown.out)
+    assert "3 of 3 runs did not finish: clients left before the longest task was done." in shown.out
     assert "stay=0.01" in shown.out
     assert "--stay" in shown.err
     assert "no end" in page.read_text()
@@ -305,7 +312,7 @@ def test_own_orders_stand_beside_the_others(tmp_path: Path, capsys: pytest.Captu
     order = tmp_path / "mine.txt"
     dag = out_mesh(5)
     order.write_text("\n".join(dag.named(dag.order)))
-    words = ["compare", "--family", "out-mesh 5", "--schedulers", "fifo", "--order", str(order), *FEW, "--json"]
+    words = ["compare", "--family", "out-mesh 5", "--policy", "fifo", "--order", str(order), *FEW, "--json"]
     assert run(words) == 0
     names = {row["scheduler"] for row in json.loads(capsys.readouterr().out)["results"]}
     assert names == {"fifo", str(order)}
@@ -315,7 +322,7 @@ EXPERIMENT = """
 name: two meshes
 dags:
 - {family: out-mesh, sizes: [4, 6]}
-schedulers: [plan, fifo]
+schedulers: [ready, fifo]
 games:
   batched: {rates: [2, 8]}
 runs: 3
@@ -333,27 +340,27 @@ def test_an_experiment_is_run_and_resumed(tmp_path: Path, capsys: pytest.Capture
     assert run(["compare", str(file)]) == 0
     assert table.read_bytes() == whole
     assert run(["compare", str(file), "--family", "w 3 2"]) == 2
-    assert "give it alone" in capsys.readouterr().err
+    assert "give it as the only file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ([], "what is to be compared?"),
-        (["--family", "mesh 3"], "there is no family named 'mesh'"),
-        (["--family", "out-mesh"], "takes other sizes"),
-        (["--family", "out-mesh 3", "--rates", "0"], "above 0 and finite, and 0 is not"),
-        (["--family", "out-mesh 3", "--rates", "inf"], "above 0 and finite, and inf is not"),
-        (["--family", "out-mesh 3", "--rates", "many"], "a rate is a number"),
-        (["--family", "out-mesh 3", "--schedulers", "best"], "there is no scheduler named 'best'"),
-        (["--family", "out-mesh 3", "--schedulers", ""], "an experiment needs schedulers"),
-        (["--family", "out-mesh 3", "--clients", "0"], "0 clients execute nothing"),
-        (["--family", "out-mesh 3", "--stay", "0"], "clients stay longer than 0"),
-        (["--family", "out-mesh 3", "--away", "inf"], "absences are longer than 0 and finite"),
-        (["--family", "out-mesh 3", "--runs", "0"], "runs is a whole number"),
-        (["--family", "out-mesh 3", "--seed", "-1"], "at least 0, and -1 is not"),
-        (["--family", "out-mesh 3", "--processes", "0"], "processes is a whole number"),
-        (["--family", "out-mesh 3", "--order", "nowhere.txt"], "no file with such an order"),
+        ([], "nothing to compare"),
+        (["--family", "mesh 3"], "unknown family 'mesh'"),
+        (["--family", "out-mesh"], "wrong sizes for the family"),
+        (["--family", "out-mesh 3", "--rates", "0"], "finite number of requests, got 0"),
+        (["--family", "out-mesh 3", "--rates", "inf"], "finite number of requests, got inf"),
+        (["--family", "out-mesh 3", "--rates", "many"], "--rates must be numbers"),
+        (["--family", "out-mesh 3", "--policy", "best"], "unknown policy 'best'"),
+        (["--family", "out-mesh 3", "--policy", ""], "at least one of its schedulers"),
+        (["--family", "out-mesh 3", "--clients", "0"], "clients must be at least 1, got 0"),
+        (["--family", "out-mesh 3", "--stay", "0"], "stay must be positive"),
+        (["--family", "out-mesh 3", "--away", "inf"], "away must be positive and finite"),
+        (["--family", "out-mesh 3", "--runs", "0"], "runs must be an integer"),
+        (["--family", "out-mesh 3", "--seed", "-1"], "a seed must be a non-negative integer, got -1"),
+        (["--family", "out-mesh 3", "--processes", "0"], "processes must be an integer"),
+        (["--family", "out-mesh 3", "--order", "nowhere.txt"], "or give a file with an order"),
         (["--family", "out-mesh 3", "--on", "tcp://x"], "dask://HOST:PORT"),
         (["nowhere.json"], "nowhere.json: cannot be read"),
     ],
@@ -368,13 +375,13 @@ def test_what_is_wrong_is_told_in_a_line(words: list[str], complaint: str, capsy
 def test_an_empty_workflow_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "none.json").write_text('{"arcs": []}')
     assert run(["compare", str(tmp_path / "none.json"), *FEW]) == 2
-    assert "there are no tasks to play with" in capsys.readouterr().err
+    assert "the workflow has no tasks" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(bool(os.environ.get("ELIGO_PURE")), reason="interpreted, no cell ends before it is interrupted")
 @pytest.mark.skipif(os.name == "nt", reason="no such signals")
 def test_ctrl_c_leaves_what_is_finished(tmp_path: Path) -> None:
-    """The command is interrupted in the middle; its table can be read, and the same command goes on from there."""
+    """The command is interrupted in the middle; its table can be read, and run the same command again to resume."""
     file, table = tmp_path / "e.yaml", tmp_path / "e.csv"
     file.write_text(EXPERIMENT.replace("[4, 6]", "[40, 60]").replace("runs: 3", "runs: 60000"))
     command = [sys.executable, "-c", "from eligo.cli import main; main()", "compare", str(file)]
@@ -385,7 +392,7 @@ def test_ctrl_c_leaves_what_is_finished(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=240)
     assert process.returncode == 130
-    assert "the same command goes on from there" in told
+    assert "run the same command again to resume" in told
     assert "Traceback" not in told
     assert 1 <= len(read_records(str(table))) < 8
 
@@ -403,7 +410,10 @@ def test_no_word_of_a_tables_head_is_broken(
     assert {"published", "ours", "agrees", "requests", "communication", "(productivity)", "256", "workers"} <= words
 
 
-def test_a_table_that_is_too_wide_has_its_longest_cells_cut(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_that_is_too_wide_has_its_longest_cells_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eligo.cli.output.sys.stdout.isatty", lambda: True)
     titles = ["client", "name", "has", "done", "failed", "lost", "speed", "seen"]
     print_table(titles, [["c-1", "node-17." * 12, "1", "2", "0", "0", "1.00", "waits for approval"]])
     head, row = capsys.readouterr().out.splitlines()

@@ -12,6 +12,6 @@ def test_a_folder_is_gone_through_and_what_failed_is_told_by_kind(tmp_path: Path
     program = Path(__file__).with_name("corpus.py")
     done = subprocess.run([sys.executable, program, tmp_path], capture_output=True, text=True, check=True)
     assert "     1  ok: json\n" in done.stdout
-    assert "refused: FILE: a task that must come before itself" in done.stdout
+    assert "refused: FILE: a task depends on itself" in done.stdout
     assert "not converted to dagman" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("3 files: ")

@@ -65,7 +65,7 @@ def test_tasks_alone_and_the_order_of_appearance() -> None:
         (
             "a,b\na,b,c",
             2,
-            f"a row has 3 cells, and should have a parent and a child: name the columns in a header, {KNOWN}",
+            f"a row must have a parent and a child, got 3 cells: name the columns in a header, {KNOWN}",
         ),
         ('a,b\n"c"d,e', 2, "not a valid table: ',' expected after '\"'"),
         ('a,b\n"c,e', 2, "not a valid table: unexpected end of data"),
@@ -81,12 +81,12 @@ def test_what_is_wrong_is_refused(text: str, line: int, message: str) -> None:
 def test_cycles_and_control_characters() -> None:
     with pytest.raises(CycleError):
         parse("a,b\nb,a")
-    with pytest.raises(InputError, match="has a control character"):
+    with pytest.raises(InputError, match="contains a control character"):
         parse('"a\nb",c')
 
 
 def test_a_task_without_a_name_is_not_written() -> None:
-    with pytest.raises(FormatError, match="a task without a name cannot be told from an empty cell"):
+    with pytest.raises(FormatError, match="CSV cannot represent a task with an empty name"):
         generate(Workflow(Dag.from_arcs([("", "b")])))
 
 
@@ -104,7 +104,7 @@ def test_columns_are_chosen_by_their_titles() -> None:
     table = "Job ;Needs;why\nb;a;x\nc;b;y\n;;z\n"
     assert set(parse(table, ("needs", "job")).dag.arcs()) == {("a", "b"), ("b", "c")}
     with pytest.raises(
-        FormatError, match="line 1: there are no columns 'from' and 'to': there are 'Job ', 'Needs', 'why'"
+        FormatError, match="line 1: no columns 'from' and 'to' in the header, which has 'Job ', 'Needs', 'why'"
     ):
         parse(table, ("from", "to"))
     with pytest.raises(FormatError, match="name the columns in a header, parent,child or source,target or ") as caught:
@@ -120,7 +120,7 @@ def test_a_first_row_that_may_be_a_header_is_told() -> None:
 
     (told,) = remarks("job,needs\na,b\nb,c\n")
     assert told.startswith(
-        "the first row was read as an arc, from 'job' to 'needs', which appear nowhere else: if it is"
+        "the first row was read as an arc, from 'job' to 'needs', which appear nowhere else; if it is"
     )
     assert not remarks("a,b\nb,c\n")
     assert not remarks("a,b\n")
@@ -154,16 +154,14 @@ def test_columns_that_are_not_read_and_headers_that_are_repeated_are_told() -> N
     origin = parse("weight,parent,child,\n3,a,b,\nweight,parent,child,\n").origin
     assert origin is not None
     assert origin.remarks == (
-        "data that are not read: weight (column)",
-        "rows that repeat the header and were passed over: 1",
+        "ignored data: weight (column)",
+        "skipped rows that repeat the header: 1",
     )
 
 
 @pytest.mark.parametrize("text", ["a b\nb c\n", "a -> b\n"])
 def test_a_list_of_arcs_is_no_table(text: str) -> None:
-    with pytest.raises(
-        FormatError, match="no row has two cells, so this is no table of arcs: a list of arcs is called"
-    ):
+    with pytest.raises(FormatError, match="no row has two cells, so this is not a table of arcs"):
         parse(text)
 
 

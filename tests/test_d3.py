@@ -57,7 +57,7 @@ def test_d3_dag() -> None:
         parse('[{"id": "a", "parentIds": ["b"]}]')
     with pytest.raises(FormatError, match="the id of task 1 is missing"):
         parse('[{"parentIds": []}]')
-    with pytest.raises(FormatError, match='"parentIds" is a string, and should be a list'):
+    with pytest.raises(FormatError, match='"parentIds" must be a list, got a string'):
         parse('[{"id": "a", "parentIds": "b"}]')
 
 
@@ -76,19 +76,19 @@ def test_what_is_written_is_read_back(ordered: list[str], kind: str | None) -> N
 @pytest.mark.parametrize(
     ("document", "error", "message"),
     [
-        ([], FormatError, "the document is a list, and should be an object: []"),
-        ({"nodes": {}}, FormatError, '"nodes" is an object, and should be a list'),
-        ({"nodes": ["a"]}, FormatError, "an item of nodes is a string, and should be an object: a"),
+        ([], FormatError, "the document must be an object, got a list: []"),
+        ({"nodes": {}}, FormatError, '"nodes" must be a list, got an object'),
+        ({"nodes": ["a"]}, FormatError, "an item of nodes must be an object, got a string: a"),
         ({"nodes": [{}]}, FormatError, "the id of node 1 is missing"),
-        ({"nodes": [{"id": 1.5}]}, FormatError, "the id of node 1 is a number, and should be a string: put it in quotes"),
-        ({"nodes": [{"id": "a"}, {"id": "a"}]}, DuplicateTaskError, "the task 'a' is named twice"),
-        ({"nodes": [{"id": 1}, {"id": "1"}]}, DuplicateTaskError, "the task '1' is named twice"),
+        ({"nodes": [{"id": 1.5}]}, FormatError, "the id of node 1 must be a string, got a number (put it in quotes)"),
+        ({"nodes": [{"id": "a"}, {"id": "a"}]}, DuplicateTaskError, "duplicate task 'a'"),
+        ({"nodes": [{"id": 1}, {"id": "1"}]}, DuplicateTaskError, "duplicate task '1'"),
         ({"nodes": [{"id": "a"}], "edges": [{"u": "a", "v": "b"}]}, UnknownTaskError, "there is no task named 'b'"),
         ({"nodes": [{"id": "a"}], "edges": [{"u": "a"}]}, FormatError, "the end of an edge is missing"),
-        ({"nodes": [{"id": "a"}], "edges": [["a"]]}, FormatError, "an edge is a list, and should be an object: ['a']"),
+        ({"nodes": [{"id": "a"}], "edges": [["a"]]}, FormatError, "an edge must be an object, got a list: ['a']"),
         ({"nodes": [{"id": "a"}], "links": [{"u": "a", "v": "a"}]}, CycleError,
-         "a task that must come before itself: a -> a"),
-        ({"directed": False, "nodes": []}, FormatError, "a graph without directions does not say which task needs which"),
+         "a task depends on itself: a -> a"),
+        ({"directed": False, "nodes": []}, FormatError, "an undirected graph does not say which task depends on which"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused(document: object, error: type[InputError], message: str) -> None:
@@ -133,4 +133,4 @@ def test_keys_that_are_not_read_are_named() -> None:
     for text, told in ((node_link, "seconds (nodes), weight (edges)"), (stratified, "seconds (tasks)")):
         origin = parse(text).origin
         assert origin is not None
-        assert origin.remarks == (f"data that are not read: {told}",)
+        assert origin.remarks == (f"ignored data: {told}",)

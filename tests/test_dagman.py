@@ -83,41 +83,44 @@ def test_spellings_of_two_nodes_and_an_arc(text: str) -> None:
 
 
 WRONG = {
-    "JOB a x\nJOBB b x": (2, "'JOBB' is no command of DAGMan"),
+    "JOB a x\nJOBB b x": (2, "unknown DAGMan command 'JOBB'"),
     "JOB a": (1, "JOB needs a name and a submit description"),
     'JOB a ""': (1, "JOB needs a name and a submit description"),
-    "JOB a x SOON": (1, "'SOON' is not expected here: DIR and a folder, NOOP or DONE may follow"),
-    "JOB a x DIR": (1, "'DIR' is not expected here: DIR and a folder, NOOP or DONE may follow"),
-    "JOB a+b x": (1, "'a+b' has a +, which parts the names of splices and nodes"),
-    "JOB child x": (1, "'child' is a word of DAGMan's own, and no name"),
-    "JOB a x\n\nJOB a x": (3, "the task 'a' is named twice"),
-    "JOB a x\nFINAL a x": (2, "the task 'a' is named twice"),
-    "FINAL a x\nFINAL b x": (2, "there are two FINAL nodes, and at most one is allowed"),
-    "JOB a {\nx": (1, "the submit description has no end: } on a line of its own"),
-    "JOB a @=\nx": (1, "@= needs a word right after it, which ends the description"),
-    "JOB a 'x": (1, "a quote has no end"),
+    "JOB a x SOON": (1, "unexpected 'SOON' (only DIR with a folder, NOOP or DONE may follow)"),
+    "JOB a x DIR": (1, "unexpected 'DIR' (only DIR with a folder, NOOP or DONE may follow)"),
+    "JOB a+b x": (1, "node name 'a+b' contains +, which separates the names of splices and nodes"),
+    "JOB child x": (1, "'child' is a reserved word of DAGMan and cannot be a name"),
+    "JOB a x\n\nJOB a x": (3, "duplicate task 'a'"),
+    "JOB a x\nFINAL a x": (2, "duplicate task 'a'"),
+    "FINAL a x\nFINAL b x": (2, "at most one FINAL node is allowed"),
+    "JOB a {\nx": (1, "the submit description is not closed (it needs } on its own line)"),
+    "JOB a @=\nx": (1, "@= must be followed directly by the word that ends the description"),
+    "JOB a 'x": (1, "missing closing quote"),
     "SUBMIT-DESCRIPTION a x": (1, "SUBMIT-DESCRIPTION needs a name and a description in { }"),
-    "SUBDAG a x": (1, "a sub-DAG is defined by SUBDAG EXTERNAL, a name and a file"),
-    'SUBDAG EXTERNAL a ""': (1, "a sub-DAG is defined by SUBDAG EXTERNAL, a name and a file"),
-    "SPLICE a": (1, "a splice is defined by SPLICE, a name and a file; DIR and a folder may follow"),
-    "SPLICE a b DIE c": (1, "a splice is defined by SPLICE, a name and a file; DIR and a folder may follow"),
-    "JOB a x\nPARENT a": (2, "a dependency is PARENT, one or more nodes, CHILD, and one or more nodes"),
-    "JOB a x\nPARENT CHILD a": (2, "a dependency is PARENT, one or more nodes, CHILD, and one or more nodes"),
-    "JOB a x\nWEAK a CHILD b": (2, "WEAK is followed by PARENT"),
+    "SUBDAG a x": (1, "a sub-DAG must be SUBDAG EXTERNAL, a name and a file"),
+    'SUBDAG EXTERNAL a ""': (1, "a sub-DAG must be SUBDAG EXTERNAL, a name and a file"),
+    "SPLICE a": (1, "a splice must be SPLICE, a name and a file, optionally DIR and a folder"),
+    "SPLICE a b DIE c": (1, "a splice must be SPLICE, a name and a file, optionally DIR and a folder"),
+    "JOB a x\nPARENT a": (2, "a dependency must be PARENT, one or more nodes, CHILD, and one or more nodes"),
+    "JOB a x\nPARENT CHILD a": (2, "a dependency must be PARENT, one or more nodes, CHILD, and one or more nodes"),
+    "JOB a x\nWEAK a CHILD b": (2, "WEAK must be followed by PARENT"),
     "JOB a x\nPARENT a CHILD b": (2, "there is no task named 'b'"),
     "JOB a x\nFINAL f x\nPARENT a CHILD f": (3, "'f' is a FINAL node, which has no place in the order"),
-    "JOB a x\nPRIORITY a": (2, "PRIORITY takes a node and a whole number"),
-    "JOB a x\nPRIORITY a 1.5": (2, "the priority of 'a' is '1.5', and should be a whole number"),
-    "JOB a x\nPRIORITY a 2147483648": (2, "the priority of 'a' is '2147483648', and should be a whole number"),
+    "JOB a x\nPRIORITY a": (2, "PRIORITY takes a node and an integer"),
+    "JOB a x\nPRIORITY a 1.5": (2, "the priority of 'a' must be an integer, got '1.5'"),
+    "JOB a x\nPRIORITY a 2147483648": (2, "the priority of 'a' must be an integer, got '2147483648'"),
     "JOB a x\nPRIORITY b 1": (2, "there is no task named 'b'"),
     "JOB a x\nDONE b": (2, "there is no task named 'b'"),
     "JOB a x\nCATEGORY a": (2, "CATEGORY takes a node and the name of a category"),
-    "JOB a x\nPIN_IN a 0": (2, "the number of the pin is '0', and should be a whole number from 1 up"),
+    "JOB a x\nPIN_IN a 0": (2, "the number of the pin must be a positive integer, got '0'"),
     "CONNECT a": (1, "CONNECT takes two splices"),
-    "CONNECT a b": (1, "CONNECT takes two splices, and 'a' is none"),
-    "JOB a x\nREJECT": (2, "REJECT says that this file is not to be run"),
+    "CONNECT a b": (1, "CONNECT takes two splices, but 'a' is not a splice"),
+    "JOB a x\nREJECT": (2, "REJECT marks this file as not to be run"),
     "INCLUDE": (1, "INCLUDE takes a file"),
-    "JOB a x\nINCLUDE b": (2, "names the file 'b', and text alone has no folder to look in: read it from a file"),
+    "JOB a x\nINCLUDE b": (
+        2,
+        "refers to the file 'b', which needs a folder to look in (read the workflow from a file)",
+    ),
 }
 
 
@@ -186,7 +189,7 @@ def test_details_are_a_mapping_like_any_other() -> None:
 @pytest.fixture
 def joined(monkeypatch: pytest.MonkeyPatch) -> None:
     """Join nodes stay, as if there were too many arcs without them."""
-    monkeypatch.setattr("eligo.formats.dagman.reading.MANY_ARCS", -(10**9))
+    monkeypatch.setattr("eligo.formats.dagman.reader.MANY_ARCS", -(10**9))
 
 
 def test_a_few_joins_are_written_out() -> None:
@@ -208,7 +211,7 @@ def test_many_pairs_keep_their_join() -> None:
     flow = dagman.parse(text)
     assert (len(flow), flow.dag.arc_count) == (601, 600)
     assert flow.origin is not None
-    assert "1 join nodes, which DAGMan makes itself" in flow.origin.remarks[0]
+    assert "1 join nodes, which DAGMan adds" in flow.origin.remarks[0]
 
 
 @pytest.mark.usefixtures("joined")
@@ -230,7 +233,7 @@ def test_what_is_done_is_left_out_and_counted() -> None:
     assert flow.dag.tasks == ("c", "d")
     assert flow.origin is not None
     assert flow.origin.done == ("a", "b")
-    assert flow.origin.remarks == ("2 of 4 tasks are done and left out",)
+    assert flow.origin.remarks == ("skipped 2 of 4 tasks, which are done",)
     half = dagman.parse(text + "PARENT a b CHILD c d\nDONE _condor_join_node7")
     assert set(half.dag.arcs()) == {("b", "c"), ("b", "d")}
     assert half.task("c").command == "x"
@@ -360,14 +363,14 @@ FILES = {
     "unknown in include": ({"top_dag": "INCLUDE in.dag", "in_dag": "\nJOB"}, "in.dag:2: JOB needs a name and a"),
     "unknown in splice": ({"top_dag": "SPLICE S in.dag", "in_dag": "JOB a x\nDONE b"}, "in.dag:2: there is no task"),
     "no such file": ({"top_dag": "\nSPLICE S in.dag"}, "top.dag:2: {}/in.dag cannot be read: no such file or"),
-    "itself": ({"top_dag": "SPLICE S top.dag"}, "top.dag:1: a file that names itself, so the workflow has no end: "),
-    "in a ring": ({"top_dag": "INCLUDE in.dag", "in_dag": "\nSPLICE S top.dag"}, "in.dag:2: a file that names itself"),
-    "twice": ({"top_dag": "JOB a x\nINCLUDE in.dag", "in_dag": "JOB a x"}, "top.dag:2: the task 'a' is named twice"),
-    "splice like a node": ({"top_dag": "JOB S x\nSPLICE S in.dag", "in_dag": "JOB a x"}, "top.dag:2: the task 'S' is named"),
-    "FINAL in a splice": ({"top_dag": "SPLICE S in.dag", "in_dag": "FINAL a x"}, "top.dag:1: the splice 'S' has a FINAL"),
+    "itself": ({"top_dag": "SPLICE S top.dag"}, "top.dag:1: a file includes or splices itself: "),
+    "in a ring": ({"top_dag": "INCLUDE in.dag", "in_dag": "\nSPLICE S top.dag"}, "in.dag:2: a file includes"),
+    "twice": ({"top_dag": "JOB a x\nINCLUDE in.dag", "in_dag": "JOB a x"}, "top.dag:2: duplicate task 'a'"),
+    "splice like a node": ({"top_dag": "JOB S x\nSPLICE S in.dag", "in_dag": "JOB a x"}, "top.dag:2: duplicate task 'S'"),
+    "FINAL in a splice": ({"top_dag": "SPLICE S in.dag", "in_dag": "FINAL a x"}, "top.dag:1: splice 'S' has a FINAL"),
     "priority of a splice": (
         {"top_dag": "SPLICE S in.dag\nPRIORITY S 3", "in_dag": "JOB a x"},
-        "top.dag:2: 'S' is a splice, and this is for nodes",
+        "top.dag:2: 'S' is a splice, but a node is needed",
     ),
     "pins that do not match": (
         {"top_dag": "SPLICE S in.dag\nCONNECT S S", "in_dag": "JOB a x\nPIN_IN a 1\nPIN_OUT a 2"},
@@ -419,22 +422,22 @@ BOMBS = {
     "includes": (ten_times("# {}\nINCLUDE f{}\n", 10), "files are included or spliced"),
     "tasks": (
         {"f0": "".join(f"SPLICE s{i} f1\n" for i in range(1000)), "f1": "".join(f"JOB j{i} x\n" for i in range(5000))},
-        "splices bring in 4,005,000 tasks or more; at most 4,000,000 are read",
+        "splices add at least 4,005,000 tasks, more than the limit of 4,000,000",
     ),
     "names": (
         {"f0": f"SPLICE {'s' * 9000} f1\n", "f1": "".join(f"JOB j{i} x\n" for i in range(50_000))},
-        "the names of spliced tasks have more than 400,000,000 characters together",
+        "the names of spliced tasks have more than 400,000,000 characters in total",
     ),
     "pins": (
         {
             "f0": "SPLICE S f1\nSPLICE T f1\nCONNECT S T",
             "f1": "".join(f"JOB j{i} x\nPIN_IN j{i} 1\nPIN_OUT j{i} 1\n" for i in range(5000)),
         },
-        "splices and their connections bring in more than 20,000,000 arcs",
+        "splices and their connections add more than 20,000,000 arcs",
     ),
-    "depth": ({f"f{i}": f"SPLICE s f{i + 1}" for i in range(300)}, "files name one another more than 100 deep"),
-    "one long line": ({"f0": "JOB a \\\n" * 50_000}, "'a' is not expected here"),
-    "quotes": ({"f0": 'JOB a "' + '\\"' * 500_000}, "a quote has no end"),
+    "depth": ({f"f{i}": f"SPLICE s f{i + 1}" for i in range(300)}, "files are nested more than 100 levels deep"),
+    "one long line": ({"f0": "JOB a \\\n" * 50_000}, "unexpected 'a'"),
+    "quotes": ({"f0": 'JOB a "' + '\\"' * 500_000}, "missing closing quote"),
 }  # fmt: skip
 
 
@@ -451,7 +454,7 @@ def test_bombs_are_refused_soon(tmp_path: Path, files: dict[str, str], message: 
 def test_all_files_together_are_bounded(folder: Writer) -> None:
     root = folder(top_dag="INCLUDE in.dag", in_dag="JOB a x\n" + "# x\n" * 1000)
     assert formats.read(root, limit=5000).dag.tasks == ("a",)
-    with pytest.raises(FormatError, match=r"in\.dag.*at most"):
+    with pytest.raises(FormatError, match=r"in\.dag.*limit"):
         formats.read(root, limit=2000)
 
 
@@ -468,7 +471,7 @@ def test_the_last_rescue_file_counts(folder: Writer) -> None:
         assert flow.dag.tasks == ("c", "d")
         assert flow.origin is not None
         assert flow.origin.path == str(root)
-        assert flow.origin.remarks == (f"2 of 4 tasks are done by {root}.rescue002 and left out",)
+        assert flow.origin.remarks == (f"skipped 2 of 4 tasks, which are done according to {root}.rescue002",)
     assert formats.read(root.with_name("top.dag.rescue001")).dag.tasks == ("b", "c", "d")
 
 

@@ -13,7 +13,7 @@ from eligo.cli import run
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats import dagman, generate, parse
-from eligo.formats.dagman.writing import changed, values
+from eligo.formats.dagman.writer import changed, values
 from eligo.workflow import Task, Workflow
 
 nasty = st.sampled_from(
@@ -96,9 +96,11 @@ def test_what_is_written() -> None:
 
 def test_what_cannot_be_written() -> None:
     for task, message in {
-        Task(name="a", command=("a", "b\nc")): "DAGMan cannot hold the command of task 'a': it has a line break",
-        Task(name="a", command=("./a ", "b")): "DAGMan cannot hold the program of task 'a': './a '",
-        Task(name="a", priority=2**31): "DAGMan cannot hold the priority of task 'a': it has more than 32 bits",
+        Task(
+            name="a", command=("a", "b\nc")
+        ): "DAGMan cannot represent the command of task 'a': it contains a line break",
+        Task(name="a", command=("./a ", "b")): "DAGMan cannot represent the program of task 'a': './a '",
+        Task(name="a", priority=2**31): "DAGMan cannot represent the priority of task 'a': it exceeds 32 bits",
     }.items():
         with pytest.raises(FormatError) as caught:
             generate(Workflow(Dag.from_arcs([], ["a"]), {"a": task}), "dagman")
@@ -140,7 +142,7 @@ def test_a_wrapper_leaves_the_file_alone(tmp_path: Path) -> None:
     assert (
         tmp_path / "prio.dag.prio"
     ).read_text() == "# Priorities by eligo\nPRIORITY a -1\nPRIORITY c -2\nPRIORITY b -3\n"
-    assert told[0] == f"wrote {tmp_path / 'prio.dag'}, which INCLUDEs mine.dag and prio.dag.prio"
+    assert told[0] == f"wrote {tmp_path / 'prio.dag'}, which includes mine.dag and prio.dag.prio"
     assert any("condor_submit_dag -maxjobs N prio.dag" in line for line in told)
     assert any("DAGMAN_MAX_JOBS_SUBMITTED = N" in line for line in told)
 
@@ -199,20 +201,20 @@ def test_what_is_done_stays_done(tmp_path: Path) -> None:
     assert by_priority(formats.read(tmp_path / "prio.dag")) == ["c", "b"]
     (tmp_path / "prio.dag.rescue004").write_text("DONE a\nDONE c\n")
     told = formats.write_priorities(formats.read(root), ["c", "b"], tmp_path / "prio.dag")
-    assert any("prio.dag.rescue004, which was there before" in line for line in told)
+    assert any("prio.dag.rescue004, an existing file" in line for line in told)
     (tmp_path / "mine.dag.rescue004").write_text("DONE a\nDONE b\nDONE c\n")
     formats.write_priorities(formats.read(root), [], tmp_path / "prio.dag")
     assert (tmp_path / "prio.dag.rescue005").read_text() == "DONE a\nDONE b\nDONE c\n"
     (tmp_path / "mine.dag.rescue005").write_text("DONE a\n")
     (tmp_path / "prio.dag.rescue006").write_text("DONE b\n")
-    with pytest.raises(FormatError, match="each tell of tasks done that the other does not"):
+    with pytest.raises(FormatError, match="list different tasks as done"):
         formats.write_priorities(formats.read(root), ["b", "c"], tmp_path / "prio.dag")
 
 
 def test_files_that_the_workflow_consists_of_are_not_overwritten(tmp_path: Path) -> None:
     root = write(tmp_path, mine=SPLICED, **{"in": INNER})
     flow = formats.read(root)
-    with pytest.raises(FormatError, match=r"mine\.dag consists of this file too: give another name"):
+    with pytest.raises(FormatError, match=r"mine\.dag includes this file \(give another name\)"):
         formats.write_priorities(flow, flow.dag.tasks, tmp_path / "in.dag")
     assert (tmp_path / "in.dag").read_text() == INNER
 
@@ -236,19 +238,19 @@ def test_submit_files_with_a_priority_of_their_own_are_named(tmp_path: Path) -> 
     (tmp_path / "a.sub").write_text("executable = x\n Priority = 5\nqueue\n")
     (tmp_path / "b.sub").write_text("# priority = 5\n")
     told = formats.write_priorities(formats.read(root), ["a", "b", "c"], tmp_path / "prio.dag")
-    assert told[-1] == "`priority =` in a.sub beats these priorities"
+    assert told[-1] == "`priority =` in a.sub overrides these priorities"
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("mine.dag", "mine.dag: this is the file that was read: give another name, or change it in place"),
+        ("mine.dag", "mine.dag: this is the file that was read (give another name, or change it in place)"),
         (
             "sub/prio.dag",
-            "sub/prio.dag: the paths in mine.dag count from its folder, so write the wrapper there: prio.dag",
+            "sub/prio.dag: the paths in mine.dag are relative to its folder, so the wrapper must be there too: prio.dag",
         ),
         ("my prio.dag", "my prio.dag: DAGMan cannot INCLUDE a file whose name has blanks, quotes or backslashes"),
-        ("prio.dag.gz", "prio.dag.gz: DAGMan reads no compressed files"),
+        ("prio.dag.gz", "prio.dag.gz: DAGMan cannot read compressed files"),
     ],
 )
 def test_places_where_a_wrapper_cannot_be(
@@ -264,7 +266,7 @@ def test_places_where_a_wrapper_cannot_be(
 
 
 def test_text_without_a_file_gets_no_wrapper(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="standard input is none: give the file's name"):
+    with pytest.raises(FormatError, match="standard input cannot be used"):
         formats.write_priorities(parse(PLAIN, "dagman"), "abc", tmp_path / "prio.dag")
 
 
@@ -313,14 +315,14 @@ def test_in_place_is_refused_with_splices(tmp_path: Path) -> None:
     """DAGMan 23.9 says `Unknown Job S+a` of such a line, and nothing runs."""
     root = write(tmp_path, mine=SPLICED, **{"in": INNER})
     flow = formats.read(root)
-    with pytest.raises(FormatError, match="a file with splices cannot be changed in place: DAGMan does not know 'S"):
+    with pytest.raises(FormatError, match="a file with splices cannot be changed in place: DAGMan does not accept 'S"):
         formats.write_priorities(flow, flow.dag.tasks, None)
     assert root.read_text() == SPLICED
 
 
 def test_in_place_needs_room_for_priorities(tmp_path: Path) -> None:
     (tmp_path / "flow.json").write_text('{"arcs": [["a", "b"]]}')
-    with pytest.raises(FormatError, match="this file has no place for priorities"):
+    with pytest.raises(FormatError, match="priorities cannot be written into this file"):
         formats.write_priorities(formats.read(tmp_path / "flow.json"), "ab", None)
 
 
@@ -357,7 +359,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     write(tmp_path, mine="JOB a x\nJOB b x\nPARENT a CHILD b\nPRIORITY b 5\n")
     assert run(["plan", "mine.dag", "-o", "prio.dag"]) == 0
     out, err = capfd.readouterr()
-    assert out.startswith("No order can have more tasks ready at any moment than `finish`.")
+    assert out.startswith("With `finish`, ")
     assert "eligo: wrote prio.dag" in err
     assert "eligo:   condor_submit_dag -maxjobs N prio.dag\n" in err
     assert run(["plan", "mine.dag", "-o", "prio.dag", "--json"]) == 0
@@ -368,7 +370,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     assert run(["plan", "mine.dag", "--in-place", "--override", "--format", "dagman"]) == 0
     assert (tmp_path / "mine.dag").read_text().endswith("PRIORITY b -2\nPRIORITY a -1\n")
     assert run(["plan", "mine.dag", "--in-place", "-o", "prio.dag"]) == 2
-    assert capfd.readouterr().err.endswith("eligo: --in-place writes FILE itself: leave -o out\n")
+    assert capfd.readouterr().err.endswith("eligo: --in-place cannot be combined with -o: leave one of them out\n")
     assert run(["plan", "mine.dag", "-o", "-"]) == 0
     assert capfd.readouterr().out == "INCLUDE mine.dag\nPRIORITY a -1\nPRIORITY b -2\n"
     assert run(["plan", "mine.dag", "-o", "-", "--priority-base", "50"]) == 0
@@ -382,19 +384,20 @@ def test_convert_tells_what_is_lost(
     write(tmp_path, mine="JOB a x\nJOB b x DONE\nJOB c y NOOP\nCATEGORY c k\n")
     assert run(["convert", "mine.dag", "mine.arcs"]) == 0
     assert capfd.readouterr().err == (
-        "eligo: 1 of 3 tasks are done and left out\neligo: arcs has no place for commands (1 task), categories (1 task)\n"
+        "eligo: skipped 1 of 3 tasks, which are done\n"
+        "eligo: arcs cannot represent commands (1 task), categories (1 task): left out\n"
         "eligo: wrote mine.arcs\n"
     )
     assert run(["convert", "mine.dag", "mine.json"]) == 0
     told = capfd.readouterr().err.splitlines()
-    assert (told[0], told[2:]) == ("eligo: 1 of 3 tasks are done and left out", ["eligo: wrote mine.json"])
-    assert told[1].startswith("eligo: commands are not written: node 'a': its submit file is needed")
+    assert (told[0], told[2:]) == ("eligo: skipped 1 of 3 tasks, which are done", ["eligo: wrote mine.json"])
+    assert told[1].startswith("eligo: commands were not written: node 'a': submit file x: cannot be read")
     (tmp_path / "rich.json").write_text('{"name": "n", "tasks": [{"name": "a", "seconds": 2}], "files": {"f": 1}}')
     assert run(["convert", "rich.json", "rich.dag"]) == 0
-    message = "eligo: dagman has no place for the workflow's name, sizes of files, run times (1 task)\n"
+    message = "eligo: dagman cannot represent the workflow's name, sizes of files, run times (1 task): left out\n"
     assert capfd.readouterr().err == f"{message}eligo: wrote rich.dag\n"
     assert run(["convert", "rich.json", "rich.what"]) == 2
-    assert capfd.readouterr().err.startswith("eligo: rich.what: the file's name does not tell")
+    assert capfd.readouterr().err.startswith("eligo: rich.what: cannot tell the format")
 
 
 @pytest.mark.parametrize("verb", ["show", "plan", "explain", "convert", "verify"])
@@ -408,7 +411,7 @@ def test_every_verb_takes_allow_outside(
     monkeypatch.chdir(tmp_path / "in")
     more = {"convert": ["x.json"], "verify": ["order"]}.get(verb, [])
     assert run([verb, "top.dag", *more]) == 2
-    message = "eligo: top.dag:1: '../mine.dag' is outside the folder of top.dag: give --allow-outside to read it\n"
+    message = "eligo: top.dag:1: '../mine.dag' is outside the folder of top.dag: add --allow-outside to read it\n"
     assert capfd.readouterr().err == message
     assert run([verb, "top.dag", *more, "--allow-outside"]) == 0
 

@@ -15,11 +15,11 @@ from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.formats import read_history
-from eligo.pages.folders import WatchedRun, looked_at
+from eligo.pages.folder_source import WatchedRun, looked_at
 from eligo.running.folder import RunFolder, kept_workflow
 from eligo.stores import Attempt, Store, read_run
 from eligo.stores.database import newest, version_of
-from eligo.stores.looking import STEPS
+from eligo.stores.run_reader import STEPS
 from eligo.workflow import Task, Workflow
 from running_cases import downgrade
 
@@ -200,7 +200,7 @@ def test_a_damaged_workflow_of_an_older_run_is_not_believed_either(whole: Path, 
     kept = place / "workflow.json"
     kept.write_text(kept.read_text("utf-8").replace("echo task_7", "echo task_8", 1), "utf-8")
     for look in (WatchedRun, kept_workflow):
-        with pytest.raises(InputError, match="not what the run wrote"):
+        with pytest.raises(InputError, match="written by something other than the run"):
             look(place)
 
 
@@ -220,7 +220,7 @@ def test_an_older_store_opens_and_is_sealed_then(whole: Path, tmp_path: Path) ->
         database.execute("UPDATE journal SET moves = zeroblob(length(moves)) WHERE first = 0")
         database.commit()
     for believed in (state_by_writer, state_by_reader):
-        with pytest.raises(InputError, match="the check sum of its table 'journal' is wrong"):
+        with pytest.raises(InputError, match="the checksum of table 'journal' is wrong"):
             believed(place)
 
 
@@ -245,7 +245,7 @@ def test_rows_that_sqlite_takes_for_right_are_refused(damage: str, whole: Path, 
     with closing(sqlite3.connect(place / "run.db")) as database:
         database.executescript(damage)
     for believed in (state_by_writer, state_by_reader):
-        with pytest.raises(InputError, match=r"run\.db: .*damaged.*restore a copy of it, or delete its folder"):
+        with pytest.raises(InputError, match=r"run\.db: .*damaged.*restore a copy, or delete its folder"):
             believed(place)
 
 
@@ -259,5 +259,5 @@ def test_the_command_says_it_in_a_line_and_leaves_the_file_alone(
         assert run([*words, str(place)]) == 2
         assert "internal error" not in (said := capsys.readouterr().err)
         assert said.count("\n") == 1
-        assert "restore a copy of it, or delete its folder to begin anew" in said
+        assert "restore a copy, or delete its folder to start over" in said
         assert (place / "run.db").read_bytes() == before

@@ -10,7 +10,7 @@ import pytest
 
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.server.packing import MARK, Packed, packed, packed_plan, unpacked_flow, unpacked_plan
+from eligo.server.rules.document import MARK, Packed, packed, packed_plan, unpacked_flow, unpacked_plan
 from eligo.theory.skeleton import skeleton
 from eligo.workflow import Task, Timed, Workflow
 

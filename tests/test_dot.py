@@ -11,7 +11,7 @@ from eligo.dag import Dag
 from eligo.errors import CycleError, FormatError
 from eligo.formats import dot
 from eligo.formats.dot import generate, parse, sniff
-from eligo.formats.shared import drawing
+from eligo.formats.shared import drawings as drawing
 from eligo.workflow import Workflow
 from format_cases import accepts_or_refuses
 
@@ -80,24 +80,24 @@ def test_nodes_are_tasks_in_order_of_appearance() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("graph { a -- b }", 1, "a graph without directions does not say which task needs which: give a digraph"),
-        ("digraph {\na -- b }", 2, "-- has no direction: in a digraph arcs are written ->"),
-        ("digraph {\n\n1a -> b }", 3, "1a begins as a number does and goes on: put it in quotes"),
-        ("digraph { a -> }", 1, "a node was expected, not '}'"),
-        ("digraph { a -> node }", 1, "a node was expected, not the keyword node: a name that is one goes in quotes"),
-        ("digraph { a ->\nb", 2, "a statement was expected, not the end of the text"),
-        ("digraph { a [bold] }", 1, "\"=\" was expected, not ']'"),
-        ("digraph { a:b:c:d }", 1, "a statement was expected, not ':'"),
-        ('digraph { "a }', 1, "a string in quotes has no end"),
-        ("digraph { /* }", 1, "a comment has no end"),
-        ("digraph { <a> -> <b<> }", 1, "a string in <> has no end"),
-        ('digraph { "a" + b }', 1, "+ joins strings, and what follows is none"),
+        ("graph { a -- b }", 1, "an undirected graph does not say which task depends on which (use digraph)"),
+        ("digraph {\na -- b }", 2, "-- has no direction (write -> in a digraph)"),
+        ("digraph {\n\n1a -> b }", 3, "1a is not a valid number (put it in quotes)"),
+        ("digraph { a -> }", 1, "expected a node, got '}'"),
+        ("digraph { a -> node }", 1, "expected a node, got the keyword node (put it in quotes to use it as a name)"),
+        ("digraph { a ->\nb", 2, "expected a statement, got the end of the text"),
+        ("digraph { a [bold] }", 1, "expected \"=\", got ']'"),
+        ("digraph { a:b:c:d }", 1, "expected a statement, got ':'"),
+        ('digraph { "a }', 1, "a quoted string has no closing quote"),
+        ("digraph { /* }", 1, "a comment is not closed"),
+        ("digraph { <a> -> <b<> }", 1, "an HTML string has no closing >"),
+        ('digraph { "a" + b }', 1, "+ must be followed by a string"),
         ('digraph { "a" +', 1, "the text ends after +"),
-        ("digraph { a } digraph { b }", 1, "a second graph begins: only one is read"),
-        ("digraph { a } b", 1, "there is more after the last }"),
-        ("a -> b", 1, "\"digraph\" was expected, not 'a'"),
-        ("digraph { a $ b }", 1, "'$' has no meaning here: put names with signs in quotes"),
-        ("digraph { a -> subgraph x; }", 1, "\"{\" was expected, not ';'"),
+        ("digraph { a } digraph { b }", 1, "the file has a second graph, but only one is allowed"),
+        ("digraph { a } b", 1, "unexpected text after the last }"),
+        ("a -> b", 1, "expected \"digraph\", got 'a'"),
+        ("digraph { a $ b }", 1, "unexpected '$' (put names with special characters in quotes)"),
+        ("digraph { a -> subgraph x; }", 1, "expected \"{\", got ';'"),
     ],
 )
 def test_what_is_wrong_is_refused(text: str, line: int, message: str) -> None:
@@ -141,7 +141,7 @@ def test_hostile_texts_are_dealt_with_soon(text: str) -> None:
 
 def test_groups_stand_for_many_arcs_but_not_for_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "MOST_ARCS", 10)
-    with pytest.raises(FormatError, match=r"^the drawing stands for more than 10 arcs: give a list of arcs$"):
+    with pytest.raises(FormatError, match=r"^the drawing represents more than 10 arcs \(use a list of arcs\)$"):
         parse("digraph { {a b c d} -> {e f g} }")
 
 
@@ -206,7 +206,7 @@ def test_snakemake_draws_jobs_and_dashes_what_is_done() -> None:
     assert [task.category for task in flow.details.values()] == ["all", "sort", "sort", "fetch"]
     assert flow.origin is not None
     assert flow.origin.done == ("fetch lane: 1 sample: a",)
-    assert flow.origin.remarks == ("tasks that are drawn as finished and left out: 1",)
+    assert flow.origin.remarks == ("skipped tasks that are drawn as finished: 1",)
 
 
 def test_dashes_mean_nothing_in_other_drawings() -> None:
@@ -277,7 +277,7 @@ def test_a_circle_of_operators_is_passed_through() -> None:
 def test_many_arcs_through_few_operators_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "MOST_ARCS", 15)
     text = "digraph { v9 [shape=point]; {v0 v1 v2 v3} -> v9 -> {v4 v5 v6 v7} }"
-    with pytest.raises(FormatError, match="stands for more than 15 arcs"):
+    with pytest.raises(FormatError, match="represents more than 15 arcs"):
         parse(text)
 
 
@@ -591,7 +591,7 @@ def test_arcs_that_are_not_drawn_are_told() -> None:
     flow = parse('digraph { a -> {b c} [style="dashed, invis"]; a -> b; edge [style=invis]; b -> c -> d }')
     assert list(flow.dag.arcs()) == [("a", "b")]
     assert flow.origin is not None
-    assert flow.origin.remarks == ("arcs that are invisible and left out: 4",)
+    assert flow.origin.remarks == ("ignored invisible arcs: 4",)
 
 
 @pytest.mark.parametrize(
@@ -611,9 +611,7 @@ def test_a_graph_that_is_drawn_after_the_run_says_so() -> None:
     flow = parse(text)
     assert len(flow.dag) == 0
     assert flow.origin is not None
-    assert flow.origin.remarks == (
-        "every task of this graph is done already: draw it before the run, or with --forceall",
-    )
+    assert flow.origin.remarks == ("every task of this graph is done (draw it before the run, or with --forceall)",)
 
 
 # What tasks are called
@@ -651,5 +649,5 @@ def test_heads_elsewhere_and_invisible_nodes_are_told() -> None:
     assert origin.remarks == (
         "arcs with dir=back, read from left to right: 2",
         "arcs with dir=none, read from left to right: 1",
-        "nodes that are invisible and read as tasks: 1",
+        "invisible nodes, read as tasks: 1",
     )

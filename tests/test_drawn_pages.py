@@ -65,13 +65,13 @@ def test_other_diagrams_of_a_page_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "line"),
     [
-        (page("flowchart TD\naa --> bb", "graph LR\ncc --> dd"), "the page holds 2 flowcharts", None),
-        (page("pie\n 'a': 1"), "the page holds no flowchart", None),
-        (page("flowchart TD\naa --- bb"), "a line without a head", 16),
-        (CYTOSCAPE.replace("id: 'p1'", "id: f(1)"), "a node or an edge of the drawing was expected", 14),
+        (page("flowchart TD\naa --> bb", "graph LR\ncc --> dd"), "the page has 2 flowcharts", None),
+        (page("pie\n 'a': 1"), "the page has no flowchart", None),
+        (page("flowchart TD\naa --- bb"), "a line without an arrowhead", 16),
+        (CYTOSCAPE.replace("id: 'p1'", "id: f(1)"), "expected a node or an edge of the drawing", 14),
         (CYTOSCAPE.replace("target: 'p3'", "target: 'p9'"), "p9", 21),
-        (CYTOSCAPE.partition("],\n}")[0], "the page is cut off", None),
-        ("<html><body>hello</body></html>", "this looks like a page for a browser, which is not read", None),
+        (CYTOSCAPE.partition("],\n}")[0], "the page is incomplete", None),
+        ("<html><body>hello</body></html>", "this looks like an HTML page, which eligo cannot read", None),
     ],
 )
 def test_what_cannot_be_read_is_refused(text: str, message: str, line: int | None) -> None:

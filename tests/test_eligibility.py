@@ -39,9 +39,9 @@ def test_an_order_against_an_arc_names_the_pair(diamond: Dag) -> None:
 
 
 def test_an_order_must_have_every_task_once(diamond: Dag) -> None:
-    with pytest.raises(ScheduleError, match="'d' is left out"):
+    with pytest.raises(ScheduleError, match="'d' is missing"):
         eligo.profile(diamond, ["a", "b", "c"])
-    with pytest.raises(DuplicateTaskError, match="'b' is named twice"):
+    with pytest.raises(DuplicateTaskError, match="duplicate task 'b'"):
         eligo.profile(diamond, ["a", "b", "b", "d"])
     with pytest.raises(UnknownTaskError, match="no task named 'x'"):
         eligo.profile(diamond, ["a", "b", "c", "x"])

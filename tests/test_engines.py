@@ -31,9 +31,9 @@ from eligo.dag import Dag
 from eligo.engines import Command, Ending, Engine, Function, Job, Work
 from eligo.engines.dask import DaskEngine
 from eligo.engines.futures import OwnExecutor, on_executor, threads
+from eligo.engines.job_run import Performed, ending_of
 from eligo.engines.local import LocalEngine
-from eligo.engines.naming import engine_on
-from eligo.engines.performing import Performed, ending_of
+from eligo.engines.registry import engine_on
 from eligo.engines.room import Room
 from eligo.engines.strays import POOL, marked
 from eligo.errors import InputError
@@ -284,13 +284,13 @@ def test_with_more_workers_no_better_task_waits(engine: Engine, tmp_path: Path) 
     assert most_overtaken(begun, order, BLUR) <= engine.slack + SLOTS - 1, (list(begun), order)
 
 
-def test_what_waits_in_a_queue_and_is_cancelled_never_begins(engine: Engine, tmp_path: Path) -> None:
+def test_what_waits_in_a_queue_and_is_cancelled_never_begins(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Brief tasks are handed over ahead, as far as the engine says; all that is cancelled is told of."""
-    for _ in range(20):  # on a machine that is very busy, some tasks are not brief
-        runner(engine, {i: [] for i in range(30)}, lambda task, attempt: sh("exit 0"))
-        asks = engine.asks()
-        if len(asks) == SLOTS + engine.slack:
-            break
+    monkeypatch.setattr("eligo.engines.futures.BRIEF", MOST_SECONDS)  # brief, however busy the machine is
+    runner(engine, {i: [] for i in range(30)}, lambda task, attempt: sh("exit 0"))
+    asks = engine.asks()
     assert len(asks) == SLOTS + engine.slack
     long = [Job(i, ask.client, (i,), (Command(("/bin/sleep", nap(3177)), "/"),)) for i, ask in enumerate(asks[:SLOTS])]
     waiting = [
@@ -311,6 +311,7 @@ def test_what_waits_in_a_queue_and_is_cancelled_never_begins(engine: Engine, tmp
     assert {ending.attempt.failure for ending in ended} == {"stopped"}
     assert no_sleepers(nap(3177))
     assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
     runner(engine, {i: [] for i in range(5)}, lambda task, attempt: Command(("/bin/sleep", "0.1"), "/"))
     assert len(engine.asks()) == SLOTS
 
@@ -358,7 +359,7 @@ def test_failures_are_tried_again_and_poison_is_set_aside(engine: Engine) -> Non
 
     done = runner(engine, flow, work)
     assert set(done.execution.executed) == {"ok", "flaky", "after"}
-    assert (set(done.execution.failed), set(done.execution.futile)) == ({"poison"}, {"doomed", "too"})
+    assert (set(done.execution.failed), set(done.execution.blocked)) == ({"poison"}, {"doomed", "too"})
     assert tuple(map(done.attempts_at, ("flaky", "poison", "after"))) == (
         3,
         3,
@@ -382,7 +383,7 @@ def test_a_lost_worker_costs_its_task_an_attempt_and_no_more(name: str, engine: 
     assert done.attempts_at("victim") == 2
     assert done.attempts_at("killer") == 3
     assert done.failures["killer"].attempt.lost
-    assert done.execution.futile == ("doomed",)
+    assert done.execution.blocked == ("doomed",)
     assert no_sleepers(nap(3173))
 
 
@@ -402,7 +403,7 @@ def test_what_runs_is_stopped_and_may_go_on_later(engine: Engine) -> None:
     flow: dict[Name, list[Name]] = {str(i): [] for i in range(5)}
     begin = time.monotonic()
     done = runner(engine, flow, lambda task, attempt: Command(("/bin/sleep", nap(3174)), "/"), watch=stop)
-    assert time.monotonic() - begin < 15.0
+    assert time.monotonic() - begin < MOST_SECONDS
     assert no_sleepers(nap(3174))
     assert not done.failures
     assert len(done.execution.eligible) == 5
@@ -540,7 +541,7 @@ def test_a_cluster_that_is_there_is_joined_and_left(name: str, engine: Engine) -
 def test_no_cluster_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     needed("dask")
     monkeypatch.setattr("eligo.engines.dask.PATIENCE", "0.3s")
-    with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
+    with pytest.raises(InputError, match=r"cannot connect to the Dask scheduler at tcp://127\.0\.0\.1:1"):
         engine_on("dask=tcp://127.0.0.1:1")
 
 
@@ -578,7 +579,7 @@ def test_what_a_killed_dispatcher_left_is_gone_when_its_run_goes_on(name: str, t
         pytest.skip("it has no workers of its own")
     psutil, mark = pytest.importorskip("psutil"), f"mark{os.getpid()}"
     script = (
-        "import sys; from eligo.engines.naming import engine_on\n"
+        "import sys; from eligo.engines.registry import engine_on\n"
         "if __name__ == '__main__':\n"
         "    engine = engine_on(sys.argv[1], 1, scratch=sys.argv[2], mark=sys.argv[3])\n"
         "    print('ready', flush=True); sys.stdin.read(); engine.close()\n"
@@ -640,11 +641,11 @@ def test_engines_that_listen_anywhere_in_a_network_of_their_own(other: str) -> N
 
 
 def test_there_is_no_such_engine() -> None:
-    with pytest.raises(InputError, match=r"there is no engine 'abacus'; there are local, dask, ray, parsl"):
+    with pytest.raises(InputError, match=r"unknown engine 'abacus' \(choose from local, dask, ray, parsl,"):
         engine_on("abacus")
-    with pytest.raises(InputError, match="local runs on this machine, and has no use for the address 'there'"):
+    with pytest.raises(InputError, match="engine local takes no address, got 'there'"):
         engine_on("local=there")
-    with pytest.raises(InputError, match="at least one task at a time"):
+    with pytest.raises(InputError, match="workers must be a positive integer"):
         engine_on("local", 0)
 
 
@@ -657,7 +658,7 @@ def test_a_package_that_is_missing_is_named(other: str, monkeypatch: pytest.Monk
 
 def test_a_local_process_runs_no_function(tmp_path: Path) -> None:
     own = LocalEngine(1)
-    with pytest.raises(InputError, match="this task is a function"):
+    with pytest.raises(InputError, match="not functions"):
         runner(own, {"a": []}, lambda task, attempt: Function(len, ("",)))
     own.close()
 
@@ -684,6 +685,6 @@ def test_a_clock_that_is_set_back_ends_no_run() -> None:
 
 
 def test_a_worker_needs_nothing_heavy() -> None:
-    code = "import sys, eligo.engines.performing; print(*sys.modules)"
+    code = "import sys, eligo.engines.job_run; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "distributed", "ray", "parsl"} & set(found)

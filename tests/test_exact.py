@@ -85,10 +85,10 @@ def test_a_sum_that_admits_has_summands_that_admit() -> None:
 def test_the_best_batch_leaves_the_most(diamond: Dag) -> None:
     assert exact.best_batch(diamond, ["a"], 2) == (("b", "c"), 1)
     assert exact.best_batch(diamond, ["a"], 0) == ((), 2)
-    with pytest.raises(InputError, match="3 tasks cannot be chosen from 2 eligible ones"):
+    with pytest.raises(InputError, match="cannot choose 3 tasks from 2 eligible tasks"):
         exact.best_batch(diamond, ["a"], 3)
 
 
 def test_too_many_tasks_are_refused() -> None:
-    with pytest.raises(InputError, match="23 tasks are too many to enumerate"):
+    with pytest.raises(InputError, match="cannot enumerate more than"):
         exact.max_profile(Dag.from_arrays(23, [], []))

@@ -138,7 +138,7 @@ class Game(RuleBasedStateMachine):
         assert game.left == len(self.free())
         assert {v: game.holders(v) for v in self.needs if game.holders(v)} == self.out
         below = {v for v in self.needs if self.above(v) & self.broken}
-        assert set(game.futile) == below
+        assert set(game.blocked) == below
         assert game.stuck == (not self.ready() and not self.out and len(self.done) < N)
         assert not game.stuck or set(self.needs) == self.done | self.broken | below
 
@@ -216,11 +216,11 @@ def test_what_is_left_when_something_failed_is_told(diamond: Dag) -> None:
     game = Execution(diamond, executed=["a"])
     game.take("b")
     game.fail("b")
-    assert (game.stuck, game.futile) == (False, ("d",))
+    assert (game.stuck, game.blocked) == (False, ("d",))
     game.execute("c")
     assert (game.stuck, game.finished) == (True, False)
     game.release("b")
-    assert (game.stuck, game.futile) == (False, ())
+    assert (game.stuck, game.blocked) == (False, ())
 
 
 def test_a_move_takes_8_bytes() -> None:
@@ -234,16 +234,16 @@ def test_a_move_takes_8_bytes() -> None:
 @pytest.mark.parametrize(
     ("moves", "told"),
     [
-        ([TAKE << 32 | 7], "move 0 of this journal is no move that could be made then"),
-        ([TAKE << 32 | 0, 99 << 32], "move 1 of this journal is no move"),
-        ([-1], "move 0 of this journal is no move"),
+        ([TAKE << 32 | 7], "move 0 of this journal is not possible in that state"),
+        ([TAKE << 32 | 0, 99 << 32], "move 1 of this journal is not possible"),
+        ([-1], "move 0 of this journal is not possible"),
         ([TAKE << 32, DROP << 32], "move 1 of this journal"),
         ([HOLD << 32 | 1], "move 0 of this journal"),
         ([TAKE << 32, AGAIN << 32, FAIL << 32], "move 2 of this journal"),
-        ([2**70], "whole numbers of 8 bytes"),
-        ([1.5], "whole numbers of 8 bytes"),
-        (b"abc", "whole numbers of 8 bytes"),
-        (None, "whole numbers of 8 bytes"),
+        ([2**70], "8-byte integers"),
+        ([1.5], "8-byte integers"),
+        (b"abc", "8-byte integers"),
+        (None, "8-byte integers"),
     ],
 )
 def test_a_journal_of_something_else_is_refused(diamond: Dag, moves: Any, told: str) -> None:

@@ -40,7 +40,7 @@ name: small
 dags:
 - {family: out-mesh, sizes: [5, 8]}
 - {family: composition, sizes: [[wnm, 40]], seed: 2}
-schedulers: [balanced, plan, fifo, greedy]
+schedulers: [balanced, ready, fifo, greedy]
 games:
   pebble: {}
   batched: {rates: [2, 8]}
@@ -64,32 +64,32 @@ def test_an_experiment_is_all_its_combinations(small: Experiment) -> None:
 
 
 BAD = {
-    "dags: []\nschedulers: [fifo]\ngames: {pebble: {}}": '"dags" should be a list, and is empty',
-    "schedulers: [fifo]\ngames: {pebble: {}}": 'there is no "dags"',
-    "- a\n- b": "the experiment should be a mapping, and is a list",
-    SMALL.replace("fifo", "quickest"): "there is no scheduler named 'quickest'",
-    SMALL.replace("runs: 4", "runs: 0"): "runs should be a whole number of at least 1, and is 0",
-    SMALL.replace("runs: 4", "runs: many"): "runs should be a whole number of at least 1, and is a string",
-    SMALL.replace("runs: 4", "runz: 4"): "the experiment has no key 'runz'",
-    SMALL.replace("seeds: [0, 5]", "seeds: [-1]"): "a seed should be a whole number of at least 0, and is -1",
-    SMALL.replace("[2, 8]", "[2, 0]"): "a rate is a number of requests above 0 and finite, and 0 is not",
-    SMALL.replace("[2, 8]", "[1e999]"): "a rate is a number of requests above 0 and finite, and inf is not",
-    SMALL.replace("[2, 8]", "[fast]"): "a rate is a string, and should be a number",
-    SMALL.replace("count: 4", "count: 0"): "0 clients execute nothing",
-    SMALL.replace("count: 4", "spread: 0"): "the spread of speeds is at least 1",
-    SMALL.replace("count: 4", "number: 4"): "volatile has no key 'number'",
-    SMALL.replace("count: 4", "count: few"): "the count of clients is a whole number",
-    SMALL.replace("prudent", "reckless"): "rules are none or prudent",
-    SMALL.replace("pebble: {}", "marbles: {}"): "games has no key 'marbles'",
+    "dags: []\nschedulers: [fifo]\ngames: {pebble: {}}": '"dags" must be a non-empty list, got an empty list',
+    "schedulers: [fifo]\ngames: {pebble: {}}": 'needs the key "dags"',
+    "- a\n- b": "the experiment must be a mapping, got a list",
+    SMALL.replace("fifo", "quickest"): "unknown policy 'quickest'",
+    SMALL.replace("runs: 4", "runs: 0"): "runs must be an integer of at least 1, got 0",
+    SMALL.replace("runs: 4", "runs: many"): "runs must be an integer of at least 1, got a string",
+    SMALL.replace("runs: 4", "runz: 4"): "the experiment has the unknown key 'runz'",
+    SMALL.replace("seeds: [0, 5]", "seeds: [-1]"): "a seed must be an integer of at least 0, got -1",
+    SMALL.replace("[2, 8]", "[2, 0]"): "a rate must be a positive, finite number of requests, got 0",
+    SMALL.replace("[2, 8]", "[1e999]"): "a rate must be a positive, finite number of requests, got inf",
+    SMALL.replace("[2, 8]", "[fast]"): "a rate must be a number, got a string",
+    SMALL.replace("count: 4", "count: 0"): "clients must be at least 1, got 0",
+    SMALL.replace("count: 4", "spread: 0"): "spread must be finite and at least 1",
+    SMALL.replace("count: 4", "number: 4"): "volatile has the unknown key 'number'",
+    SMALL.replace("count: 4", "count: few"): "the count of clients must be an integer",
+    SMALL.replace("prudent", "reckless"): "rules must be none or prudent",
+    SMALL.replace("pebble: {}", "marbles: {}"): "games has the unknown key 'marbles'",
     SMALL.replace("pebble: {}", "pebble: {rates: [1]}"): "it has no settings",
-    SMALL.replace("out-mesh", "mash"): "there is no family named 'mash'",
-    SMALL.replace("sizes: [5, 8]", "sizes: [[5, 8]]"): "the family out-mesh takes other sizes",
-    SMALL.replace("sizes: [5, 8]", "sizes: [0]"): "levels is a whole number of at least 1",
-    SMALL.replace("sizes: [5, 8]", "sizes: 5"): '"sizes" should be a list, and is a number',
+    SMALL.replace("out-mesh", "mash"): "unknown family 'mash'",
+    SMALL.replace("sizes: [5, 8]", "sizes: [[5, 8]]"): "wrong sizes for the family out-mesh",
+    SMALL.replace("sizes: [5, 8]", "sizes: [0]"): "levels must be an integer of at least 1",
+    SMALL.replace("sizes: [5, 8]", "sizes: 5"): '"sizes" must be a non-empty list, got a number',
     SMALL.replace("[5, 8]", "[5, 5]"): "the dag 'out-mesh 5' is listed twice",
-    SMALL.replace("greedy", "fifo"): "the scheduler 'fifo' is listed twice",
-    SMALL.replace("- {family: out-mesh, sizes: [5, 8]}", "- nowhere.json"): "there is no file 'nowhere.json'",
-    SMALL.replace("- {family: out-mesh, sizes: [5, 8]}", "- {sizes: [5]}"): 'a dag is a "file" or a "family"',
+    SMALL.replace("greedy", "fifo"): "the policy 'fifo' is listed twice",
+    SMALL.replace("- {family: out-mesh, sizes: [5, 8]}", "- nowhere.json"): "no such file: 'nowhere.json'",
+    SMALL.replace("- {family: out-mesh, sizes: [5, 8]}", "- {sizes: [5]}"): 'a dag must be a "file", or a "family"',
     "dags: [": "not valid YAML",
 }  # fmt: skip
 
@@ -105,7 +105,7 @@ def test_bad_experiments_are_refused_in_words(text: str, tmp_path: Path) -> None
 
 
 def test_the_line_is_told_where_a_word_is_wrong() -> None:
-    with pytest.raises(InputError, match="line 6: there is no scheduler"):
+    with pytest.raises(InputError, match="line 6: unknown policy"):
         parse_experiment(SMALL.replace("fifo", "quickest"))
 
 
@@ -235,10 +235,10 @@ def test_any_number_of_processes_gives_the_same_table(small: Experiment, tmp_pat
 def test_a_file_that_is_no_table_is_refused(small: Experiment, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match=r"t\.csv:1: this is no table of results"):
+    with pytest.raises(InputError, match=r"t\.csv:1: not a table of results"):
         play_experiment(small, str(path))
     path.write_text(",".join(COLUMNS) + "\nw,f,many,fifo,pebble,,0,1,area,1,0,0,1\n")
-    with pytest.raises(InputError, match=r"t\.csv:2: this is no row of results"):
+    with pytest.raises(InputError, match=r"t\.csv:2: not a row of results"):
         play_experiment(small, str(path))
     with pytest.raises(InputError, match="cannot be written"):
         play_experiment(small, str(tmp_path / "nowhere" / "t.csv"))
@@ -248,13 +248,13 @@ def test_results_of_an_older_version_are_refused_and_stay(small: Experiment, tmp
     path = tmp_path / "t.csv"
     older = ",".join(COLUMNS[:-2]) + "\nout-mesh 5,f,15,fifo,pebble,,0,4,area,1.0,0.0\n"
     path.write_text(older)
-    with pytest.raises(InputError, match=r"t\.csv: an older eligo kept these results, without the runs one by one"):
+    with pytest.raises(InputError, match=r"t\.csv: this file has results of an older version without single runs"):
         play_experiment(small, str(path))
     assert path.read_text() == older
 
 
 def test_runs_are_kept_one_by_one_and_many_of_them_in_parts() -> None:
-    """Their means are the same, and a run without an end is left out."""
+    """Their means are the same, and a run without an end is missing."""
     key = CellKey("d", "f", "fifo", "volatile", "", 0, 0)
     few = record_of(key, 9, "makespan", np.array([3.0, math.inf, 4.0]))
     assert few.parts == (3.0, None, 4.0)
@@ -275,7 +275,7 @@ def test_games_without_an_end_are_kept_and_read_again(name: str, tmp_path: Path)
         pytest.importorskip("pyarrow")
     games = (volatile_game(count=2, stay=1.0, times="drawn"), volatile_game(count=2, stay=1e-6))
     experiment = Experiment(
-        sources=(Source.of_family("out-mesh", [4]),), schedulers=("fifo", "plan"), games=games, runs=5
+        sources=(Source.of_family("out-mesh", [4]),), schedulers=("fifo", "ready"), games=games, runs=5
     )
     records = play_experiment(experiment, str(tmp_path / name))
     assert [record.endless for record in records[8:]] == 8 * [5]
@@ -285,7 +285,7 @@ def test_games_without_an_end_are_kept_and_read_again(name: str, tmp_path: Path)
 
 
 def test_numbers_of_processes_and_clusters_are_checked(small: Experiment) -> None:
-    with pytest.raises(InputError, match="processes is a whole number"):
+    with pytest.raises(InputError, match="processes must be an integer"):
         play_experiment(small, processes=0)
     with pytest.raises(InputError, match="dask://HOST:PORT"):
         play_experiment(small, on="ray://localhost:1")

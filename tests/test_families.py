@@ -649,42 +649,42 @@ class TestRegistry:
         assert public == {*listed, "random_composition_blocks"}
 
 
-WHOLE = "is a whole number of at least"
-BIG = "that would be more than 100,000,000 tasks or arcs: choose something smaller"
+WHOLE = "must be an integer of at least"
+BIG = "more than 100,000,000 tasks or arcs (choose smaller sizes)"
 BAD: list[tuple[str, tuple[object, ...], str]] = [
-    ("w", (0, 2), f"s {WHOLE} 1, and 0 is not"),
-    ("w", (1, 1), f"d {WHOLE} 2, and 1 is not"),
-    ("w", (2.5, 2), f"s {WHOLE} 1, and 2.5 is not"),
-    ("m", (-3, 2), f"s {WHOLE} 1, and -3 is not"),
-    ("n", (0,), f"s {WHOLE} 1, and 0 is not"),
-    ("cycle", (1,), f"s {WHOLE} 2, and 1 is not"),
-    ("clique", (1,), f"s {WHOLE} 2, and 1 is not"),
-    ("bipartite-tree", (0,), f"sources {WHOLE} 1, and 0 is not"),
-    ("bipartite-tree", (3, 0, 1), f"max_degree {WHOLE} 2, and 1 is not"),
-    ("bipartite-tree", (3, -1), f"seed {WHOLE} 0, and -1 is not"),
-    ("expansive", (0,), f"s {WHOLE} 1, and 0 is not"),
-    ("expansive", (3, 0, 1), f"max_private {WHOLE} 2, and 1 is not"),
-    ("random-planar-bipartite-tree", (0,), f"length {WHOLE} 1, and 0 is not"),
-    ("random-planar-bipartite-tree", (3, 0, 1), f"largest {WHOLE} 2, and 1 is not"),
-    ("out-tree", (0,), f"depth {WHOLE} 1, and 0 is not"),
-    ("in-tree", (3, 1), f"d {WHOLE} 2, and 1 is not"),
-    ("random-out-tree", (0,), f"n {WHOLE} 1, and 0 is not"),
-    ("random-in-tree", (0,), f"n {WHOLE} 1, and 0 is not"),
-    ("out-mesh", (0,), f"levels {WHOLE} 1, and 0 is not"),
-    ("in-mesh", (-1,), f"levels {WHOLE} 1, and -1 is not"),
-    ("grid", (3, 0), f"columns {WHOLE} 1, and 0 is not"),
-    ("butterfly", (0,), f"dimension {WHOLE} 1, and 0 is not"),
-    ("diamond", (0,), f"depth {WHOLE} 1, and 0 is not"),
-    ("prefix", (0,), f"inputs {WHOLE} 1, and 0 is not"),
-    ("laplace", (0,), f"inputs {WHOLE} 1, and 0 is not"),
-    ("matrix", (0,), f"n {WHOLE} 1, and 0 is not"),
-    ("fork-join", (1, 0), f"stages {WHOLE} 1, and 0 is not"),
-    ("layered", (2, 2, 0, 0), f"degree {WHOLE} 1, and 0 is not"),
-    ("random", (0, 0.5), f"n {WHOLE} 1, and 0 is not"),
-    ("random", (3, 1.5), "probability is a number from 0 to 1, and 1.5 is not"),
-    ("random", (3, float("nan")), "probability is a number from 0 to 1, and nan is not"),
-    ("composition", ("x", 9), "kind is w, m, wnm or q2, and x is not"),
-    ("composition", ("w", 0), f"size {WHOLE} 1, and 0 is not"),
+    ("w", (0, 2), f"s {WHOLE} 1, got 0"),
+    ("w", (1, 1), f"d {WHOLE} 2, got 1"),
+    ("w", (2.5, 2), f"s {WHOLE} 1, got 2.5"),
+    ("m", (-3, 2), f"s {WHOLE} 1, got -3"),
+    ("n", (0,), f"s {WHOLE} 1, got 0"),
+    ("cycle", (1,), f"s {WHOLE} 2, got 1"),
+    ("clique", (1,), f"s {WHOLE} 2, got 1"),
+    ("bipartite-tree", (0,), f"sources {WHOLE} 1, got 0"),
+    ("bipartite-tree", (3, 0, 1), f"max_degree {WHOLE} 2, got 1"),
+    ("bipartite-tree", (3, -1), f"seed {WHOLE} 0, got -1"),
+    ("expansive", (0,), f"s {WHOLE} 1, got 0"),
+    ("expansive", (3, 0, 1), f"max_private {WHOLE} 2, got 1"),
+    ("random-planar-bipartite-tree", (0,), f"length {WHOLE} 1, got 0"),
+    ("random-planar-bipartite-tree", (3, 0, 1), f"largest {WHOLE} 2, got 1"),
+    ("out-tree", (0,), f"depth {WHOLE} 1, got 0"),
+    ("in-tree", (3, 1), f"d {WHOLE} 2, got 1"),
+    ("random-out-tree", (0,), f"n {WHOLE} 1, got 0"),
+    ("random-in-tree", (0,), f"n {WHOLE} 1, got 0"),
+    ("out-mesh", (0,), f"levels {WHOLE} 1, got 0"),
+    ("in-mesh", (-1,), f"levels {WHOLE} 1, got -1"),
+    ("grid", (3, 0), f"columns {WHOLE} 1, got 0"),
+    ("butterfly", (0,), f"dimension {WHOLE} 1, got 0"),
+    ("diamond", (0,), f"depth {WHOLE} 1, got 0"),
+    ("prefix", (0,), f"inputs {WHOLE} 1, got 0"),
+    ("laplace", (0,), f"inputs {WHOLE} 1, got 0"),
+    ("matrix", (0,), f"n {WHOLE} 1, got 0"),
+    ("fork-join", (1, 0), f"stages {WHOLE} 1, got 0"),
+    ("layered", (2, 2, 0, 0), f"degree {WHOLE} 1, got 0"),
+    ("random", (0, 0.5), f"n {WHOLE} 1, got 0"),
+    ("random", (3, 1.5), "probability must be from 0 to 1, got 1.5"),
+    ("random", (3, float("nan")), "probability must be from 0 to 1, got nan"),
+    ("composition", ("x", 9), "kind must be w, m, wnm or q2, got x"),
+    ("composition", ("w", 0), f"size {WHOLE} 1, got 0"),
     ("w", (10**9, 2), BIG),
     ("clique", (20_000,), BIG),
     ("out-tree", (10**9,), BIG),
@@ -693,8 +693,8 @@ BAD: list[tuple[str, tuple[object, ...], str]] = [
     ("random", (10**6, 0.5), BIG),
     ("planar-bipartite-tree", (10**30, "1/2"), BIG),
 ]
-ZIGZAG = "a zigzag alternates integers above 1 and reciprocals, as in 3 1/2 4"
-ENTRY = "an entry of a zigzag is 2, 3, ... or 1/2, 1/3, ..., and {} is not"
+ZIGZAG = "a zigzag must alternate integers above 1 and reciprocals, as in 3 1/2 4"
+ENTRY = "an entry of a zigzag must be 2, 3, ... or 1/2, 1/3, ..., got {}"
 BAD += [("planar-bipartite-tree", given, ZIGZAG) for given in [(), (2, 3), ("1/2", "1/2")]]
 BAD += [
     ("planar-bipartite-tree", (given,), ENTRY.format(given)) for given in [0, 1, -2, "2/3", "1/0", "-1/2", "two", ""]

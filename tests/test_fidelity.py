@@ -92,7 +92,7 @@ def test_a_submit_command_that_a_run_does_not_honour_is_refused(
 ) -> None:
     path = dag(tmp_path, "JOB a a.sub\n", a=line)
     assert ran(path) == 2
-    assert f"{path}: a run does not honour {key} (task 'a', a.sub" in capsys.readouterr().err
+    assert f"{path}: unsupported in a run: {key} (task 'a', a.sub" in capsys.readouterr().err
     assert ran(path, "--ignore", key) == 0
     assert f"warning: running without {key} (task 'a', a.sub" in capsys.readouterr().err
     assert (tmp_path / "a.made").exists()
@@ -127,7 +127,7 @@ def test_the_message_counts_tasks_and_names_the_first_place(tmp_path: Path, caps
 def test_ignore_takes_lists_and_any_case_and_all(tmp_path: Path, capsys: Captured) -> None:
     path = dag(tmp_path, nodes("a") + "SCRIPT PRE a no.sh\nSCRIPT POST a no.sh\nABORT-DAG-ON a 3\n")
     assert ran(path, "--ignore", "pre,POST") == 2
-    assert "honour ABORT-DAG-ON (" in capsys.readouterr().err
+    assert "unsupported in a run: ABORT-DAG-ON (" in capsys.readouterr().err
     assert ran(path, "--ignore", "pre,POST", "--ignore", "abort_dag_on") == 0
     assert "warning: running without PRE (task 'a'" in capsys.readouterr().err
     assert ran(path, "--ignore", "all") == 0
@@ -138,10 +138,10 @@ def test_ignore_takes_lists_and_any_case_and_all(tmp_path: Path, capsys: Capture
 def test_a_word_that_nothing_needs_is_told_and_an_unknown_one_refused(tmp_path: Path, capsys: Captured) -> None:
     path = dag(tmp_path, nodes("a") + "SCRIPT PRE a no.sh\n")
     assert ran(path, "--ignore", "PRE,FINAL") == 0
-    assert "warning: --ignore FINAL: nothing in this file needs it" in capsys.readouterr().err
+    assert "warning: --ignore FINAL has no effect on this file" in capsys.readouterr().err
     assert ran(path, "--ignore", "PREE") == 2
-    assert "unknown word 'PREE' to ignore: this file has PRE" in capsys.readouterr().err
-    with pytest.raises(InputError, match="asks for nothing that a run does not honour"):
+    assert "unknown feature 'PREE' to ignore (this file has PRE)" in capsys.readouterr().err
+    with pytest.raises(InputError, match="nothing in this file needs to be ignored"):
         as_runnable(parse('{"tasks": [{"name": "a", "run": "ls"}]}'), ["no_such"])
 
 
@@ -154,7 +154,7 @@ def test_a_run_that_goes_on_ignores_what_it_ignored_before(tmp_path: Path, capsy
     assert cli(["run", "--resume", f"{path}.run"]) == 0
     path.write_text(path.read_text() + "FINAL z no.sub\n")
     assert cli(["run", "--resume", f"{path}.run"]) == 2
-    assert "honour FINAL (" in capsys.readouterr().err
+    assert "unsupported in a run: FINAL (" in capsys.readouterr().err
 
 
 def test_what_concerns_only_nodes_that_are_done_is_not_listed(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_submit_files_outside_the_folder_are_read_where_that_is_allowed(tmp_path
     path = dag(tmp_path / "inner", "JOB a ../a.sub\n")
     assert ran(path) == 2
     assert "is outside the folder of" in (said := capsys.readouterr().err)
-    assert said.endswith("give --allow-outside to read it\n")
+    assert said.endswith("add --allow-outside to read it\n")
     assert ran(path, "--allow-outside") == 0
 
 
@@ -216,7 +216,7 @@ def test_a_program_is_the_file_of_that_name_as_for_htcondor(tmp_path: Path) -> N
         ("$$(Name)", "", r"a\.sub uses \$\$\(Name\), which"),
         ("$(x:$(y))", 'VARS a y="1"', r"a\.sub uses \$\(x:1\), which"),
         ("$(arguments)", "", r"a\.sub uses \$\(arguments\), which"),
-        ("$(n)\nn = 1", 'VARS a n="2"', r"a\.sub and VARS both set n: write PREPEND or APPEND into the VARS line"),
+        ("$(n)\nn = 1", 'VARS a n="2"', r"a\.sub and VARS both set n .add PREPEND or APPEND"),
     ],
 )
 def test_a_macro_that_only_htcondor_knows_is_refused(tmp_path: Path, arguments: str, variables: str, why: str) -> None:
@@ -227,7 +227,7 @@ def test_a_macro_that_only_htcondor_knows_is_refused(tmp_path: Path, arguments: 
 
 @pytest.mark.parametrize("line", ["if defined x", "include : more.sub", "arguments @=end"])
 def test_a_description_that_cannot_be_read_is_refused(tmp_path: Path, line: str) -> None:
-    with pytest.raises(FormatError, match=r"a\.sub: line 3 uses .*, which eligo run does not read"):
+    with pytest.raises(FormatError, match=r"a\.sub: line 3 uses .*, which eligo run does not support"):
         eligo.run(dag(tmp_path, "JOB a a.sub\n", a=line), ignore="all")
 
 
@@ -295,7 +295,7 @@ def test_every_format_lists_what_a_run_does_not_honour(
     path = tmp_path / "flow"
     path.write_text(text)
     assert ran(path, "--from", format) == 2
-    assert f"{path}: a run does not honour {line}; add --ignore " in capsys.readouterr().err
+    assert f"{path}: unsupported in a run: {line}; add --ignore " in capsys.readouterr().err
     assert not (tmp_path / "a").exists()
     with pytest.raises(UnhonouredError):
         eligo.run(read(path, format))
@@ -336,7 +336,7 @@ def test_labels_are_refused_where_machines_do_not_say_theirs(tmp_path: Path, cap
     path = tmp_path / "flow.yaml"
     path.write_text(LABELLED)
     assert cli(["run", str(path), "--on", engine]) == 2
-    assert "a run does not honour labels (2 tasks, first 'a', gpu); add --ignore labels" in capsys.readouterr().err
+    assert "unsupported in a run: labels (2 tasks, first 'a', gpu); add --ignore labels" in capsys.readouterr().err
     assert not (tmp_path / "flow.yaml.run").exists()
     with pytest.raises(UnhonouredError, match="labels"):
         eligo.run(read(path))
@@ -372,7 +372,7 @@ def test_every_key_that_formats_list_is_known() -> None:
 def test_nothing_is_begun_on_any_engine(tmp_path: Path, capsys: Captured, engine: str) -> None:
     path = dag(tmp_path, nodes("a") + "SCRIPT PRE a no.sh\n")
     assert cli(["run", str(path), "--on", engine]) == 2
-    assert "a run does not honour PRE (task 'a'" in capsys.readouterr().err
+    assert "unsupported in a run: PRE (task 'a'" in capsys.readouterr().err
     assert not (tmp_path / "x.dag.run").exists()
 
 
@@ -388,11 +388,11 @@ def test_a_server_refuses_what_its_clients_would_not_do(tmp_path: Path) -> None:
     text = nodes("a") + "SCRIPT PRE a no.sh\n"
     path = dag(tmp_path, text)
     code, _, said = told("serve", str(path), "--port", "0", "--store", str(tmp_path / "other.db"))
-    assert (code, "a run does not honour PRE (task 'a'" in said) == (2, True)
+    assert (code, "unsupported in a run: PRE (task 'a'" in said) == (2, True)
     with serving(tmp_path, str(path), "--ignore", "PRE", "--open") as (url, _):
         assert "warning: running without PRE (task 'a'" in (tmp_path / "server.err").read_text()
         code, _, said = told("submit", url, str(path))
-        assert (code, "a run does not honour PRE (task 'a'" in said) == (2, True)
+        assert (code, "unsupported in a run: PRE (task 'a'" in said) == (2, True)
         code, _, said = told("submit", url, str(path), "--ignore", "PRE", "--name", "again")
         assert (code, "warning: running without PRE (task 'a'" in said) == (0, True)
         place = f"{url}/v1/workflows?format=dagman"
@@ -438,7 +438,7 @@ def test_what_a_conversion_does_not_write_is_named(
     assert "not written: POST (task 'A', x.dag:2)" in capsys.readouterr().err
     Path("a.sub").unlink()
     assert cli(["convert", "x.dag", "w.yaml"]) == 0
-    assert "commands are not written: " in capsys.readouterr().err
+    assert "commands were not written: " in capsys.readouterr().err
     assert eligo.read("w.yaml").task("A").command is None
 
 
@@ -446,7 +446,7 @@ def test_files_that_htcondor_would_transfer_must_be_there(tmp_path: Path, capsys
     """HTCondor holds a job that did not make what it should bring back, and one whose input is missing."""
     path = dag(tmp_path, "JOB a a.sub\n", a="transfer_output_files = a.made, more.txt")
     assert cli(["run", str(path), "--retries", "0"]) == 1
-    assert "the task did not make 'more.txt'" in capsys.readouterr().out
+    assert "the task did not create 'more.txt'" in capsys.readouterr().out
     path = dag(tmp_path, "JOB b b.sub\n", b="transfer_input_files = none.txt")
     assert cli(["run", str(path)]) == 2
     assert "reads 'none.txt', which does not exist" in capsys.readouterr().err

@@ -80,12 +80,12 @@ def test_a_cycle_of_after_and_a_file_is_refused_too() -> None:
 
 @pytest.mark.parametrize("wrong", ["both", 7, ["after"]])
 def test_what_arcs_from_says_is_checked(wrong: object) -> None:
-    with pytest.raises(eligo.FormatError, match=r'"arcs_from" is .*, and should be "after" or "files"'):
+    with pytest.raises(eligo.FormatError, match=r'"arcs_from" must be "after" or "files", got .*'):
         parsed(PAIR, arcs_from=wrong)
 
 
 def test_arcs_from_has_no_meaning_without_tasks() -> None:
-    with pytest.raises(eligo.FormatError, match='"arcs_from" says what makes the arcs of "tasks"'):
+    with pytest.raises(eligo.FormatError, match='"arcs_from" needs "tasks"'):
         parse('{"arcs": [["a", "b"]], "arcs_from": "after"}', "json")
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from eligo.cli import run
 from eligo.engines.strays import marked
-from eligo.pages.folders import WatchedRun
+from eligo.pages.folder_source import WatchedRun
 from eligo.running.folder import MARK, kept_workflow
 from eligo.stores import Store
 from running_cases import COMMAND, downgrade, lines, ran, started, written
@@ -137,7 +137,7 @@ def test_where_tasks_should_run_is_asked_for_where_it_is_not_known(project: Path
     (project / "flow.yaml").unlink()
     assert run(["run", "--resume", str(moved)]) == 2  # neither of two folders has the file
     assert str(project) in (said := capsys.readouterr().err)
-    assert "--dir DIR names another" in said
+    assert "choose another with --dir DIR" in said
     (project / "go").touch()
     assert run(["run", "--resume", str(moved), "--dir", str(project)]) == 0
     assert lines(project / "ran") == ["a", "b", "b"]
@@ -146,7 +146,7 @@ def test_where_tasks_should_run_is_asked_for_where_it_is_not_known(project: Path
 
 def test_a_folder_that_is_not_there_is_refused_before_anything_runs(project: Path, capsys: Captured) -> None:
     assert ran(project / "flow.yaml", "--dir", str(project / "nowhere")) == 2
-    assert "there is no such folder" in capsys.readouterr().err
+    assert "no such folder" in capsys.readouterr().err
     assert lines(project / "ran") == ["a", "b"]
 
 
@@ -255,7 +255,7 @@ def test_a_first_run_that_is_refused_is_told_as_none(tmp_path: Path, capsys: Cap
     assert ran(written(tmp_path, [{"name": "a"}])) == 2
     capsys.readouterr()
     assert run(["status", str(tmp_path / "flow.yaml")]) == 2
-    assert "no run was begun in this folder" in capsys.readouterr().err
+    assert "not run yet" in capsys.readouterr().err
 
 
 def test_a_run_is_resumed_as_its_file_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +289,7 @@ def test_copies_of_a_run_whose_original_is_gone_leave_each_other_alone(live: Pat
 def test_another_folder_for_tasks_is_refused_once_some_are_done(project: Path, capsys: Captured) -> None:
     (project.parent / "elsewhere").mkdir()
     assert ran(project / "flow.yaml", "--dir", str(project.parent / "elsewhere")) == 2
-    assert "the tasks of this run ran in" in capsys.readouterr().err
+    assert "finished tasks of this run ran in" in capsys.readouterr().err
     assert ran(project / "flow.yaml", "--dir", str(project), "--retries", "0") != 2
 
 
@@ -298,7 +298,7 @@ def test_a_run_is_resumed_with_its_options(tmp_path: Path, monkeypatch: pytest.M
     Path("flow.json").write_text('{"tasks": [{"name": "a", "run": "echo >> tries; test -e go"}]}')
     assert run(["run", "flow.json", "--retries", "0", "--workers", "1", "--policy", "fifo", "--quiet"]) == 1
     assert run(["run", "--resume", "flow.json.run", "--quiet"]) == 1
-    assert "resuming with --workers 1 --policy fifo --retries 0, as before" in capsys.readouterr().err
+    assert "resuming with the options of the run: --workers 1 --policy fifo --retries 0" in capsys.readouterr().err
     assert len(lines(Path("tries"))) == 2
     Path("go").touch()
     assert run(["run", "--resume", "flow.json.run", "--policy", "lifo", "--quiet"]) == 0
@@ -314,3 +314,10 @@ def test_the_shell_that_resumes_a_run_is_not_ended_as_a_stray_of_it(project: Pat
     environment = os.environ | {MARK: mark_of(project)}
     done = subprocess.run(shell, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert done.stdout.endswith("alive\n"), done
+
+
+def test_a_first_run_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
+    flow = tmp_path / "m.yaml"
+    flow.write_text("tasks: [{name: a, run: 'true', inputs: [missing.txt]}]")
+    assert run(["run", str(flow)]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["m.yaml"]

@@ -32,7 +32,7 @@ def five() -> list[int]:
 def test_a_misspelt_parent_is_an_error_and_changes_no_other_task() -> None:
     table: dict[str, Any] = {"x": (five, []), "n": (len, ["x"])}
     assert eligo.run(table).values["n"] == 5
-    with pytest.raises(UnknownTaskError, match="no task named 'tpyo', which task 'oops' needs"):
+    with pytest.raises(UnknownTaskError, match="no task named 'tpyo', which task 'oops' depends on"):
         eligo.run({**table, "oops": (len, ["tpyo"])})
     with pytest.raises(InputError, match=r"write \(five, \[\]\)"):
         eligo.run({**table, "bare": five})
@@ -50,7 +50,7 @@ def test_dask_graphs_of_every_kind_are_run() -> None:
 def test_a_graph_with_functions_of_its_own_takes_no_other() -> None:
     graphs: list[Any] = [{"x": (five, [])}, eligo.from_dask({"x": (five,)})]
     for graph in graphs:
-        with pytest.raises(InputError, match="have functions of their own: leave out the function for every task"):
+        with pytest.raises(InputError, match="already have functions: leave the function argument out"):
             eligo.run(graph, operator.neg)
 
 
@@ -156,11 +156,11 @@ def test_functions_in_time_are_not_late() -> None:
 
 
 def test_what_is_for_commands_is_refused_for_functions_and_the_other_way_round(tmp_path: Any) -> None:
-    with pytest.raises(InputError, match="folder keeps runs of commands"):
+    with pytest.raises(InputError, match="folder has no effect on functions"):
         eligo.run({"a": (five, [])}, folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     flow = eligo.Workflow(eligo.Dag.from_arcs([], ["a"]), {"a": eligo.Task(name="a", command="true")})
-    with pytest.raises(InputError, match="keep is for results of functions"):
+    with pytest.raises(InputError, match="keep has no effect on commands"):
         eligo.run(flow, keep="all")
 
 
@@ -202,7 +202,7 @@ def test_results_that_nobody_needs_any_more_are_dropped_while_it_runs(
 def test_a_result_that_was_dropped_says_how_to_keep_it() -> None:
     result = eligo.run({"a": (five, []), "b": (len, ["a"]), "c": (sum, ["a"])})
     assert result.values == {"b": 5, "c": 10}
-    with pytest.raises(KeyError, match=r"the result of 'a' was dropped .* keep=\['a'\], or with keep='all'"):
+    with pytest.raises(KeyError, match=r"the result of 'a' was dropped .* keep=\['a'\] or keep='all'"):
         result.values["a"]
     with pytest.raises(KeyError, match=r"^'d'$"):
         result.values["d"]

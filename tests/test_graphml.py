@@ -107,8 +107,8 @@ def test_groups_are_no_tasks_and_an_edge_at_one_stands_for_edges_at_all_in_it() 
     arcs = {("fetch", "a"), ("fetch", "b"), ("a", "b"), ("a", "report"), ("b", "report")}
     assert set(flow.dag.arcs()) == arcs
     assert remarks(flow) == (
-        "nodes that are groups of others and no tasks: 2",
-        "edges at groups, which stand for edges to or from all tasks in them: 3",
+        "groups of nodes, not read as tasks: 2",
+        "edges of groups, read as edges of all tasks in them: 3",
     )
 
 
@@ -124,7 +124,7 @@ def test_nodes_in_groups_are_given_priorities_in_place() -> None:
 def test_a_group_that_is_described_as_a_task_is_refused() -> None:
     text = GROUPS.replace('<key for="port"', '<key id="s" for="node" attr.name="seconds"/><key for="port"')
     text = text.replace('yfiles.foldertype="group">', 'yfiles.foldertype="group"><data key="s">3</data>', 1)
-    with pytest.raises(FormatError, match="node 'n1' holds a graph and has 'seconds': move that to a node inside"):
+    with pytest.raises(FormatError, match="node 'n1' contains a graph and cannot have 'seconds'"):
         graphml.parse(text)
 
 
@@ -134,8 +134,8 @@ def test_arrowheads_that_say_something_else_are_told() -> None:
     flow = graphml.parse(yed(*nodes, yed_edge("n0", "n1", backward), yed_edge("n1", "n2", headless)))
     assert list(flow.dag.arcs()) == [("a", "b"), ("b", "c")]
     assert remarks(flow) == (
-        "edges that are drawn without an arrowhead, read from source to target: 1",
-        "edges whose only arrowhead is drawn at their source, read from source to target: 1",
+        "edges without an arrowhead, read from source to target: 1",
+        "edges with an arrowhead only at the source, read from source to target: 1",
     )
 
 
@@ -144,7 +144,7 @@ def test_data_that_are_not_read_are_named() -> None:
     nodes = "<node id='a'><data key='o'>true</data></node><node id='b'><data key='o'> </data></node>"
     text = graph(f"{nodes}<edge source='a' target='b'><data key='w'>2</data></edge>")
     flow = graphml.parse(text.replace("<graphml>", f"<graphml>{keys}"))
-    assert remarks(flow) == ("data that are not read: disabled (nodes), weight (edges)",)
+    assert remarks(flow) == ("ignored data: disabled (nodes), weight (edges)",)
 
 
 def test_networkx_reads_and_writes_the_same() -> None:
@@ -191,31 +191,31 @@ def detail(key: str, text: str) -> str:
 
 
 WRONG = {
-    graph("\n<edge source='a' target='b'/>", "edgedefault='undirected'"): "line 4: an edge has no direction",
-    graph("\n<edge source='a' target='b'/>", ""): "line 4: an edge has no direction",
-    graph("<node id='a'/>\n<edge source='a' target='a' directed='false'/>"): "line 4: an edge has no direction",
-    graph("<node id='a'/>\n<node id='a'/>"): "line 4: the task 'a' is named twice",
+    graph("\n<edge source='a' target='b'/>", "edgedefault='undirected'"): "line 4: an undirected edge",
+    graph("\n<edge source='a' target='b'/>", ""): "line 4: an undirected edge",
+    graph("<node id='a'/>\n<edge source='a' target='a' directed='false'/>"): "line 4: an undirected edge",
+    graph("<node id='a'/>\n<node id='a'/>"): "line 4: duplicate task 'a'",
     graph("<node id='a'/>\n<edge source='a' target='b'/>"): "line 4: there is no task named 'b'",
     graph("<edge source='a'/>"): "line 3: <edge> has no target",
     graph("<node/>"): "line 3: <node> has no id",
-    graph("<hyperedge/>"): "line 3: a hyperedge is no arc between two tasks",
-    graph("<node id='g'><graph/></node>\n<node id='g'/>"): "line 4: the task 'g' is named twice",
-    graph("<node id='g'><graph/></node><node id='a'/>\n<edge source='a' target='g'/>"): "line 4: an edge ends at group 'g'",
+    graph("<hyperedge/>"): "line 3: hyperedges are not supported",
+    graph("<node id='g'><graph/></node>\n<node id='g'/>"): "line 4: duplicate task 'g'",
+    graph("<node id='g'><graph/></node><node id='a'/>\n<edge source='a' target='g'/>"): "line 4: an edge ends at the empty",
     graph("<node id='g'><graph><node id='a'/></graph></node>\n<edge source='a' target='g'/>"): "line 4: an edge joins 'a'",
-    graph("<node id='g'><graph><hyperedge/></graph></node>"): "line 3: a hyperedge is no arc between two tasks",
-    graph("<node id='g'><graph><edge source='a' target='b'/></graph></node>"): "line 3: an edge has no direction",
-    graph("</graph>\n<graph>"): "line 4: a second graph begins",
-    "<graphml/>": "there is no <graph>",
-    "<svg/>": "line 1: the file begins with <svg>, not <graphml>",
-    detail("seconds", "soon"): "line 3: \"seconds\" of 'a' is 'soon', and should be a number",
-    detail("seconds", "-1"): "line 3: task 'a': seconds is -1.0, which is no amount",
-    detail("seconds", "nan"): "line 3: task 'a': seconds is nan, which is no amount",
-    detail("memory", "1.5"): "line 3: \"memory\" of 'a' is '1.5', and should be a whole number",
-    detail("memory", "-1"): "line 3: \"memory\" of 'a' is -1, and should be a whole number of bytes",
-    detail("priority", "high"): "line 3: \"priority\" of 'a' is 'high', and should be a whole number",
-    detail("inputs", "f g"): "line 3: \"inputs\" of 'a' is not valid JSON",
-    detail("inputs", '"f"'): "line 3: \"inputs\" of 'a' is a string, and should be a list of strings",
-    "<!DOCTYPE graphml [<!ENTITY x 'y'>]><graphml/>": "line 1: the document declares entities, which are not read",
+    graph("<node id='g'><graph><hyperedge/></graph></node>"): "line 3: hyperedges are not supported",
+    graph("<node id='g'><graph><edge source='a' target='b'/></graph></node>"): "line 3: an undirected edge",
+    graph("</graph>\n<graph>"): "line 4: the file has a second graph",
+    "<graphml/>": "no <graph> element",
+    "<svg/>": "line 1: not GraphML: the root element must be <graphml>, got <svg>",
+    detail("seconds", "soon"): "line 3: \"seconds\" of 'a' must be a number, got 'soon'",
+    detail("seconds", "-1"): "line 3: task 'a': seconds must be non-negative and finite, got -1.0",
+    detail("seconds", "nan"): "line 3: task 'a': seconds must be non-negative and finite, got nan",
+    detail("memory", "1.5"): "line 3: \"memory\" of 'a' must be an integer, got '1.5'",
+    detail("memory", "-1"): "line 3: \"memory\" of 'a' must be an integer number of bytes, got -1",
+    detail("priority", "high"): "line 3: \"priority\" of 'a' must be an integer, got 'high'",
+    detail("inputs", "f g"): "line 3: \"inputs\" of 'a': not valid JSON",
+    detail("inputs", '"f"'): "line 3: \"inputs\" of 'a' must be a list of strings, got a string",
+    "<!DOCTYPE graphml [<!ENTITY x 'y'>]><graphml/>": "line 1: the document declares entities, which are not supported",
 }  # fmt: skip
 
 
@@ -250,7 +250,7 @@ def test_everything_is_read_back(flow: Workflow, name: str | None) -> None:
     try:
         text = graphml.generate(flow)
     except FormatError as error:
-        assert re.match(r"(task ['\"]|the workflow).* holds .*, for which XML has no place", error.message)  # noqa: PT017
+        assert re.match(r"(task ['\"]|the workflow).* contains .*, which XML cannot represent", error.message)  # noqa: PT017
         return
     assert replace(graphml.parse(text), origin=None) == flow
     assert graphml.sniff(text)

@@ -130,7 +130,7 @@ def test_a_trace_of_nextflow(reading: Read) -> None:
         Timed("NF:ALIGN (s1)", "NF:ALIGN", 93600.0),
         Timed("NF:COUNT (s1)", "NF:COUNT", 0.931),
     )
-    assert found.remarks == ("1 attempt that was not completed is left out", "1 task without a time is left out")
+    assert found.remarks == ("ignored 1 incomplete attempt", "ignored 1 task without a time")
 
 
 def test_a_raw_trace_is_in_milliseconds(reading: Read) -> None:
@@ -140,7 +140,7 @@ def test_a_raw_trace_is_in_milliseconds(reading: Read) -> None:
 def test_a_trace_without_realtime_says_that_waiting_counts(reading: Read) -> None:
     found = reading("trace.txt", "task_id\tname\tduration\n1\tA\t2s\n")
     assert found.records == (Timed("A", "A", 2.0),)
-    assert "waited" in found.remarks[0]
+    assert "waiting" in found.remarks[0]
 
 
 def test_a_trace_with_scripts_goes_on_over_lines(reading: Read) -> None:
@@ -167,7 +167,7 @@ def test_an_extended_benchmark_names_its_job(reading: Read) -> None:
 def test_the_log_of_a_dagman(reading: Read) -> None:
     found = reading("x.dag.nodes.log", EVENTS)
     assert (found.format, found.records) == ("htcondor", (Timed("align_1", None, 30.0),))
-    assert found.remarks == ("1 job that failed is left out", "1 job that never ran is left out")
+    assert found.remarks == ("ignored 1 failed job", "ignored 1 job that never ran")
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_dates_with_and_without_a_year(reading: Read, begin: str, end: str, seco
 
 def test_jobs_that_are_no_nodes_are_told(reading: Read) -> None:
     found = reading("x.log", OLD_EVENTS.replace("    DAG Node: A\n", ""))
-    assert (found.records, found.remarks) == ((), ("1 job that is no node of a dag is left out",))
+    assert (found.records, found.remarks) == ((), ("ignored 1 job outside a DAG",))
 
 
 @pytest.mark.parametrize("version", [5, 6, 7])
@@ -201,7 +201,7 @@ def test_the_log_of_ninja(reading: Read, version: int) -> None:
 def test_a_table(reading: Read) -> None:
     found = reading("runs.csv", TABLE)
     assert found.records == (Timed("a_1", "align", 12.5), Timed("b, c", None, 63.0), Timed(None, "sort", 3.0))
-    assert found.remarks == ("1 row without a time is left out",)
+    assert found.remarks == ("ignored 1 row without a time",)
 
 
 @pytest.mark.parametrize("title", ["seconds", "runtime", "duration", "time", "elapsed"])
@@ -240,13 +240,13 @@ def test_a_folder_is_all_its_histories(tmp_path: Path, reading: Read) -> None:
     found = read_history(tmp_path)
     assert found.format == "htcondor and json and snakemake"
     assert {record.task for record in found.records} >= {"A", "B", "align_1", "a_1"}
-    assert found.remarks[0].endswith("x.dag.nodes.log: 1 job that failed is left out")
+    assert found.remarks[0].endswith("x.dag.nodes.log: ignored 1 failed job")
 
 
 def test_remarks_on_a_folder_come_to_an_end(tmp_path: Path, reading: Read) -> None:
     for number in range(9):
         reading(f"{number}.csv", TABLE)
-    assert read_history(tmp_path).remarks[-1] == "and 4 more remarks like these"
+    assert read_history(tmp_path).remarks[-1] == "and 4 more remarks"
 
 
 # What is wrong
@@ -283,24 +283,24 @@ def test_times_that_are_none_are_refused_by_line(reading: Read, name: str, wrong
     ("name", "text", "told"),
     [
         ("x.txt", "", "x.txt: the file is empty"),
-        ("status", STATUS, "has no times: the log of its jobs, called FILE.dag.nodes.log, has"),
-        ("log.xml", XML, "in XML, which is not read"),
-        ("log.json", JSON_LOG, "in JSON, which is not read"),
-        ("x.dag", "JOB a a.sub\n", "dagman has no run times"),
-        ("x.txt", "some words\n", "arcs has no run times"),
-        ("x.foo", "some words here\n", "neither the file's name nor its text"),
-        (".ninja_log", "# ninja log v4\n", "are 5, 6, 7, not '# ninja log v4'"),
-        (".ninja_log", "# ninja log v5\n1\t2\n3\t4\t5\ta\tb\n", ":2: a line has 2 cells"),
-        (".ninja_log", "# ninja log v5\n9\t2\t5\ta\tb\n", ":2: from '9' to '2' is no length"),
-        ("trace.txt", TRACE.replace("\t1m 5s\t1m 3s\t99.0%", ""), ":2: a row has 7 cells, and the header 10"),
-        ("trace.txt", "name\trealtime\n-\t2s\n", ":2: the row names no task"),
-        ("x.csv", "task,seconds\n,2\n", ":2: the row names neither"),
+        ("status", STATUS, "has no times (use the log of its jobs, FILE.dag.nodes.log)"),
+        ("log.xml", XML, "in XML, which eligo cannot read"),
+        ("log.json", JSON_LOG, "in JSON, which eligo cannot read"),
+        ("x.dag", "JOB a a.sub\n", "dagman files have no run times"),
+        ("x.txt", "some words\n", "arcs files have no run times"),
+        ("x.foo", "some words here\n", "cannot detect the format"),
+        (".ninja_log", "# ninja log v4\n", "unsupported ninja log version '# ninja log v4'"),
+        (".ninja_log", "# ninja log v5\n1\t2\n3\t4\t5\ta\tb\n", ":2: a line must have 5 cells"),
+        (".ninja_log", "# ninja log v5\n9\t2\t5\ta\tb\n", ":2: invalid duration from '9' to '2'"),
+        ("trace.txt", TRACE.replace("\t1m 5s\t1m 3s\t99.0%", ""), ":2: a row must have 10 cells like the header, got 7"),
+        ("trace.txt", "name\trealtime\n-\t2s\n", ":2: the row has no task name"),
+        ("x.csv", "task,seconds\n,2\n", ":2: the row has neither"),
         ("x.csv", 'task,seconds\n"a,2\n', "not a valid table"),
-        ("x.jsonl", JSONL + "{\n", ":2: this row is no JSON"),
-        ("x.jsonl", JSONL + "[]\n", ":2: this row is no object"),
-        ("x.log", EVENTS.replace("...\n001 (13", "...\noops\n001 (13"), ": this line is not how an event begins"),
-        ("x.log", EVENTS.replace("03:07:30", "03:00:30"), ":12: the job terminated before it was executed"),
-        ("x.log", EVENTS.replace("2026-01-02 03:07:30", "13/45 03:07:30"), ":12: 13/45 03:07:30 is no date"),
+        ("x.jsonl", JSONL + "{\n", ":2: invalid JSON in this row"),
+        ("x.jsonl", JSONL + "[]\n", ":2: this row must be a JSON object"),
+        ("x.log", EVENTS.replace("...\n001 (13", "...\noops\n001 (13"), ": not the first line of an event"),
+        ("x.log", EVENTS.replace("03:07:30", "03:00:30"), ":12: the job terminated before it started"),
+        ("x.log", EVENTS.replace("2026-01-02 03:07:30", "13/45 03:07:30"), ":12: invalid date and time: 13/45 03:07:30"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told(reading: Read, name: str, text: str, told: str) -> None:
@@ -318,7 +318,7 @@ def test_what_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
 
 
 def test_folders_and_files_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="there is no history in this folder"):
+    with pytest.raises(FormatError, match="no history found in this folder"):
         read_history(tmp_path)
     with pytest.raises(FormatError, match="cannot be read"):
         read_history(tmp_path / "none.txt")
@@ -338,7 +338,7 @@ def test_a_log_that_is_being_written_is_read_as_far_as_it_goes(
 ) -> None:
     found = reading(name, text)
     assert len(found.records) == count
-    assert found.remarks[-1] == f"the last {what} is cut off and left out"
+    assert found.remarks[-1] == f"ignored the last {what}, which is incomplete"
 
 
 @settings(max_examples=300, deadline=None)
@@ -346,7 +346,7 @@ def test_a_log_that_is_being_written_is_read_as_far_as_it_goes(
 @example("trace.txt", None)
 def test_mutated_files_raise_nothing_else(name: str, data: Any) -> None:
     from eligo.formats.histories import detect, module
-    from eligo.formats.histories.reading import _past_run
+    from eligo.formats.histories.reader import _past_run
     from eligo.formats.shared.files import Loaded
 
     raw = bytearray(SAMPLES[name].encode())
@@ -403,14 +403,14 @@ def test_times_that_are_too_long_to_add_up_still_have_a_mean() -> None:
 @pytest.mark.parametrize(
     ("history", "told"),
     [
-        (3, "int is no history"),
-        ([3], "a task, a kind and seconds each, and 3 is not that"),
-        ([("a", 2)], "is not that"),
-        ([([], None, 2.0)], "is not that"),
-        ([("a", 5, 2.0)], "is no text"),
-        ([("a", None, -2.0)], "no length of time"),
-        ([("a", None, float("nan"))], "no length of time"),
-        ([("a", None, "2")], "no length of time"),
+        (3, "records, got int"),
+        ([3], "a task, a kind and seconds, got 3"),
+        ([("a", 2)], "must be a task, a kind and seconds"),
+        ([([], None, 2.0)], "must be a task, a kind and seconds"),
+        ([("a", 5, 2.0)], "must be a string"),
+        ([("a", None, -2.0)], "must be a non-negative number"),
+        ([("a", None, float("nan"))], "must be a non-negative number"),
+        ([("a", None, "2")], "must be a non-negative number"),
     ],
 )
 def test_records_that_are_none_are_refused(history: Any, told: str) -> None:
@@ -444,7 +444,9 @@ def test_seconds_by_name_are_enough_for_a_time(say: Words) -> None:
     code, out, err = say("plan", "flow.arcs", "--workers", "2", "--history", "all.csv")
     assert code == 0
     assert err == "eligo: all.csv: 4 tasks by name\n"
-    assert "2 workers: about 10 s, if tasks take as long as all.csv says; no order can" in " ".join(out.split())
+    assert "2 workers: about 10 s, if tasks take as long as all.csv says. Lower bound: no order can" in " ".join(
+        out.split()
+    )
     document = json.loads(say("plan", "flow.arcs", "--workers", "2", "--history", "all.csv", "--json")[1])
     assert document["makespan"] == 10.0
     assert document["seconds_from"] == "all.csv"
@@ -460,8 +462,8 @@ def test_a_bound_from_a_history_is_checked_with_it(say: Words) -> None:
 def test_kinds_alone_never_print_a_time(say: Words) -> None:
     code, out, err = say("plan", "flow.arcs", "--workers", "2", "--history", "kinds.csv")
     assert code == 0
-    assert err == "eligo: kinds.csv: 3 tasks by kind (a, b), 1 not at all: the mean of the kinds\n"
-    assert "2 workers: no time is promised, for the own run time of 4 tasks is not known" in out
+    assert err == "eligo: kinds.csv: 3 tasks by kind (a, b), 1 unknown, estimated by the mean of all kinds\n"
+    assert "2 workers: no estimate, because 4 tasks have no run time of their own" in out
     assert "about" not in out.partition("2 workers")[2]
     assert "No order can have more" in out
     document = json.loads(say("plan", "flow.arcs", "--workers", "2", "--history", "kinds.csv", "--json")[1])
@@ -478,7 +480,7 @@ def test_several_histories_go_together(say: Words) -> None:
     code, _, err = say("plan", "flow.arcs", "--history", "kinds.csv", "--history", "all.csv", "--history", "other.csv")
     assert code == 0
     assert err.splitlines() == [
-        "eligo: other.csv has no task of a name or kind that the workflow has, so it is left out",
+        "eligo: other.csv has no task with a name or kind of the workflow: ignored",
         "eligo: kinds.csv, all.csv: 4 tasks by name",
     ]
 
@@ -487,7 +489,7 @@ def test_several_histories_go_together(say: Words) -> None:
 def test_a_history_that_fits_nothing_is_left_out(say: Words, file: str) -> None:
     code, out, err = say("plan", "flow.arcs", "--history", file)
     assert (code, out) == (0, say("plan", "flow.arcs")[1])
-    assert "left out" in err
+    assert ": ignored" in err
     document = json.loads(say("plan", "flow.arcs", "--history", file, "--json")[1])
     assert (document["seconds_from"], document["known"]["level"]) == (None, "nothing")
 
@@ -495,7 +497,7 @@ def test_a_history_that_fits_nothing_is_left_out(say: Words, file: str) -> None:
 def test_where_nothing_is_known_a_history_is_offered(say: Words) -> None:
     code, out, err = say("plan", "flow.arcs", "--workers", "2")
     assert (code, out) == (2, "")
-    assert "--history FILE takes run times from earlier runs" in err
+    assert "add --history FILE with run times of an earlier run" in err
     assert say("plan", "flow.arcs", "--workers", "0", "--history", "kinds.csv")[0] == 2
 
 
@@ -504,14 +506,14 @@ def test_what_the_file_says_and_a_history_go_together(say: Words) -> None:
     Path("b.csv").write_text("task,seconds\nb,3\n")
     code, out, err = say("plan", "some.json", "--workers", "1", "--history", "b.csv")
     assert (code, err) == (0, "eligo: b.csv: 1 task by name, 1 from the file itself\n")
-    assert "if tasks take as long as the file and b.csv say;" in " ".join(out.split())
+    assert "if tasks take as long as the file and b.csv say." in " ".join(out.split())
 
 
 def test_a_file_that_says_it_of_some_tasks_makes_an_order_and_no_time(say: Words) -> None:
     Path("some.json").write_text('{"tasks": [{"name": "a", "seconds": 2}, {"name": "b", "after": ["a"]}]}')
     code, out, err = say("plan", "some.json", "--workers", "3")
     assert (code, err) == (0, "")
-    assert "3 workers: no time is promised, for the own run time of 1 task is not known" in out
+    assert "3 workers: no estimate, because 1 task has no run time of its own" in out
 
 
 def test_a_plan_of_a_program_without_workers_or_history_is_still_verified(say: Words) -> None:
@@ -523,15 +525,15 @@ def test_a_plan_of_a_program_without_workers_or_history_is_still_verified(say: W
 
 def test_show_has_the_times_of_kinds(say: Words) -> None:
     out = say("show", "flow.arcs", "--history", "kinds.csv")[1]
-    assert "a × 2  3 s, the mean of earlier runs" in out
-    assert "c × 1  how long is not known" in out
+    assert "a × 2  3 s, mean of earlier runs" in out
+    assert "c × 1  run time unknown" in out
     document = json.loads(say("show", "flow.arcs", "--history", "all.csv", "--json")[1])
     assert {kind["kind"]: kind["seconds"] for kind in document["kinds"]} == {"a": 3.5, "b": 5.0, "c": 1.0}
     assert (document["seconds_known"], document["seconds_from"]) == (4, "all.csv")
 
 
 def test_compare_plays_with_the_times_of_a_history(say: Words) -> None:
-    words = ["compare", "flow.arcs", "--runs", "2", "--rates", "2", "--schedulers", "fifo", "--json"]
+    words = ["compare", "flow.arcs", "--runs", "2", "--rates", "2", "--policy", "fifo", "--json"]
     plain = json.loads(say(*words)[1])
     code, out, err = say(*words, "--history", "all.csv")
     timed = json.loads(out)
@@ -546,11 +548,11 @@ def test_compare_plays_with_the_times_of_a_history(say: Words) -> None:
 
 def test_compare_tells_of_which_workflow_it_speaks(say: Words) -> None:
     Path("two.arcs").write_text("x y\n")
-    words = ["--runs", "2", "--rates", "2", "--schedulers", "fifo", "--history", "all.csv"]
+    words = ["--runs", "2", "--rates", "2", "--policy", "fifo", "--history", "all.csv"]
     code, _, err = say("compare", "flow.arcs", "two.arcs", *words)
     assert code == 0
     assert "all.csv for flow.arcs: 4 tasks by name" in err
-    assert "all.csv has no task of a name or kind that two.arcs has" in err
+    assert "all.csv has no task with a name or kind of two.arcs" in err
     assert say("compare", "flow.arcs", *words[:-1], "-")[0] == 2
     Path("game.yaml").write_text("dags: [flow.arcs]\nschedulers: [fifo]\ngames: {pebble: {}}\n")
     assert "takes no --history" in say("compare", "game.yaml", "--history", "all.csv")[2]
@@ -558,5 +560,5 @@ def test_compare_tells_of_which_workflow_it_speaks(say: Words) -> None:
 
 def test_errors_of_a_history_name_the_file_and_line(say: Words) -> None:
     Path("bad.csv").write_text("task,seconds\na_1,-3\n")
-    assert say("plan", "flow.arcs", "--history", "bad.csv") == (2, "", "eligo: bad.csv:2: '-3' is no length of time\n")
+    assert say("plan", "flow.arcs", "--history", "bad.csv") == (2, "", "eligo: bad.csv:2: invalid duration '-3'\n")
     assert say("show", "flow.arcs", "--history", "nowhere")[0] == 2

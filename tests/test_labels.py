@@ -11,10 +11,10 @@ from eligo.cli import run as cli
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.formats import parse
-from eligo.server.needs import Need, Needs, Offer
-from eligo.server.packing import packed, unpacked_flow
-from eligo.server.telling import workflow_words
-from eligo.server.words import AskWords, SubmittedWords, WorkflowWords
+from eligo.server.rules.document import packed, unpacked_flow
+from eligo.server.rules.needs import Need, Needs, Offer
+from eligo.server.schema import AskWords, SubmittedWords, WorkflowWords
+from eligo.server.view.answers import workflow_words
 from eligo.workflow import Task, Workflow
 from running_cases import written
 from service_parts import Scene

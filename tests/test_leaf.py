@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from eligo.client.assigned import assignments
-from eligo.client.delivering import Delivery
+from eligo.client.assignment import assignments
+from eligo.client.results import Delivery
 from eligo.errors import FormatError
-from eligo.server.leaf import KEY, Leaf, given_files, grant_of, prepare_grant
-from eligo.server.telling import grants_words, task_words
-from eligo.server.words import FileWords, Outcome, ResultWords
-from eligo.stores.serving import Changes
+from eligo.server.rules.leaf import KEY, Leaf, given_files, grant_of, prepare_grant
+from eligo.server.schema import FileWords, Outcome, ResultWords
+from eligo.server.view.answers import grants_words, task_words
+from eligo.stores.service import Changes
 from eligo.work.attempts import Lease
 from eligo.work.tries import Retries
 from eligo.workflow import Workflow

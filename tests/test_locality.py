@@ -14,14 +14,14 @@ from client_server import StandIn, digest, task
 from eligo.allocating import Ask, ByPolicy, allocator
 from eligo.allocating.by_policy import MOST_LOST, NEAR
 from eligo.client.options import WorkOptions
-from eligo.client.transferring import MOST_TOLD, SMALL, Depot, HashedFile
-from eligo.client.working import work
+from eligo.client.transfers import MOST_TOLD, SMALL, Depot, HashedFile
+from eligo.client.worker import work
 from eligo.dag import Dag
 from eligo.execution import Execution
 from eligo.families import random_layered
 from eligo.names import Name
 from eligo.policies import Policy, policy
-from eligo.server.words import AskWords
+from eligo.server.schema import AskWords
 from eligo.workflow import Task, Workflow
 from service_parts import Scene, flow_of
 from serving_cases import got, posted, serving
@@ -45,7 +45,7 @@ def granted(live: ByPolicy, *asks: Ask) -> list[Name]:
 
 
 def by_plan(flow: Workflow) -> ByPolicy:
-    live = allocator("plan", flow, rules=None, order=flow.dag.order)
+    live = allocator("ready", flow, rules=None, order=flow.dag.order)
     assert isinstance(live, ByPolicy)
     return live
 
@@ -151,7 +151,7 @@ ADVERSARIES: dict[str, Callable[[random.Random], Callable[[Name], int]]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["plan", "balanced", "finish", "critical-path"])
+@pytest.mark.parametrize("name", ["ready", "balanced", "finish", "critical-path"])
 @pytest.mark.parametrize("adversary", ADVERSARIES)
 def test_the_order_loses_at_most_one_percent_of_its_places_and_scores(name: str, adversary: str) -> None:
     """After every grant: places lost are at most 1 % of 1 + 2 + ... + t, and each score is within 1 % of the best."""
@@ -172,7 +172,7 @@ SHARED: dict[str, tuple[list[str], list[str]]] = {f"t{i}": ([f"f{i % 2}"], []) f
 
 def provided(scene: Scene, **wishes: Any) -> str:
     """A workflow whose even tasks read one file and whose odd tasks read another."""
-    workflow = scene.submit(flow_of({name: [] for name in SHARED}, SHARED), files=True, policy="plan", **wishes)
+    workflow = scene.submit(flow_of({name: [] for name in SHARED}, SHARED), files=True, policy="ready", **wishes)
     files = [(name, digest(name.encode()), 10**6) for name in ("f0", "f1")]
     assert scene.service.provide(scene.now, workflow, files) == []
     return workflow

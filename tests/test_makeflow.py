@@ -195,11 +195,14 @@ def test_everything_is_read_back(module: ModuleType, flow: Workflow) -> None:
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
-        ([Task(name="a", inputs=("f",), outputs=("f",))], "task 'a' changes 'f': Makeflow has no such rules"),
+        (
+            [Task(name="a", inputs=("f",), outputs=("f",))],
+            "task 'a' reads and writes 'f', which Makeflow cannot represent",
+        ),
         ([Task(name="a", outputs=("f",)), Task(name="b", outputs=("f",))], "tasks 'a' and 'b' both write 'f'"),
         (
             [Task(name="a", outputs=("f",)), Task(name="b", inputs=("f",))],
-            "no arc between them: Makeflow would make one",
+            "no arc between them; Makeflow would add one",
         ),
     ],
 )
@@ -213,13 +216,13 @@ def test_files_that_rules_cannot_have(module: ModuleType, tasks: list[Task], mes
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        (Task(name="a b", command="x\ny"), "the command of task 'a b' holds '\\n', for which Makeflow has no place"),
+        (Task(name="a b", command="x\ny"), "the command of task 'a b' contains '\\n', which Makeflow cannot represent"),
         (
             Task(name="a b", outputs=("f\x1a",)),
-            "a file of task 'a b', 'f\\x1a', holds '\\x1a', for which Makeflow has no place",
+            "a file of task 'a b', 'f\\x1a', contains '\\x1a', which Makeflow cannot represent",
         ),
-        (Task(name="a b", inputs=("",)), "a file of task 'a b' has no name, which Makeflow does not allow"),
-        (Task(name="a b", category="\r"), "the category of task 'a b' holds '\\r', for which Makeflow has no place"),
+        (Task(name="a b", inputs=("",)), "a file of task 'a b' has an empty name, which Makeflow does not allow"),
+        (Task(name="a b", category="\r"), "the category of task 'a b' contains '\\r', which Makeflow cannot represent"),
     ],
 )
 def test_what_the_language_cannot_say_is_refused_by_name(task: Task, message: str) -> None:
@@ -231,8 +234,8 @@ def test_what_the_language_cannot_say_is_refused_by_name(task: Task, message: st
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("\0", "task 'a': a string holds '\\x00', which is no character"),
-        ("x" * 70_000, "strings of at most 65,000 bytes"),
+        ("\0", "task 'a': a string contains '\\x00', which is not a valid character"),
+        ("x" * 70_000, "more than 65,000 bytes"),
     ],
 )
 def test_what_jx_cannot_say_is_refused_by_name(command: str, message: str) -> None:
@@ -244,27 +247,27 @@ def test_what_jx_cannot_say_is_refused_by_name(command: str, message: str) -> No
 # What is wrong
 
 WRONG = {
-    "a:\n\tx\nb a:\n\ty\n": "line 3: two rules make the file 'a', this and that of line 1",
-    "a:\n": "line 1: a rule has no command: it stands in the next line, after a tab",
+    "a:\n\tx\nb a:\n\ty\n": "line 3: two rules write the file 'a': this one and line 1",
+    "a:\n": "line 1: a rule has no command (write it on the next line, after a tab)",
     "a:\nb:\n\tx\n": "line 1: a rule has no command",
     "a:\n\tx\n\ty\n": "line 3: a command has no rule",
-    "\nls\n": "line 2: this is neither a rule (files: files), nor a variable (X=value), nor a command after a tab",
+    "\nls\n": "line 2: not a rule (files: files), a variable (X=value) or a command after a tab",
     "=x\n": "line 1: a variable has no name, or no =",
-    "\na: 'b\n\tx\n": "line 2: the line has a quote that has no end",
-    "a:\n\techo 'b\n": "line 2: the line has a quote that has no end",
-    "a: $X\n\tx\n": "line 1: the variable 'X' is set neither above nor in an environment that was given",
-    'a: "$X"\n\tx\n': "line 1: the variable 'X' is set neither above",
-    "X=$Y\n": "line 1: the variable 'Y' is set neither above",
-    "a: ->b\n\tx\n": "line 1: an arrow stands between the two names of a file",
-    "a: b->\n\tx\n": "line 1: an arrow stands between the two names of a file",
-    ".SIZE a big\n": "line 1: '.SIZE a big' is no directive",
-    ".MAKEFLOW CORES many\n": "line 1: '.MAKEFLOW CORES many' is no directive",
-    ".OTHER x\n": "line 1: '.OTHER x' is no directive",
-    "X=\\$X\na: $X\n\tx\n": "line 2: variables stand for too much, or for themselves",
-    "X=\\$X\\$X\na:\n\t$X\n": "line 3: variables stand for too much, or for themselves",
-    "X=xxxxxxxxxx\n" + "X=$X$X\n" * 40: "variables stand for too much, or for themselves",
-    "X=x\n" + "X+=y\n" * 100_000: "variables stand for too much, or for themselves",
-    "a:\nELIGO_TASK=b\n\tx\nb:\n\tx\n": "line 4: the task 'b' is named twice",
+    "\na: 'b\n\tx\n": "line 2: the line has an unclosed quote",
+    "a:\n\techo 'b\n": "line 2: the line has an unclosed quote",
+    "a: $X\n\tx\n": "line 1: the variable 'X' is not set in the file",
+    'a: "$X"\n\tx\n': "line 1: the variable 'X' is not set",
+    "X=$Y\n": "line 1: the variable 'Y' is not set",
+    "a: ->b\n\tx\n": "line 1: an arrow must be between two names of a file",
+    "a: b->\n\tx\n": "line 1: an arrow must be between two names of a file",
+    ".SIZE a big\n": "line 1: unknown directive '.SIZE a big'",
+    ".MAKEFLOW CORES many\n": "line 1: unknown directive '.MAKEFLOW CORES many'",
+    ".OTHER x\n": "line 1: unknown directive '.OTHER x'",
+    "X=\\$X\na: $X\n\tx\n": "line 2: variables expand to too much, or to themselves",
+    "X=\\$X\\$X\na:\n\t$X\n": "line 3: variables expand to too much, or to themselves",
+    "X=xxxxxxxxxx\n" + "X=$X$X\n" * 40: "variables expand to too much, or to themselves",
+    "X=x\n" + "X+=y\n" * 100_000: "variables expand to too much, or to themselves",
+    "a:\nELIGO_TASK=b\n\tx\nb:\n\tx\n": "line 4: duplicate task 'b'",
 }
 
 
@@ -282,28 +285,28 @@ def rule(more: str) -> str:
 
 
 WRONG_JX = {
-    '{"rules": [{"command": "x", "outputs": ["a"]},\n {"command": "x", "outputs": ["a"]}]}': "line 2: two rules make the file"
-    " 'a', this and that of line 1",
-    '{"rules": [\n {"outputs": ["a"]}]}': 'line 2: rule 1 should have either a "command" or a "workflow"',
-    rule('"outputs": "a"'): 'line 2: "outputs" of rule 1 is a string, and should be a list',
-    rule('"outputs": [1]'): 'line 2: a file in "outputs" of rule 1 is a number, and should be a string',
+    '{"rules": [{"command": "x", "outputs": ["a"]},\n {"command": "x", "outputs": ["a"]}]}': "line 2: two rules write"
+    " the file 'a': this one and line 1",
+    '{"rules": [\n {"outputs": ["a"]}]}': 'line 2: rule 1 must have either a "command" or a "workflow"',
+    rule('"outputs": "a"'): 'line 2: "outputs" of rule 1 must be a list, got a string',
+    rule('"outputs": [1]'): 'line 2: a file in "outputs" of rule 1 must be a string, got a number',
     rule('"outputs": [{"name": "a"}]'): 'line 2: a file in "outputs" of rule 1 is missing',
-    rule('"inputs": [{"dag_name": "a", "size": -1}]'): "line 2: \"size\" of 'a' is -1",
-    rule('"category": 5'): 'line 2: "category" of rule 1 is a number, and should be a string',
-    rule('"resources": {"cores": "many"}'): 'line 2: "cores" of rule 1 is a string, and should be a whole number',
+    rule('"inputs": [{"dag_name": "a", "size": -1}]'): "line 2: \"size\" of 'a' must be an integer number of bytes, got -1",
+    rule('"category": 5'): 'line 2: "category" of rule 1 must be a string, got a number',
+    rule('"resources": {"cores": "many"}'): 'line 2: "cores" of rule 1 must be an integer within range, got a string',
     rule('"outputs": [format("a.%d", i)]'): "line 2: 'i' is not defined",
-    rule('"outputs": ["a" + ["b"]]'): "line 2: '+' stands between a string and a list",
-    rule('"outputs": ["a" for i in 1]'): "line 2: 'for' goes through lists, not through a whole number",
-    rule('"outputs": ["a" "b"]'): "line 2: a value is out of place: a comma or colon is missing before it",
+    rule('"outputs": ["a" + ["b"]]'): "line 2: '+' cannot be applied to a string and a list",
+    rule('"outputs": ["a" for i in 1]'): "line 2: 'for' needs a list, got an integer",
+    rule('"outputs": ["a" "b"]'): "line 2: unexpected value (a comma or colon is missing before it)",
     rule('"command": "y"'): "line 2: the key 'command' appears twice in one object",
-    '{"rules": [1]}': "rule 1 is a number, and should be an object",
-    '{"rules": {}}': '"rules" is an object, and should be a list',
-    '{"rules": ["a': "line 1: a string has no end",
-    '{"rules": [': "line 1: the text ends too early",
-    '{"rules": [}': "line 1: '}' is out of place",
-    "{5: 6}": "line 1: a key is no string",
-    "[]": "the document is a list, and should be an object",
-    "{}": 'there are no rules: a Makeflow document lists them under "rules"',
+    '{"rules": [1]}': "rule 1 must be an object, got a number",
+    '{"rules": {}}': '"rules" must be a list, got an object',
+    '{"rules": ["a': "line 1: a string has no closing quote",
+    '{"rules": [': "line 1: unexpected end of the text",
+    '{"rules": [}': "line 1: unexpected '}'",
+    "{5: 6}": "line 1: a key must be a string",
+    "[]": "the document must be an object, got a list",
+    "{}": 'no rules (a Makeflow document lists them under "rules")',
     "[" * 100_000: "line 1: the JX is nested too deeply",
     '{"rules": ' + "1" * 10_000 + "}": "line 1: a number has too many digits",
 }  # fmt: skip

@@ -48,7 +48,7 @@ def bits(executed: set[int], tasks: list[int]) -> int:
 
 
 def document_of(dag: Dag, tasks: list[int]) -> Document:
-    return modules._told(dag, Marked(tasks, np.zeros((1, 1), np.int64)), eliminate(dag, kept=tasks))
+    return modules._proof_of_marks(dag, Marked(tasks, np.zeros((1, 1), np.int64)), eliminate(dag, kept=tasks))
 
 
 def test_maxima_by_marks_are_those_of_all_closed_sets() -> None:
@@ -199,6 +199,6 @@ def test_marked_tasks_must_be_tasks_that_others_need_each_once(planned: tuple[Da
     sink = dag.tasks[int(dag.parents_of(int(dag.index["end"]))[0])]
     for tasks in ([], [*how["tasks"], how["tasks"][0]], [*how["tasks"], sink], [*how["tasks"], "nobody"]):
         forged = changed_entry(document, marked=how | {"tasks": tasks})
-        assert verify(dag, forged).reason == "no tasks to be marked"
+        assert verify(dag, forged).reason == "no tasks to mark"
     fewer = changed_entry(document, marked=how | {"tasks": how["tasks"][1:]})
-    assert verify(dag, fewer).reason == "not every task but the marked is eliminated once"
+    assert verify(dag, fewer).reason == "not every unmarked task is eliminated once"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from eligo.dag import Dag
 from eligo.errors import CycleError, FormatError
 from eligo.formats.mermaid import generate, parse, sniff
-from eligo.formats.shared import drawing
+from eligo.formats.shared import drawings as drawing
 from eligo.workflow import Workflow
 from format_cases import accepts_or_refuses
 
@@ -114,28 +114,28 @@ def test_labels_are_names_where_ids_say_nothing(lines: str, expected: tuple[str,
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("a --> b", 1, 'a flowchart begins with "flowchart" or "graph" and a direction such as TD'),
-        ("flowchart TD\na --- b", 2, "a line without a head does not say which task comes first: write -->"),
+        ("a --> b", 1, 'a flowchart must begin with "flowchart" or "graph" and a direction such as TD'),
+        ("flowchart TD\na --- b", 2, "a line without an arrowhead does not say which task comes first (write -->)"),
         ("flowchart TD\na -->", 2, "a node is missing"),
-        ("flowchart TD\n--> a", 2, "a node was expected, not '--> a'"),
-        ("flowchart TD\n\na b", 3, "an arrow or the end of the line was expected, not 'b'"),
-        ("flowchart TD\na[x", 2, "a label has no end: ] is missing"),
+        ("flowchart TD\n--> a", 2, "expected a node, got '--> a'"),
+        ("flowchart TD\n\na b", 3, "expected an arrow or the end of the line, got 'b'"),
+        ("flowchart TD\na[x", 2, "a label is not closed: missing ]"),
         ("flowchart TD\nsubgraph x\na", 3, 'a subgraph has no "end"'),
-        ("flowchart TD\na\nend", 3, 'there is an "end" without a subgraph'),
-        ("flowchart TD\na[b(c)]", 2, "a label ends with ], and goes in double quotes with ( in it"),
-        ("flowchart TD\na(b]", 2, "a label ends with ), and goes in double quotes with ] in it"),
-        ('flowchart TD\na[b"c]', 2, 'a label ends with ], and goes in double quotes with " in it'),
-        ("flowchart TD\na{b|c}", 2, "a label ends with }, and goes in double quotes with | in it"),
-        ("flowchart TD\na[]", 2, "a label is empty: write a space, or leave its brackets out"),
-        ("flowchart TD\na[|x]", 2, "a label ends with ], and goes in double quotes with | in it"),
-        ("flowchart TD\na->b", 2, "an arrow has two dashes: write -->"),
-        ("flowchart TD\na --> end", 2, "end begins a statement of Mermaid's own, which this is not"),
-        ("flowchart TD\nstyle --> a", 2, "style begins a statement of Mermaid's own, which this is not"),
-        ("flowchart TD\nsubgraph s(x)\nend", 2, "subgraph begins a statement of Mermaid's own, which this is not"),
-        ("flowchart TD\na -- x--y --> b", 2, "an arrow or the end of the line was expected, not '-- x--y --> b'"),
-        ('---\ntitle: "x\n---\nflowchart TD\na', 1, '"x is not a string as JSON writes it'),
-        ("%%{init\n}%%\n%% x\nflowchart TD\na b", 5, "an arrow or the end of the line was expected, not 'b'"),
-        ("---\ntitle: x\n---\nflowchart TD\na b", 5, "an arrow or the end of the line was expected, not 'b'"),
+        ("flowchart TD\na\nend", 3, '"end" without a subgraph'),
+        ("flowchart TD\na[b(c)]", 2, "a label that contains ( must be in double quotes and end with ]"),
+        ("flowchart TD\na(b]", 2, "a label that contains ] must be in double quotes and end with )"),
+        ('flowchart TD\na[b"c]', 2, 'a label that contains " must be in double quotes and end with ]'),
+        ("flowchart TD\na{b|c}", 2, "a label that contains | must be in double quotes and end with }"),
+        ("flowchart TD\na[]", 2, "a label is empty (write a space, or remove its brackets)"),
+        ("flowchart TD\na[|x]", 2, "a label that contains | must be in double quotes and end with ]"),
+        ("flowchart TD\na->b", 2, "an arrow needs two dashes (write -->)"),
+        ("flowchart TD\na --> end", 2, "end is a Mermaid keyword, and this is not a valid statement"),
+        ("flowchart TD\nstyle --> a", 2, "style is a Mermaid keyword, and this is not a valid statement"),
+        ("flowchart TD\nsubgraph s(x)\nend", 2, "subgraph is a Mermaid keyword, and this is not a valid statement"),
+        ("flowchart TD\na -- x--y --> b", 2, "expected an arrow or the end of the line, got '-- x--y --> b'"),
+        ('---\ntitle: "x\n---\nflowchart TD\na', 1, '"x is not a valid JSON string'),
+        ("%%{init\n}%%\n%% x\nflowchart TD\na b", 5, "expected an arrow or the end of the line, got 'b'"),
+        ("---\ntitle: x\n---\nflowchart TD\na b", 5, "expected an arrow or the end of the line, got 'b'"),
     ],
 )
 def test_what_is_wrong_is_refused(text: str, line: int, message: str) -> None:
@@ -177,7 +177,7 @@ def test_hostile_texts_are_dealt_with_soon(text: str) -> None:
 
 def test_groups_stand_for_many_arcs_but_not_for_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "MOST_ARCS", 10)
-    with pytest.raises(FormatError, match="the drawing stands for more than 10 arcs"):
+    with pytest.raises(FormatError, match="the drawing represents more than 10 arcs"):
         arcs("a & b & c & d --> e & f & g")
 
 
@@ -283,7 +283,7 @@ def test_operators_that_nextflow_draws_as_processes_are_told() -> None:
     flow = parse(NEXTFLOW.replace("v5(( ))", 'v5(["mix"])'))
     assert list(flow.dag.arcs()) == [("INDEX", "QUANT"), ("QUANT", "mix"), ("mix", "MULTIQC")]
     assert flow.origin is not None
-    assert "tasks that are called like operators of Nextflow's: 1; draw it without dag.verbose" in flow.origin.remarks
+    assert "tasks named like Nextflow operators: 1 (draw the dag without dag.verbose)" in flow.origin.remarks
 
 
 OLD_NEXTFLOW = """flowchart TD
@@ -330,7 +330,7 @@ def test_links_that_are_not_drawn_are_told() -> None:
     flow = parse("flowchart TD\naa ~~~ bb & cc\naa --> bb")
     assert list(flow.dag.arcs()) == [("aa", "bb")]
     assert flow.origin is not None
-    assert flow.origin.remarks == ("arcs that are invisible and left out: 2",)
+    assert flow.origin.remarks == ("ignored invisible arcs: 2",)
 
 
 SNAKEMAKE = """---

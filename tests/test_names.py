@@ -79,7 +79,7 @@ def test_the_old_name_is_kept_where_there_is_room(format: str, tmp_path: Path) -
 
 
 def test_only_two_ways() -> None:
-    with pytest.raises(InputError, match="names are kept or changed: 'keep' or 'change', not 'lose'"):
+    with pytest.raises(InputError, match="names must be 'keep' or 'change', got 'lose'"):
         formats.generate(FLOW, "json", names="lose")
 
 
@@ -88,14 +88,14 @@ def test_the_command_tells_what_it_renamed(tmp_path: Path, capsys: pytest.Captur
     source.write_text('"rule 22" "S1+A"\n"S1+A" c\n')
     assert run(["convert", str(source), str(out)]) == 0
     assert capsys.readouterr().err == (
-        "eligo: dagman cannot hold the names of 2 tasks, so they were changed: 'rule 22' is now 'rule_22'\n"
+        "eligo: renamed 2 tasks, because dagman does not allow the names: 'rule 22' is now 'rule_22'\n"
         f"eligo: wrote {out}\n"
     )
     assert formats.read(out).dag.tasks == ("rule_22", "S1_A", "c")
     other = tmp_path / "g.dag"
     assert run(["convert", str(source), str(other), "--names", "keep"]) == 2
     assert capsys.readouterr().err == (
-        f"eligo: {other}: DAGMan cannot hold the task name 'rule 22': no blanks, quotes or +, no backslash at its end:"
+        f"eligo: {other}: DAGMan cannot represent the task name 'rule 22': no blanks, quotes or +, no final backslash:"
         " `eligo convert` changes such names\n"
     )
     assert not other.exists()
@@ -126,11 +126,11 @@ def test_a_file_whose_name_cannot_be_held_is_left_out_and_its_arcs_stay(
     assert list(flow.dag.arcs()) == [("t", "u")]
     assert not {file} & {name for task in flow.details.values() for name in (*task.inputs, *task.outputs)}
     assert "other" in flow.task("t").outputs
-    assert f"the names of 1 file, left out, such as {file!r}" in capsys.readouterr().err
+    assert f"the names of 1 file, for example {file!r} (omitted)" in capsys.readouterr().err
     assert run(["convert", str(source), str(out), "--to", format, "--names", "keep", "--force"]) == 2
     told = capsys.readouterr().err
     assert ascii(file)[1:-1] in told or file in told
-    assert "`eligo convert` leaves such files out" in told
+    assert "`eligo convert` omits such files" in told
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 
 from eligo.cli import run
 from eligo.client.credentials import place_of, token_for
-from eligo.client.owning import Owner, hashed
+from eligo.client.owner import Owner, hashed
 from running_cases import COMMAND, written
 from serving_cases import PATIENCE, got, posted, serving
 
@@ -106,7 +106,10 @@ def test_a_token_is_good_for_what_it_is_and_the_option_is_named(url: str, tmp_pa
     path = tmp_path / "read.token"
     path.write_text(say("token", url, "reader", "--scope", "read")[1])
     code, told = say("drain", url, "--token-file", str(path))
-    assert (code, "needs the scope admin (403): name a token with --token-file FILE" in told) == (2, True)
+    assert (code, "needs a token with the scope admin (HTTP 403): give a token with --token-file FILE" in told) == (
+        2,
+        True,
+    )
     assert say("list", url, "--token-file", str(path))[0] == 0
 
 
@@ -130,7 +133,7 @@ def test_an_open_server_asks_for_no_token(tmp_path: Path, say: Any) -> None:
     with serving(tmp_path, "--open") as (address, _):
         assert token_for(address) is None
         assert got(f"{address}/v1/workflows", "") == {"workflows": [], "before": None}
-        assert "the page is at" not in say("list", address)[1]
+        assert "page:" not in say("list", address)[1]
     assert run(["serve", "--open", "--tokens"]) == 2
 
 
@@ -188,7 +191,7 @@ def test_a_paused_workflow_stays_paused_when_its_files_arrive(url: str, tmp_path
 def test_a_verb_that_has_nothing_to_change_succeeds_and_says_so(url: str, tmp_path: Path, say: Any) -> None:
     id = submitted(say, url, tmp_path, "unchanged", [{"name": "a", "run": "true"}])
     assert say("resume", f"{url}/{id}") == (0, f"{id} is running: nothing changed\n")
-    assert say("pause", f"{url}/{id}")[1] == f"{id} is held: eligo resume continues it\n"
+    assert say("pause", f"{url}/{id}")[1] == f"{id} is paused: eligo resume continues it\n"
     assert say("pause", f"{url}/{id}") == (0, f"{id} is held: nothing changed\n")
     assert say("cancel", f"{url}/{id}")[1] == f"{id} is cancelled\n"
     assert say("cancel", f"{url}/{id}", "--json") == (0, {"workflow": id, "done": "cancel", "changed": False})
@@ -205,13 +208,55 @@ def test_revoking_a_token_that_is_not_there_fails(url: str, say: Any) -> None:
     code, told = say("token", url, "pool", "--scope", "read", "--days", "2", "--json")
     assert (code, told | {"token": ""}) == (0, {"token": "", "name": "pool", "scopes": ["read"], "days": 2.0})
     assert say("token", url, "pool", "--revoke", "--json") == (0, {"name": "pool", "count": 1})
-    assert say("token", url, "pool", "--revoke") == (1, "eligo: no valid token is named pool\n")
+    assert say("token", url, "pool", "--revoke") == (1, "eligo: no valid token has the name pool\n")
     assert say("token", url, "pool", "--revoke", "--json") == (1, {"name": "pool", "count": 0})
+
+
+def test_tokens_that_open_nothing_say_since_when_and_why(url: str, say: Any) -> None:
+    assert say("token", url, "short", "--scope", "read", "--days", str(0.01 / 86_400))[0] == 0
+    time.sleep(0.05)
+    assert say("token", url, "gone", "--scope", "read")[0] == say("token", url, "gone", "--revoke")[0] == 0
+    told = {one["name"]: one for one in say("token", url, "--list", "--json")[1]["tokens"]}
+    today = time.strftime("%Y-%m-%d at ", time.gmtime())
+    assert (told["operator"]["state"], told["operator"]["fault"]) == ("approved", None)
+    assert told["gone"]["state"] == "revoked"
+    assert told["gone"]["fault"].startswith(f"it was revoked on {today}")
+    assert told["short"]["state"] == "expired"
+    assert told["short"]["fault"].startswith(f"it expired on {today}")
+
+
+def test_tables_are_cut_for_terminals_only(url: str, say: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "a-token-with-a-name-that-is-far-too-long-for-a-line-of-a-terminal-of-the-usual-width"
+    assert say("token", url, name, "--scope", "read", "--scope", "submit")[0] == 0
+    assert say("token", url, name, "--revoke")[0] == 0
+    said = say("token", url, "--list")[1]
+    assert "…" not in said
+    (row,) = [line for line in said.splitlines() if name in line]
+    assert " revoked " in row
+    monkeypatch.setattr("eligo.cli.output.sys.stdout.isatty", lambda: True)
+    assert "…" in say("token", url, "--list")[1]
+
+
+def test_a_token_is_not_made_in_the_store_of_a_running_server(url: str, place: Path, say: Any) -> None:
+    code, told = say("token", str(place / "s.db"), "more")
+    assert url
+    assert (code, "is in use by a server: give the server's URL, or stop it first" in " ".join(told.split())) == (
+        2,
+        True,
+    )
+
+
+def test_tags_are_given_with_either_spelling(url: str, say: Any) -> None:
+    client = HandClient(url, "tagged")
+    for option in ("--tag", "--tags"):
+        code, told = say("clients", url, option, f"{client.id}={option[2:]}", "--json")
+        assert (code, [one["tags"] for one in told["clients"] if one["client"] == client.id]) == (0, [[option[2:]]])
+    assert "--tags" in say("clients", "--help")[1]
 
 
 def test_a_token_is_made_only_in_a_store_that_is_there(tmp_path: Path, say: Any) -> None:
     code, told = say("token", str(tmp_path / "none.db"), "operator", "--scope", "admin")
-    assert (code, "there is no server's store here" in told) == (2, True)
+    assert (code, "no such store" in told) == (2, True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -220,8 +265,8 @@ def test_why_names_what_keeps_a_task_from_running(url: str, tmp_path: Path, say:
     assert say("pause", f"{url}/{id}")[0] == 0
     assert say("drain", url)[0] == 0
     said = say("why", f"{url}/{id}", "a")[1]
-    assert "a: it is ready.\nThe server is draining: it hands out nothing new.\n" in said
-    assert "The workflow is held: eligo resume continues it." in said
+    assert "a: ready.\nThe server is draining and hands out no tasks.\n" in said
+    assert "The workflow is held (continue it with eligo resume)." in said
     assert say("drain", url, "--stop")[0] == say("cancel", f"{url}/{id}")[0] == 0
 
 
@@ -230,7 +275,7 @@ def test_why_names_missing_signatures_and_files(url: str, say: Any) -> None:
     id = posted(f"{url}/v1/workflows?name=unsigned&signed=true", body, "unsigned")[1]["workflow"]
     said = say("why", f"{url}/{id}", "a")[1]
     assert "The owner's signature is missing for 1 task." in said
-    assert "The workflow waits for files, such as 'given.txt'." in said
+    assert "Input files are missing, for example 'given.txt'." in said
     assert say("cancel", f"{url}/{id}")[0] == 0
 
 
@@ -240,9 +285,8 @@ def test_clients_that_wait_and_clients_that_were_revoked_are_told_apart(tmp_path
         assert say("clients", url, "--revoke", ids[0])[0] == 0
         known = {one["client"]: one["access"] for one in say("clients", url, "--json")[1]["clients"]}
         assert known == {ids[0]: "revoked", ids[1]: "waiting"}
-        said = say("clients", url)[1]
-        assert "waits for a" in said
-        assert "revoked" in said
+        titles, *rows = [line.split() for line in say("clients", url)[1].splitlines()]
+        assert {row[0]: row[titles.index("state") - 1] for row in rows} == {ids[0]: "revoked", ids[1]: "unapproved"}
 
 
 @pytest.mark.parametrize("junk", ["this is no database\n" * 100, "", "CREATE TABLE other (x)"])
@@ -267,7 +311,7 @@ def test_nothing_but_the_log_is_written_where_it_goes_to_standard_error(tmp_path
 def test_failed_tasks_are_retried_and_running_ones_released(url: str, tmp_path: Path, say: Any) -> None:
     id = submitted(say, url, tmp_path, "retry", [{"name": "a", "run": "true"}], "--retries", "0")
     client, other = HandClient(url, "failing"), HandClient(url, "other")
-    assert say("retry", f"{url}/{id}") == (1, "0 failed tasks to be retried\n")
+    assert say("retry", f"{url}/{id}") == (1, "0 failed tasks will be retried\n")
     assert client.deliver(client.ask()[0], "failed") == "failed"
     assert say("retry", f"{url}/{id}", "nobody", "--json")[0] == 2
     assert say("retry", f"{url}/{id}", "a", "--json") == (0, {"workflow": id, "count": 1})
@@ -309,7 +353,7 @@ def test_what_has_ended_is_purged_and_what_runs_is_not(url: str, place: Path, tm
     client = HandClient(url, "purging")
     (task,) = client.ask()
     code, told = say("purge", f"{url}/{id}")
-    assert (code, "has not ended: cancel it first" in told) == (2, True)
+    assert (code, "has not ended (cancel it first)" in told) == (2, True)
     assert say("cancel", f"{url}/{id}")[0] == 0
     assert say("purge", f"{url}/{id}", "--json") == (0, {"workflow": id, "done": "purge", "changed": True})
     assert say("status", f"{url}/{id}")[0] == 2
@@ -375,8 +419,8 @@ def test_running_a_file_again_after_its_workflow_was_cancelled(url: str, tmp_pat
     known = {one["workflow"] for one in got(f"{url}/v1/workflows")["workflows"]}
     waiting, first = began(url, path, known)
     assert say("cancel", f"{url}/{first}")[0] == 0
-    waiting.communicate(timeout=PATIENCE)
-    assert waiting.returncode == 1
+    said, _ = waiting.communicate(timeout=PATIENCE)
+    assert (waiting.returncode, said.startswith(f"{url}/{first} was cancelled after ")) == (1, True), said
     waiting, second = began(url, path, known | {first})
     assert say("pause", f"{url}/{second}")[0] == 0
     code, told = say("run", str(path), "--on", url)
@@ -424,6 +468,8 @@ def test_the_server_may_be_named_once(url: str, tmp_path: Path, say: Any, monkey
     id = told["workflow"]
     assert say("status", id, "--json")[1]["name"] == "named"
     assert say("list", "--json")[1]["workflows"][0]["workflow"] == id
+    assert id in [one["workflow"] for one in say("status", "--json")[1]["workflows"]]
+    assert say("why", id, "a", "--json")[0] == 0
     assert say("token", "--list", "--json")[0] == 0
     assert len(say("token", "pool", "--scope", "work")[1].strip()) > 30
     assert say("clients", "--json")[0] == 0
@@ -458,6 +504,15 @@ def test_the_link_to_the_page_has_the_token_behind_its_hash(
     assert page.stat().st_mode & 0o777 == 0o600
     assert f"{url}/#token={token}&amp;workflow=w-1a2b" in page.read_text()
     assert token not in (place / "server.err").read_text()
+
+
+def test_a_link_to_the_page_without_a_token_comes_with_a_warning(
+    url: str, say: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    code, told = say("page", url)
+    assert (code, told.splitlines()[0]) == (0, f"{url}/")
+    assert f"warning: no token for {url} was found" in " ".join(told.split())
 
 
 def test_signatures_expire_after_a_time_that_is_some(url: str, tmp_path: Path, say: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from client_server import StandIn, task
 from eligo.client import WorkOptions, work
-from eligo.client.calling import ServerRefusedError
+from eligo.client.calls import ServerRefusedError
 from running_cases import COMMAND
 from server_faults import Reply, ServerProcess
 
@@ -69,7 +69,7 @@ def test_callers_of_another_api_are_told_so(server: ServerProcess, path: str) ->
         assert reply.status == 404
         number = path.split("/")[1].removeprefix("v")
         told = (
-            f"this server speaks version 1 of the API, and not {number}: install the same version of eligo at both ends"
+            f"this server supports version 1 of the API, not {number}: install the same version of eligo on both sides"
         )
         assert reply.words["error"] == told
     assert server.get("/v1/nothing").words["error"] == server.get("/v2x/y").words["error"]
@@ -138,4 +138,7 @@ def test_a_server_of_another_api_is_not_asked_for_ever(tmp_path: Path) -> None:
         command = [*COMMAND, "work", other.url, "--folder", str(tmp_path / "third")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 2
-    assert done.stderr == "eligo: the server refuses: this server speaks version 2 of the API, and not 1 (404)\n"
+    assert (
+        done.stderr
+        == "eligo: the server refused the request: this server speaks version 2 of the API, and not 1 (HTTP 404)\n"
+    )

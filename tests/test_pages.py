@@ -18,11 +18,11 @@ from eligo.cli import run
 from eligo.clusters import cluster
 from eligo.dag import Dag
 from eligo.explaining import explain
-from eligo.pages.drawing import Drawn
+from eligo.pages.dag_drawing import Drawn
+from eligo.pages.html import NO_SCRIPT, data_text, save_page, static_page
 from eligo.pages.plans import plan_page, reasons
 from eligo.pages.reports import cluster_report, report_page
-from eligo.pages.sampling import Sampled
-from eligo.pages.writing import NO_SCRIPT, data_text, save_page, static_page
+from eligo.pages.samples import Sampled
 from eligo.planning import plan
 from eligo.simulation import deal
 from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
@@ -263,7 +263,7 @@ def test_why_a_task_has_its_place_is_what_it_makes_ready_there() -> None:
             shown = int(many[1]) if many else int(told[v].startswith("Makes "))
             assert shown == made
             if not made:
-                assert told[v] == "Nothing waits for it." if not dag.outdegree[v] else told[v].startswith("One of ")
+                assert told[v] == "No task depends on it." if not dag.outdegree[v] else told[v].startswith("One of ")
 
 
 # Reports
@@ -332,14 +332,14 @@ def test_the_command_writes_the_page_or_says_how_to_get_it(
     words: list[str], built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("eligo.pages.writing.asset", fake if built else absent)
+    monkeypatch.setattr("eligo.pages.html.asset", fake if built else absent)
     mesh = families.out_mesh(5)
     Path("mesh.json").write_text(json.dumps({"arcs": [*mesh.arcs()]}), "utf-8")
     assert run([*words, "-o", "page.html"]) == (0 if built else 1)
     said, written = capfd.readouterr(), Path("page.html")
     assert said.out
     if not built:
-        assert "page.html was not written: the page is not built" in said.err
+        assert "page.html: the page is not built" in said.err
         assert not written.exists()
         return
     page = written.read_text("utf-8")

@@ -119,8 +119,8 @@ def test_fft_coefficients_have_the_published_ratio() -> None:
 def test_all_schedulers_meet_the_same_requests() -> None:
     """On a dag where order does not matter, ratios are exactly 1."""
     point = play_phases(PhaseJob(DagName("evolving", 12), 4.0, 5))
-    assert np.array_equal(point.polls["plan"], point.polls["fifo"])
-    assert not np.array_equal(point.polls["plan"], point.polls["plan, other requests"])
+    assert np.array_equal(point.polls["ready"], point.polls["fifo"])
+    assert not np.array_equal(point.polls["ready"], point.polls["plan, other requests"])
 
 
 def test_reproductions_do_not_depend_on_the_number_of_processes() -> None:
@@ -292,9 +292,9 @@ def test_a_folder_has_the_page_and_both_kinds_of_pictures(tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_drawn_or_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is nothing to draw"):
+    with pytest.raises(InputError, match="nothing to draw"):
         save_report(Report(title="none"), tmp_path / "a.svg")
-    with pytest.raises(InputError, match=r"ends in \.svg, \.png or \.html"):
+    with pytest.raises(InputError, match=r"must be \.svg, \.png or \.html"):
         save_report(sample(), tmp_path / "a.pdf")
 
 

@@ -11,7 +11,7 @@ import pytest
 from eligo.plugins.airflow import HEAVIEST, EligoPriority, weights
 from eligo.plugins.doit import ReadyNodes, needed
 from eligo.plugins.luigi import RankedScheduler, ranks
-from eligo.plugins.numbering import numbers, standings
+from eligo.plugins.numbers import numbers, standings
 
 PARENTS = {"w": [], "w0": ["w"], "w1": ["w"], "d": [], "d1": ["d"], "d2": ["d1"]}
 
@@ -65,7 +65,7 @@ def test_airflow_goes_on_where_there_is_no_order(caplog: pytest.LogCaptureFixtur
 
     with caplog.at_level(logging.ERROR):
         assert Odd().get_weight(instance(a_dag(w=7), "w")) == 7
-    assert "its own weights stand" in caplog.text
+    assert "keeping its own weights" in caplog.text
 
 
 def test_airflow_takes_a_task_without_a_dag_as_it_is() -> None:

@@ -206,5 +206,5 @@ def test_a_history_counts(jobs: dict[str, Single], graph: Graph, tmp_path: Path)
 def test_a_policy_that_there_is_not_is_refused() -> None:
     for name in ("finish", "ready", "critical-path"):
         check_policy(name)
-    with pytest.raises(InputError, match=r"there is no policy 'quickest'; there are finish, balanced, plan, ready"):
+    with pytest.raises(InputError, match=r"unknown policy 'quickest' \(choose from finish, balanced, ready, fifo,"):
         check_policy("quickest")

@@ -17,13 +17,13 @@ import msgspec
 import pytest
 
 from eligo.errors import InputError
+from eligo.server.dispatcher import PART
+from eligo.server.http.refusals import RefusedError
 from eligo.server.preparation import SMALL, Preparation
 from eligo.server.prepare_worker import PrepareJob, PrepareOutcome
-from eligo.server.preparing import MOST_TASKS, Prepared, Wishes
-from eligo.server.refusing import RefusedError
-from eligo.server.service import Service
-from eligo.server.speaking import PART
-from eligo.server.terms import ServerTerms
+from eligo.server.rules.prepared import MOST_TASKS, Prepared, Wishes
+from eligo.server.rules.service import Service
+from eligo.server.rules.terms import ServerTerms
 from serving_cases import got, posted, serving
 
 PLAIN = b'{"tasks": [{"name": "a", "run": "true"}, {"name": "b", "run": "true", "after": ["a"]}]}'
@@ -104,7 +104,7 @@ def test_a_workflow_that_takes_too_much_memory_is_refused_and_the_next_is_taken(
 def test_a_workflow_that_takes_too_long_is_refused_and_the_next_is_taken() -> None:
     async def run() -> None:
         async with _preparation(prepare_seconds=0.0) as preparation:
-            with pytest.raises(RefusedError, match="s of processor time") as refused:
+            with pytest.raises(RefusedError, match="s of CPU time") as refused:
                 await preparation.prepare("ann", _dense(3_000), "dot", Wishes(policy="fifo"), _build)
             assert refused.value.status == 422
         async with _preparation() as preparation:
@@ -115,12 +115,12 @@ def test_a_workflow_that_takes_too_long_is_refused_and_the_next_is_taken() -> No
 
 @pytest.mark.parametrize(
     ("limit", "said"),
-    [({"most_tasks": 1}, "2 tasks"), ({"most_arcs": 0}, "1 arcs"), ({"most_document": 9}, "bytes as it is kept")],
+    [({"most_tasks": 1}, "2 tasks"), ({"most_arcs": 0}, "1 arcs"), ({"most_document": 9}, "bytes in the store")],
 )
 def test_a_workflow_that_is_too_large_is_refused_with_its_size(limit: dict[str, int], said: str) -> None:
     async def run() -> None:
         async with _preparation(**limit) as preparation:
-            with pytest.raises(InputError, match=f"{said}, and this server takes at most"):
+            with pytest.raises(InputError, match=f"{said}, more than the"):
                 await _prepared(preparation, PLAIN)
 
     asyncio.run(run())
@@ -132,9 +132,7 @@ def test_a_name_in_a_file_that_fits_on_no_line_is_refused_unless_another_is_give
 
     async def run() -> None:
         async with _preparation() as preparation:
-            with pytest.raises(
-                InputError, match="at most 200 characters, all printable: submit with --name"
-            ) as refused:
+            with pytest.raises(InputError, match="at most 200 characters, all printable") as refused:
                 await _prepared(preparation, body)
             assert str(refused.value).isprintable()
             ready = await preparation.prepare("ann", body, "json", Wishes(name="another"), _build)
@@ -150,6 +148,19 @@ def test_a_policy_that_decides_slowly_is_refused_for_large_workflows(policy: str
             body = msgspec.json.encode(_flow(MOST_TASKS[policy] + 1))
             with pytest.raises(InputError, match=f"{policy}.*at most {MOST_TASKS[policy]:,} tasks.*'finish'"):
                 await preparation.prepare("ann", body, "json", Wishes(policy=policy), _build)
+
+    asyncio.run(run())
+
+
+def test_a_policy_that_decides_slowly_is_refused_for_workflows_with_many_dependencies() -> None:
+    tasks: list[dict[str, Any]] = [{"name": f"s{i}", "run": "true"} for i in range(200)]
+    tasks += [{"name": f"t{i}", "run": "true", "after": [f"s{j}" for j in range(101)]} for i in range(200)]
+
+    async def run() -> None:
+        async with _preparation() as preparation:
+            body = msgspec.json.encode({"tasks": tasks})
+            with pytest.raises(InputError, match=r"batch-optimal.*at most 20,000 dependencies.*has 20,200.*'finish'"):
+                await preparation.prepare("ann", body, "json", Wishes(policy="batch-optimal"), _build)
 
     asyncio.run(run())
 

@@ -334,7 +334,7 @@ def test_a_lost_terminal_stops_the_run(number: int, tmp_path: Path) -> None:
         run.send_signal(number)
         _, err = run.communicate(timeout=LONG)
     assert run.returncode == 130
-    assert "stopping what runs" in err
+    assert "stopping running tasks" in err
     until(lambda: is_over(int((tmp_path / "began").read_text())))
     (tmp_path / "go").touch()
     assert ran(flow) == 0
@@ -349,7 +349,7 @@ def test_a_lost_terminal_is_ignored_where_it_was_before(tmp_path: Path) -> None:
         (tmp_path / "go").touch()
         out, _ = run.communicate(timeout=LONG)
     assert run.returncode == 0
-    assert "The one task is done" in out
+    assert "The only task is done" in out
 
 
 def test_a_task_that_asks_at_the_terminal_fails(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from eligo.engines import Command, Ending, Function, Job
-from eligo.engines.queued import QueueEngine, Sighting, UnansweredError, asked
+from eligo.engines.batch_system import QueueEngine, Sighting, UnansweredError, asked
 from eligo.engines.slurm import Nice
 from eligo.errors import InputError
 
@@ -60,9 +60,9 @@ class Pretended:
 
 @pytest.fixture
 def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pretended]:
-    monkeypatch.setattr("eligo.engines.queued.CLEAR", 0.3)
-    monkeypatch.setattr("eligo.engines.queued.LATE", 0.5)
-    monkeypatch.setattr("eligo.engines.queued.AGAIN", (0.05, 0.2))
+    monkeypatch.setattr("eligo.engines.batch_system.CLEAR", 0.3)
+    monkeypatch.setattr("eligo.engines.batch_system.LATE", 0.5)
+    monkeypatch.setattr("eligo.engines.batch_system.AGAIN", (0.05, 0.2))
     pretended = Pretended()
     yield pretended
     for process in pretended.running.values():
@@ -182,12 +182,12 @@ def test_what_an_earlier_process_left_is_taken_away(queue: Pretended, tmp_path: 
 
 def test_functions_are_refused(queue: Pretended, tmp_path: Path) -> None:
     engine = QueueEngine(queue, 1, tmp_path)
-    with pytest.raises(InputError, match="a batch system runs commands"):
+    with pytest.raises(InputError, match="batch systems run commands"):
         engine.start(Job(1, engine.asks()[0].client, ("t",), (Function(print),)))
 
 
 def test_a_program_that_is_missing_or_complains_is_told() -> None:
-    with pytest.raises(InputError, match="no-such-program is needed"):
+    with pytest.raises(InputError, match="no-such-program is not installed"):
         asked(["no-such-program"], ())
     with pytest.raises(UnansweredError, match="cannot access"):
         asked(["ls", "/no/such"], ("cannot access",))

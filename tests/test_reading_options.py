@@ -8,7 +8,7 @@ import pytest
 from eligo import formats
 from eligo.cli import run
 from eligo.errors import InputError
-from eligo.formats.reading import IN_WORDS
+from eligo.formats.reader import IN_WORDS
 
 #: a text of each format, with an arc from a to b
 TEXTS = {
@@ -44,10 +44,10 @@ def test_an_option_has_an_effect_or_is_refused(format: str, option: str) -> None
     value, taking = OPTIONS[option]
     text = TEXTS[format]
     if format not in taking:
-        with pytest.raises(InputError, match=f"^{format} has no use for "):
+        with pytest.raises(InputError, match=f"^{format} files do not take "):
             formats.parse(text, format, **{option: value})
     elif option == "trace":
-        with pytest.raises(InputError, match="this is no drawing of Nextflow's"):
+        with pytest.raises(InputError, match="a trace needs a dag drawn by Nextflow"):
             formats.parse(text, format, trace=value)
     else:
         flow = formats.parse(text, format, **{option: value})
@@ -59,7 +59,7 @@ def test_an_option_has_an_effect_or_is_refused(format: str, option: str) -> None
 def test_arcs_are_turned_round_or_that_is_refused(format: str) -> None:
     given = {"arguments": {"N": 1}} if format == "jx" else {"environment": {"N": "1"}} if format == "makeflow" else {}
     if format in IN_WORDS:
-        with pytest.raises(InputError, match=f"^{format} says in words which task needs which"):
+        with pytest.raises(InputError, match=f"^arcs of {format} cannot be reversed"):
             formats.parse(TEXTS[format], format, reverse=True, **given)
     else:
         assert ("b", "a") in formats.parse(TEXTS[format], format, reverse=True).dag.arcs()
@@ -70,7 +70,7 @@ def test_values_that_jx_has_no_use_for_are_told(text: str) -> None:
     flow = formats.parse(text, "jx", arguments={"N": 1, "M": 2, "K": 3})
     assert flow.origin is not None
     unused = "M, K" if "N" in text else "N, M, K"
-    assert flow.origin.remarks == (f"values that this file has no use for: {unused}",)
+    assert flow.origin.remarks == (f"unused values: {unused}",)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_options_that_say_how_to_read_are_refused_where_nothing_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     assert run(["run", "--resume", str(tmp_path), *options]) == 2
-    said = f"eligo: {options[0]} has no effect without FILE (a run is resumed as it was read): leave it out\n"
+    said = f"eligo: {options[0]} has no effect without FILE (the original reading options apply): leave it out\n"
     assert capsys.readouterr().err == said
 
 

@@ -8,9 +8,9 @@ import pytest
 from conftest import random_small_dag
 from eligo.execution import Execution
 from eligo.planning import plan
-from eligo.server import replanning
-from eligo.server.replanning import Course, Standing, order_of_rest, standing
-from eligo.server.words import ResultWords
+from eligo.server.rules import replan as replanning
+from eligo.server.rules.replan import Course, Standing, order_of_rest, standing
+from eligo.server.schema import ResultWords
 from eligo.theory.eligibility import check_schedule
 from service_parts import Scene, flow_of
 
@@ -39,7 +39,7 @@ def test_the_rest_is_planned_as_it_would_be_by_itself() -> None:
 
 def test_what_failed_for_good_goes_last_with_all_below_it() -> None:
     scene = Scene(keeping=False)
-    workflow = scene.submit(flow_of(FORK), policy="plan", retries=0)
+    workflow = scene.submit(flow_of(FORK), policy="ready", retries=0)
     served, ann = scene.served(workflow), scene.enrol()
     course = Course(served)
     assert not course.left(served)
@@ -55,7 +55,7 @@ def test_what_failed_for_good_goes_last_with_all_below_it() -> None:
 
 def test_another_plan_is_followed_and_kept() -> None:
     scene = Scene()
-    workflow = scene.submit(flow_of({"a": [], "b": [], "c": []}), policy="plan")
+    workflow = scene.submit(flow_of({"a": [], "b": [], "c": []}), policy="ready")
     served = scene.served(workflow)
     scene.service.replan(workflow, np.array([2, 1, 0], np.int32))
     scene.keep()
@@ -69,7 +69,7 @@ def test_another_plan_is_followed_and_kept() -> None:
 
 def test_a_server_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(keeping=False)
-    workflow = scene.submit(flow_of(FORK), policy="plan", retries=0)
+    workflow = scene.submit(flow_of(FORK), policy="ready", retries=0)
     ann = scene.enrol()
     scene.tell(ann, failed(scene.lease(ann).id))
     before = scene.served(workflow).order

@@ -15,7 +15,7 @@ import pytest
 import eligo
 from eligo.cli import run
 from eligo.engines import Job
-from eligo.engines.performing import Performed, ending_of
+from eligo.engines.job_run import Performed, ending_of
 from eligo.formats import write
 from eligo.running.inspection import Inspection
 from eligo.workflow import Task, Workflow
@@ -118,7 +118,7 @@ def test_a_task_that_does_not_make_its_output_has_failed(options: list[str], tmp
     tasks[1]["run"] = "echo >> ran"
     flow = written(tmp_path, [*tasks, {"name": "other", "run": "touch other", "outputs": ["other"]}])
     assert ran(flow, "--retries", "1", *options) == 1
-    assert "make: the task did not make 'half', 2 tries" in capsys.readouterr().out
+    assert "make: the task did not create 'half', 2 attempts" in capsys.readouterr().out
     assert (tmp_path / "other").exists()
     assert not {"use"} & {each["name"] for each in attempts(Path(f"{flow}.run")) if each["failure"] is None}
 
@@ -127,15 +127,15 @@ def test_the_library_says_so_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     task = Task(name="a", command="touch one", outputs=("one", "two", "three"))
     flow = Workflow(eligo.Dag.from_arcs([], ["a"]), {"a": task})
-    with pytest.raises(eligo.TaskFailedError, match="did not make 'two' and 1 other output"):
+    with pytest.raises(eligo.TaskFailedError, match="did not create 'two' and 1 other output"):
         eligo.run(flow, retries=0)
-    with ThreadPoolExecutor(1) as pool, pytest.raises(eligo.TaskFailedError, match="did not make 'two'"):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(eligo.TaskFailedError, match="did not create 'two'"):
         eligo.run(flow, on=pool, retries=0)
 
 
 def test_a_task_that_runs_nothing_makes_nothing(tmp_path: Path, capsys: Captured) -> None:
     assert ran(written(tmp_path, [{"name": "a", "run": ":", "outputs": ["x"]}]), "--retries", "0") == 1
-    assert "did not make 'x'" in capsys.readouterr().out
+    assert "did not create 'x'" in capsys.readouterr().out
 
 
 def test_ninja_does_not_ask_for_outputs(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_what_a_job_ran_after_a_task_without_outputs_does_not_count() -> None:
     assert list(inspection.settled(ends[:1])) == []
     assert stopped == [job]
     assert [(ending.task, ending.attempt.failure) for ending in inspection.settled(ends[1:])] == [
-        ("a", "the task did not make 'x'")
+        ("a", "the task did not create 'x'")
     ]
     assert [ending.task for ending in inspection.discarded()] == ["b", "c"]
 
@@ -192,7 +192,7 @@ def test_a_final_output_that_is_gone_is_made_again(tmp_path: Path, capsys: Captu
     assert ran(flow) == 0
     (tmp_path / "c").unlink()
     assert ran(flow) == 0
-    assert "1 done before but their outputs are gone, to be done again" in capsys.readouterr().err
+    assert "1 will run again because outputs are missing" in capsys.readouterr().err
     assert (tmp_path / "c").exists()
     assert counts(tmp_path) == [1, 1, 2]
 
@@ -202,7 +202,7 @@ def test_an_intermediate_output_may_go_once_all_its_readers_are_done(tmp_path: P
     assert ran(flow) == 0
     (tmp_path / "a").unlink()
     assert ran(flow) == 0
-    assert "Nothing was left to do" in capsys.readouterr().out
+    assert "Nothing to do" in capsys.readouterr().out
     (tmp_path / "b").unlink()
     (tmp_path / "c").unlink()
     assert ran(flow) == 0
@@ -228,7 +228,7 @@ def test_what_depends_on_a_task_that_is_done_again_is_done_again(tmp_path: Path,
     assert ran(flow) == 0
     (tmp_path / "b2").unlink()
     assert ran(flow) == 0
-    assert "1 done before but dependent on these, to be done again" in capsys.readouterr().err
+    assert "1 will run again because they depend on these" in capsys.readouterr().err
     assert counts(tmp_path) == [1, 2, 2]
 
 
@@ -262,7 +262,7 @@ def test_an_input_that_nobody_makes_and_that_is_not_there_is_refused_first(tmp_p
     (tmp_path / "here").touch()
     assert ran(written(tmp_path, tasks)) == 2
     told = capsys.readouterr().err
-    assert "task 'b' reads 'typo.txt', which does not exist and which no task writes" in told
+    assert "task 'b' reads 'typo.txt', which does not exist and no task writes" in told
     assert "2 more such inputs: 'other.txt' of 'b', 'third' of 'c'" in told
     assert not (tmp_path / "ran").exists()
     for name in ("typo.txt", "other.txt", "third"):
@@ -317,7 +317,7 @@ def test_one_file_spelt_in_two_ways_is_refused_where_no_arc_orders_its_tasks(
     path = tmp_path / "flow.json"
     path.write_text(json.dumps({"tasks": tasks}))
     assert run(["run", str(path)]) == 2
-    assert "list 'w' in `after`, or spell both alike" in capsys.readouterr().err
+    assert "list 'w' in `after`, or use the same spelling" in capsys.readouterr().err
     assert not (tmp_path / "made").exists()
     tasks[0]["after"] = ["w"]
     path.write_text(json.dumps({"tasks": tasks}))

@@ -18,9 +18,9 @@ from eligo.engines.room import Room, machine_memory
 from eligo.execution import Execution
 from eligo.formats import generate, parse
 from eligo.policies import POLICIES, in_classes, policy
-from eligo.running import whole
-from eligo.running.rehearsing import predicted
-from eligo.server.preparing import Wishes, prepared
+from eligo.running import api as whole
+from eligo.running.rehearsal import predicted
+from eligo.server.rules.prepared import Wishes, prepared
 from eligo.workflow import Task, Workflow
 from running_cases import attempts, ran, written
 
@@ -47,21 +47,21 @@ def test_a_task_that_wants_more_memory_than_there_is_is_refused_first(tmp_path: 
     )
     assert ran(flow) == 2
     told = capsys.readouterr().err
-    assert "task 'big' wants 92,201 GiB of memory, and there are " in told
+    assert "task 'big' needs 92,201 GiB of memory, but only " in told
     assert "lower its memory, or run it on a larger machine or cluster" in told
     assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("on", ["local", "dask", "ray", "parsl", ThreadPoolExecutor(1)])
 def test_whoever_shares_this_machine_refuses_it_before_it_starts_anything(on: Any) -> None:
-    with pytest.raises(eligo.InputError, match="wants 92,201 GiB of memory"):
+    with pytest.raises(eligo.InputError, match="needs 92,201 GiB of memory"):
         eligo.run(workflow(Task(name="a", command="true", memory=99 * 10**12)), on=on)
-    with pytest.raises(eligo.InputError, match="wants 92,201 GiB of memory"):
+    with pytest.raises(eligo.InputError, match="needs 92,201 GiB of memory"):
         eligo.run(workflow(Task(name="a", memory=99 * 10**12)), lambda task: task, on=on)
 
 
 def test_tasks_that_do_not_fit_together_do_not_run_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in (whole, eligo.engines.naming):
+    for place in (whole, eligo.engines.registry):
         monkeypatch.setattr(place, "machine_memory", lambda: 10 * GB)
     sizes = [6, 5, 3, 2, 9, 1, 4, 4]
     tasks = [{"name": f"t{i}", "run": "sleep 0.05", "memory": size * GB} for i, size in enumerate(sizes)]
@@ -123,7 +123,7 @@ def test_a_cluster_that_states_its_memory_has_that_much(tmp_path: Path, capsys: 
     tasks = [{"name": "a", "run": "true", "memory": 3 * GB}]
     for limit, code, words in (
         (0, 0, "state no memory limit"),
-        ("1GB", 2, "wants 2.79 GiB of memory, and there are 0.931"),
+        ("1GB", 2, "needs 2.79 GiB of memory, but only 0.931"),
     ):
         with distributed.LocalCluster(
             n_workers=2,
@@ -143,7 +143,7 @@ def test_a_cluster_that_states_its_memory_has_that_much(tmp_path: Path, capsys: 
 # Priorities
 
 
-@pytest.mark.parametrize("name", ["finish", "balanced", "plan", "fifo", "lifo", "greedy", "critical-path", "random"])
+@pytest.mark.parametrize("name", ["finish", "balanced", "ready", "fifo", "lifo", "greedy", "critical-path", "random"])
 def test_the_larger_priority_goes_first(name: str, tmp_path: Path) -> None:
     numbers = {"a": None, "b": -5, "c": 7, "d": 2**40, "e": 0, "f": 7}
     tasks = [
@@ -205,7 +205,7 @@ def test_a_planned_file_is_run_in_the_order_of_its_plan(tmp_path: Path) -> None:
     order = tmp_path / "order.txt"
     order.write_text("f\nb\ne\nd\na\nc\n", "utf-8")
     planned = tmp_path / "planned.yaml"
-    assert command(["plan", str(flow), "--order", str(order), "-o", str(planned)]) == 0
+    assert command(["plan", str(flow), "--policy", str(order), "-o", str(planned)]) == 0
     assert ran(planned, "--workers", "1") == 0
     assert began(planned) == ["f", "b", "e", "d", "a", "c"]
 
@@ -252,10 +252,10 @@ def test_a_policy_that_does_not_follow_priorities_says_so(
 ) -> None:
     tasks: list[dict[str, Any]] = [{"name": "a", "run": "true"}, {"name": "b", "run": "true", "priority": 3}]
     assert ran(written(tmp_path, tasks), *options) == 0
-    assert f"the policy {name} does not follow the priorities of tasks" in capsys.readouterr().err
-    with pytest.raises(eligo.InputError, match="does not follow the priorities of tasks: choose another policy"):
+    assert f"policy {name} ignores the priorities of tasks" in capsys.readouterr().err
+    with pytest.raises(eligo.InputError, match="does not use the priorities of tasks"):
         prepared(parse(json.dumps({"tasks": tasks})), Wishes(policy=name))
-    with pytest.warns(UserWarning, match=f"the policy {name} does not follow the priorities of tasks"):
+    with pytest.warns(UserWarning, match=f"policy {name} ignores the priorities of tasks"):
         eligo.run(parse(json.dumps({"tasks": tasks})), policy=name)
 
 
@@ -263,7 +263,7 @@ def test_why_a_task_stands_where_it_does_counts_its_priority(tmp_path: Path, cap
     tasks: list[dict[str, Any]] = [{"name": "a", "run": "true"}, {"name": "b", "run": "true", "priority": 3}]
     flow = written(tmp_path, tasks)
     assert (ran(flow), command(["why", str(flow), "b"])) == (0, 0)
-    assert "Place 1 of 2 in the order by priority, then finish." in capsys.readouterr().out
+    assert "Position 1 of 2 in the order of policy priority, then finish." in capsys.readouterr().out
 
 
 def test_a_rehearsal_goes_by_priority(tmp_path: Path) -> None:

@@ -20,16 +20,16 @@ from eligo.cli import run as cli
 from eligo.dag import Dag
 from eligo.engines import Ending, Function, Job
 from eligo.engines.futures import FutureEngine
+from eligo.engines.job_run import Performed, ending_of, perform
 from eligo.engines.local import LocalEngine
-from eligo.engines.performing import Performed, ending_of, perform
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.formats import read, write
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
 from eligo.running import Commands, Retries, RunFolder, Runner, Settings
+from eligo.running.api import needs_of, run
 from eligo.running.commands import log_name, words_of
-from eligo.running.whole import needs_of, run
 from eligo.stores import Attempt, Store
 from eligo.workflow import Task, Workflow
 from running_cases import COMMAND, attempts, completed, lines, ran, started, state_of, written
@@ -54,7 +54,7 @@ def test_a_second_run_does_nothing_and_says_so(tmp_path: Path, capsys: Captured)
     flow = written(tmp_path, [{"name": "a", "run": "echo >> all"}])
     assert (ran(flow), ran(flow)) == (0, 0)
     assert len(lines(tmp_path / "all")) == 1
-    assert "Nothing was left to do: the one task was done before" in capsys.readouterr().out
+    assert "Nothing to do: the only task is already done" in capsys.readouterr().out
 
 
 def test_a_changed_file_keeps_what_did_not_change(tmp_path: Path, capsys: Captured) -> None:
@@ -70,7 +70,7 @@ def test_a_changed_file_keeps_what_did_not_change(tmp_path: Path, capsys: Captur
     assert ran(flow) == 0
     assert sorted(lines(tmp_path / "all")) == ["c", "e", "other"]
     told = capsys.readouterr().err
-    assert "2 done before, 2 done before but changed since, to be done again, 1 new, 1 gone" in told
+    assert "2 already done, 2 changed since and will run again, 1 new, 1 removed" in told
     assert completed(tmp_path / "flow.yaml.run") == dict.fromkeys("abcde", 1)
 
 
@@ -176,8 +176,8 @@ def test_failures_are_tried_again_and_told(tmp_path: Path, capsys: Captured) -> 
     ])  # fmt: skip
     assert ran(flow, "--retries", "1") == 1
     told = capsys.readouterr().out
-    assert "1 of 3 tasks done, 1 failed, 1 wait for these" in told
-    assert "bad: exit code 3, 2 tries" in told
+    assert "1 of 3 tasks done, 1 failed, 1 blocked" in told
+    assert "bad: exit code 3, 2 attempts" in told
     assert not (tmp_path / "below").exists()
     run = tmp_path / "flow.yaml.run"
     assert [each["code"] for each in attempts(run) if each["name"] == "bad"] == [3, 3]
@@ -287,7 +287,7 @@ def test_never_more_cores_than_workers(tmp_path: Path) -> None:
 def test_a_task_that_wants_more_cores_than_there_are_is_refused_first(tmp_path: Path, capsys: Captured) -> None:
     flow = written(tmp_path, [{"name": "small", "run": "touch ran"}, {"name": "big", "run": "true", "cores": 3}])
     assert ran(flow) == 2
-    assert "task 'big' wants 3 cores, and there are 2" in (told := capsys.readouterr().err)
+    assert "task 'big' needs 3 cores, but only 2 are available" in (told := capsys.readouterr().err)
     assert "--workers N" in told
     assert not (tmp_path / "ran").exists()
     assert ran(flow, "--workers", "3") == 0
@@ -296,22 +296,22 @@ def test_a_task_that_wants_more_cores_than_there_are_is_refused_first(tmp_path: 
 def test_tasks_that_run_nothing_are_refused_first(tmp_path: Path, capsys: Captured) -> None:
     flow = written(tmp_path, [{"name": "a", "run": "touch ran"}, {"name": "b"}, {"name": "c"}])
     assert ran(flow) == 2
-    assert "what 'b' and 1 others should run is not said" in capsys.readouterr().err
+    assert "task 'b' (and 1 more) has no command" in capsys.readouterr().err
     assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--workers", "0"], "at least one worker"),
-        (["--workers", "-1"], "at least one worker"),
-        (["--fat", "0"], "at least one task"),
-        (["--timeout", "0"], "some seconds"),
+        (["--workers", "0"], "workers must be a positive integer, got 0"),
+        (["--workers", "-1"], "workers must be a positive integer, got -1"),
+        (["--fat", "0"], "--fat must be a positive integer, got 0"),
+        (["--timeout", "0"], "timeout must be positive, got 0.0"),
         (["--retries", "-1"], "retries"),
-        (["--max-failures", "0"], "some failures"),
-        (["--policy", "roulette"], "there is no policy 'roulette'"),
-        (["--on", "mars"], "there is no engine 'mars'"),
-        (["--rehearse", "0"], "some seconds"),
+        (["--max-failures", "0"], "--max-failures must be at least 1, got 0"),
+        (["--policy", "roulette"], "unknown policy 'roulette'"),
+        (["--on", "mars"], "unknown engine 'mars'"),
+        (["--rehearse", "0"], "--rehearse must be positive, got 0.0"),
     ],
 )
 def test_wrong_options_are_told_in_a_line(options: Sequence[str], words: str, tmp_path: Path, capsys: Captured) -> None:
@@ -344,7 +344,7 @@ def test_an_engine_without_its_programs_is_refused_first(  # noqa: PLR0913, PLR0
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     assert ran(path, "--on", engine) == 2
     said = capsys.readouterr().err
-    assert f"the engine {engine} needs the program {program}, which is not on this machine's PATH" in said
+    assert f"engine {engine} needs the program {program}, which is not on the PATH" in said
     assert not (tmp_path / "ran").exists()
     assert not (tmp_path / "flow.yaml.run" / "workflow.json").exists()
 
@@ -369,13 +369,13 @@ def test_a_run_is_not_kept_in_a_file(tmp_path: Path, capsys: Captured) -> None:
     flow = written(tmp_path, [{"name": "a", "run": "true"}])
     (tmp_path / "flow.yaml.run").write_text("mine")
     assert ran(flow) == 2
-    assert "a run needs a folder, and this is a file" in capsys.readouterr().err
+    assert "not a folder" in capsys.readouterr().err
 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path, capsys: Captured) -> None:
     flow = written(tmp_path, [{"name": "a", "run": "true"}])
     assert ran(flow, "--run", str(tmp_path)) == 2
-    assert "has other things in it, and no run" in capsys.readouterr().err
+    assert "not a run folder, and not empty" in capsys.readouterr().err
 
 
 def test_a_folder_whose_making_was_cut_off_is_taken(tmp_path: Path) -> None:
@@ -394,7 +394,7 @@ def test_logs_that_cannot_be_kept_are_told(place: str, tmp_path: Path, capsys: C
     (run / "run.db").touch()
     assert ran(flow) == 2
     told = capsys.readouterr().err
-    assert "cannot be kept here" in told
+    assert "cannot write" in told
     assert "internal" not in told
     assert not (tmp_path / "ran").exists()
 
@@ -404,7 +404,7 @@ def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path, capsys: Captur
     with started(flow) as first:
         _until(lambda: lines(tmp_path / "began"))
         assert ran(flow) == 2
-        assert "under way already, in another process" in capsys.readouterr().err
+        assert "another process is already executing this run" in capsys.readouterr().err
         first.send_signal(signal.SIGTERM)
         first.communicate(timeout=240)
     assert len(lines(tmp_path / "began")) == 1
@@ -434,7 +434,7 @@ def test_ctrl_c_lets_what_runs_end_and_begins_nothing_more(tmp_path: Path) -> No
         out, rest = run.communicate(timeout=240)
         err += rest
     assert run.returncode == 130
-    assert "nothing more is begun; 2 running tasks may end" in err
+    assert "no more tasks are started; waiting for 2 running tasks" in err
     assert f"eligo run --resume {flow}.run" in err
     assert "2 of 6 tasks done" in out
     assert len(lines(tmp_path / "ended")) == len(list(tmp_path.glob("began*"))) == 2
@@ -524,7 +524,7 @@ def test_what_an_engine_never_begins_is_told() -> None:
     runner = _runner(Failing(OSError("no worker"), 10**9), n=2)
     runner.run()
     assert {str(ending.attempt.failure) for ending in runner.failures.values()} == {
-        "could not be begun: OSError: no worker"
+        "could not be started: OSError: no worker"
     }
     assert not runner.running
     assert runner.execution.stuck
@@ -608,7 +608,7 @@ def test_what_tasks_need_is_known_where_any_needs_more() -> None:
     needs = needs_of(flow)
     assert needs is not None
     assert (needs("a"), needs("b")) == ((2, 0), (1.0, 0))
-    with pytest.raises(InputError, match="at least one task"):
+    with pytest.raises(InputError, match="--fat must be a positive integer"):
         Settings(size=0)
 
 
@@ -626,7 +626,8 @@ def test_a_run_is_a_history(tmp_path: Path, capsys: Captured) -> None:
     for place in (tmp_path / "flow.yaml.run", tmp_path / "flow.yaml.run" / "run.db", tmp_path):
         history = read_history(place)
         assert [(timed.task, timed.kind) for timed in history.records] == [("a_1", "sleep"), ("a_2", "sleep")]
-        assert [round(timed.seconds, 1) for timed in history.records] == [0.2, 0.1]
+        for timed, least in zip(history.records, (0.2, 0.1), strict=True):
+            assert least <= timed.seconds < least + 60  # a busy machine takes longer
         assert (history.format, len(history.remarks)) == ("eligo", 1)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "run.db").write_text("somebody else's")
@@ -635,7 +636,7 @@ def test_a_run_is_a_history(tmp_path: Path, capsys: Captured) -> None:
     from eligo.cli import run as eligo
 
     assert eligo(["plan", str(flow), "--json", "--workers", "2"]) == 0
-    assert f"run times are from an earlier run, {flow}.run: 2 tasks by name, 1 by kind" in capsys.readouterr().err
+    assert f"run times from an earlier run, {flow}.run: 2 tasks by name, 1 by kind" in capsys.readouterr().err
 
 
 def test_a_history_that_is_given_or_times_of_the_file_go_before_the_run(tmp_path: Path, capsys: Captured) -> None:
@@ -655,7 +656,7 @@ def test_a_run_goes_by_what_was_measured_before(tmp_path: Path, capsys: Captured
     flow = written(tmp_path, [{"name": "a", "run": "true"}, {"name": "b", "run": "false"}])
     assert ran(flow, "--retries", "0") == 1
     assert ran(flow, "--retries", "0") == 1
-    assert "run times are from an earlier run" in capsys.readouterr().err
+    assert "run times from an earlier run" in capsys.readouterr().err
     (tmp_path / "past.csv").write_text("task,seconds\na,5\nb,6\n")
     assert ran(flow, "--retries", "0", "--history", str(tmp_path / "past.csv")) == 1
     assert f"{tmp_path / 'past.csv'}: 2 tasks by name" in capsys.readouterr().err
@@ -664,11 +665,11 @@ def test_a_run_goes_by_what_was_measured_before(tmp_path: Path, capsys: Captured
 def test_a_comparison_goes_by_what_was_measured_before(tmp_path: Path, capsys: Captured) -> None:
     flow = written(tmp_path, [{"name": "a", "run": "true"}, {"name": "b", "run": "sleep 0.1", "after": ["a"]}])
     assert ran(flow) == 0
-    words = ["compare", str(flow), "--json", "--runs", "3", "--workers", "1", "--schedulers", "finish,fifo"]
+    words = ["compare", str(flow), "--json", "--runs", "3", "--workers", "1", "--policy", "finish,fifo"]
     capsys.readouterr()
     assert cli(words) == 0
     told = capsys.readouterr()
-    assert f"run times are from an earlier run, {flow}.run: 2 tasks by name" in told.err
+    assert f"run times from an earlier run, {flow}.run: 2 tasks by name" in told.err
     (found,) = json.loads(told.out)["best"].values()
     assert found["seconds_from"] == f"{flow}.run"
     assert list(found["steady"]) == ["1"]
@@ -690,7 +691,7 @@ def test_a_run_that_cannot_be_read_teaches_nothing(tmp_path: Path, capsys: Captu
     (tmp_path / "flow.yaml.run" / "run.db").write_text("nothing of ours" * 100)
     (tmp_path / "flow.yaml.run" / "run.db.lock").touch()
     assert eligo(["plan", str(flow)]) == 0
-    assert "so what was measured there is not used" in capsys.readouterr().err
+    assert "the run times of that run are not used" in capsys.readouterr().err
 
 
 # Rehearsals
@@ -721,7 +722,7 @@ def test_what_cannot_be_rehearsed_is_told(tmp_path: Path, capsys: Captured) -> N
     assert "--history FILE" in capsys.readouterr().err
     (tmp_path / "past.csv").write_text("task,seconds\nfit_1,5\n")
     assert ran(flow, "--rehearse", "0.3", "--history", str(tmp_path / "past.csv")) == 0
-    assert "of 1 task only the mean time of their kind is known" in capsys.readouterr().err
+    assert "1 task has no run time of their own" in capsys.readouterr().err
 
 
 def test_a_rehearsal_on_dask_is_about_as_long_as_predicted(tmp_path: Path, capsys: Captured) -> None:
@@ -739,10 +740,10 @@ def test_a_rehearsal_on_dask_is_about_as_long_as_predicted(tmp_path: Path, capsy
 def test_a_rehearsal_whose_sleeps_fail_says_so(
     tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eligo.running.rehearsing.SLEEP", "false")
+    monkeypatch.setattr("eligo.running.rehearsal.SLEEP", "false")
     flow = written(tmp_path, [{"name": "a", "run": "true", "seconds": 1}])
     assert ran(flow, "--rehearse", "0.1", "--retries", "0") == 2
-    assert "cannot be rehearsed with finish: a failed: exit code 1" in capsys.readouterr().err
+    assert "rehearsal with policy finish failed: a: exit code 1" in capsys.readouterr().err
 
 
 def test_to_let_go_of_an_engine_is_no_part_of_how_long_tasks_took() -> None:
@@ -765,7 +766,7 @@ def test_what_is_done_of_a_dagman_file_is_told_to_dagman(tmp_path: Path, capsys:
     flow.write_text(text + "PARENT a CHILD b\nPARENT b CHILD c\n")
     assert ran(flow, "--retries", "0") == 1
     rescue = tmp_path / "w.dag.run" / "rescue.dag"
-    assert f"copied to {flow}.rescue001" in capsys.readouterr().err
+    assert f"copy it to {flow}.rescue001" in capsys.readouterr().err
     Path(f"{flow}.rescue001").write_bytes(rescue.read_bytes())
     left = read(flow)
     assert (left.dag.tasks, left.origin and left.origin.done) == (("b", "c"), ("a",))
@@ -805,7 +806,7 @@ def test_a_description_without_a_program_is_no_node_that_runs_nothing(tmp_path: 
     flow = tmp_path / "w.dag"
     flow.write_text("JOB a {\n request_cpus = 1\n}\nJOB b none.sub NOOP\n")
     assert ran(flow) == 2
-    assert "what 'a' should run is not said in the file" in capsys.readouterr().err
+    assert "task 'a' has no command" in capsys.readouterr().err
 
 
 def test_the_state_of_a_run_can_be_read_while_it_goes_on(tmp_path: Path) -> None:

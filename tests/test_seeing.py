@@ -23,23 +23,23 @@ import pytest
 import eligo
 from conftest import data_of
 from eligo import families
+from eligo.cli import live_display as display
 from eligo.cli import run
-from eligo.cli import watching as display
-from eligo.cli.printing import harmless
+from eligo.cli.output import harmless
 from eligo.dag import Dag
 from eligo.engines import Job
-from eligo.engines.performing import Performed, ending_of
+from eligo.engines.job_run import Performed, ending_of
 from eligo.errors import InputError
 from eligo.execution import COMPLETE, Execution, unpacked
 from eligo.pages.chains import deciding_chain
-from eligo.pages.folders import WatchedRun, looked_at
-from eligo.pages.processes import WatchedProcess
+from eligo.pages.folder_source import WatchedRun, looked_at
+from eligo.pages.process_source import WatchedProcess
 from eligo.pages.views import failures, summary
 from eligo.pages.views import view as run_view
-from eligo.running import RunFolder, Settings, begun
+from eligo.running import RunFolder, Settings, prepare_run
 from eligo.running import folder as folders
-from eligo.running.forecasting import Forecast, Left
-from eligo.running.looked import STATES
+from eligo.running.forecast import Forecast, Left
+from eligo.running.states import STATES
 from eligo.stores import Attempt, Store, under_way
 from eligo.workflow import Task, Workflow
 
@@ -102,10 +102,10 @@ def number(seen: WatchedRun, name: str) -> int:
 def test_what_is_seen_of_a_run_is_what_happened(small: Words) -> None:
     seen = WatchedRun("small.yaml.run")
     assert seen.counts == {
-        "done": 6, "running": 0, "ready": 0, "waiting": 0, "futile": 2, "to be tried again": 0, "failed": 2,
+        "done": 6, "running": 0, "ready": 0, "pending": 0, "blocked": 2, "retrying": 0, "failed": 2,
     }  # fmt: skip
     assert {name: seen.state(number(seen, name)) for name in ("get", "fit_3", "end", "never")} == {
-        "get": "done", "fit_3": "failed", "end": "futile", "never": "futile",
+        "get": "done", "fit_3": "failed", "end": "blocked", "never": "blocked",
     }  # fmt: skip
     assert {seen.labels[v]: len(seen.attempts.of(v)) for v in seen.attempts.last} == {
         "get": 1, "split": 1, "fit_1": 1, "fit_2": 1, "fit_3": 2, "fit_4": 2, "flaky": 2, "join": 1,
@@ -162,7 +162,7 @@ def test_the_deciding_chain_goes_back_from_the_end_without_a_hole(small: Words) 
         assert link.after == "parent" if parent else first["client"] == then["client"]
     assert links[0].after == ""
     words = " ".join(data_of(Path("small.yaml.run/report.html").read_text("utf-8"))["view"]["order"]["words"])
-    assert f"{len(links)} tasks, one after the other, decided when the last one ended" in words
+    assert f"{len(links)} tasks, which took" in words
 
 
 def test_breaks_between_sessions_are_left_out_of_all_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,11 +214,11 @@ def test_whoever_looks_whether_a_run_is_under_way_does_not_keep_it_from_beginnin
 
 def test_what_is_no_run_is_refused_in_a_sentence(say: Words) -> None:
     Path("flow.yaml").write_text(SMALL)
-    assert say("status", "flow.yaml")[2] == "eligo: flow.yaml: no run of it was begun: there is no flow.yaml.run\n"
-    assert say("status", "nowhere")[2] == "eligo: nowhere: there is no run in this folder\n"
+    assert say("status", "flow.yaml")[2] == "eligo: flow.yaml: not run yet: flow.yaml.run does not exist\n"
+    assert say("status", "nowhere")[2] == "eligo: nowhere: no such file or folder, and no run nowhere.run\n"
     Path("bad").mkdir()
     Path("bad/run.db").write_text("x" * 5000)
-    assert "this is no run" in say("why", "bad", "a")[2]
+    assert "not a run" in say("why", "bad", "a")[2]
 
 
 # While it runs
@@ -253,18 +253,18 @@ def _once(look: Callable[[], WatchedRun], holds: Callable[[WatchedRun], bool]) -
 def test_a_run_is_seen_while_another_process_is_at_it(going: tuple[Words, WatchedRun]) -> None:
     say, seen = going
     assert seen.under_way
-    assert (seen.counts["done"], seen.counts["running"], seen.counts["ready"], seen.counts["waiting"]) == (1, 2, 1, 2)
+    assert (seen.counts["done"], seen.counts["running"], seen.counts["ready"], seen.counts["pending"]) == (1, 2, 1, 2)
     assert {seen.labels[v] for v in seen.trying} == {"long_1", "long_2"}
     _, out, _ = say("status", "gated.yaml")
-    assert "under way" in out
+    assert "now      running" in out
     assert re.search(r"long_1, slot \d, for [\d.]+ s", out)
     document = json.loads(say("status", "gated.yaml.run", "--json")[1])
     assert document["under_way"]
     assert {row["task"] for row in document["running"]} == {"long_1", "long_2"}
-    assert "it runs for" in say("why", "gated.yaml", "long_2")[1]
+    assert "running for" in say("why", "gated.yaml", "long_2")[1]
     told = say("why", "gated.yaml", "last")[1]
-    assert "It needs join (waiting)." in told
-    assert "next: long_1 (running), long_2 (running)." in told
+    assert "Waits for join (pending)." in told
+    assert "These wait in turn for long_1 (running), long_2 (running)." in told
     assert say("log", "gated.yaml", "long_1")[1] == "so far\n"
     assert "printed nothing on standard output yet" in say("log", "gated.yaml", "long_2")[2]
     assert say("report", "gated.yaml", "-o", "now.html")[0] == 0
@@ -285,9 +285,9 @@ def test_what_was_out_when_a_run_was_killed_is_ready_again(say: Words) -> None:
     Path("go").touch()
     assert (seen.under_way, seen.counts["ready"], seen.counts["running"], seen.trying) == (False, 3, 0, {})
     out = say("status", "gated.yaml")[1]
-    assert "nobody is at it" in out
+    assert "not running" in out
     assert "eligo run --resume gated.yaml.run" in out
-    assert "nobody is at this run" in say("why", "gated.yaml", "third")[1]
+    assert "the run is not running" in say("why", "gated.yaml", "third")[1]
 
 
 def test_what_ran_when_a_run_was_killed_is_told_as_interrupted(say: Words) -> None:
@@ -303,7 +303,7 @@ def test_what_ran_when_a_run_was_killed_is_told_as_interrupted(say: Words) -> No
     assert len(names) == 2
     assert f"interrupted {names[0]}, {names[1]}: running when the run was killed; they start again" in said
     assert json.loads(say("status", "gated.yaml", "--json")[1])["interrupted"] == names
-    assert "It was running when the run was killed" in " ".join(
+    assert "was running when the run was killed" in " ".join(
         say("why", "gated.yaml", names[0])[1].replace("it was", "It was").split()
     )
     if "long_1" in names:
@@ -368,8 +368,8 @@ def test_of_several_tasks_that_a_worker_got_at_once_only_one_runs(say: Words) ->
         try:
             _once(lambda: WatchedRun("fat.json.run"), lambda seen: [seen.labels[v] for v in seen.trying] == ["b"])
             assert say("log", "fat.json", "b")[1] == "b\n"
-            assert "a worker has it" in say("why", "fat.json", "d")[1]
-            assert "it has not begun" in say("log", "fat.json", "d")[2]
+            assert "assigned to a worker" in say("why", "fat.json", "d")[1]
+            assert "not started yet" in say("log", "fat.json", "d")[2]
         finally:
             Path("go").touch()
             child.communicate(timeout=240)
@@ -391,32 +391,32 @@ def test_what_a_failed_task_kept_from_beginning_was_not_tried(say: Words) -> Non
 def test_status_groups_failures_and_says_how_to_go_on(small: Words) -> None:
     code, out, _ = small("status", "small.yaml")
     assert code == 1
-    assert "6 of 10 tasks done, 2 failed, 2 cannot run because of that" in out
+    assert "6 of 10 tasks done, 2 failed, 2 blocked" in out
     assert "exit code 3: fit_" in out
     assert re.search(r"^  row \d+ is bad$", out, re.M)
     assert "eligo run --resume small.yaml.run" in out
     document = json.loads(small("status", "small.yaml", "--json")[1])
-    assert (document["done"], document["failed"], document["futile"], document["left"]) == (6, 2, 2, None)
+    assert (document["done"], document["failed"], document["blocked"], document["left"]) == (6, 2, 2, None)
     assert sorted(document["causes"][0]["tasks"]) == ["fit_3", "fit_4"]
 
 
 def test_why_tells_whose_failure_is_to_blame(small: Words) -> None:
     out = small("why", "small.yaml", "never")[1]
-    assert "it cannot run, since it needs what failed" in out
-    assert "Because of fit_3: exit code 3." in out
-    assert "What it printed: eligo log small.yaml.run fit_3 --err" in out
+    assert "blocked: depends on a failed task" in out
+    assert "Blocked by fit_3: exit code 3." in out
+    assert "Output: eligo log small.yaml.run fit_3 --err" in out
     document = json.loads(small("why", "small.yaml", "never", "--json")[1])
-    assert (document["state"], document["because"], document["attempts"]) == ("futile", ["fit_3"], [])
+    assert (document["state"], document["because"], document["attempts"]) == ("blocked", ["fit_3"], [])
 
 
 def test_why_tells_the_place_in_the_order_and_every_attempt(small: Words) -> None:
     out = small("why", "small.yaml", "fit_3")[1]
-    assert re.search(r"Place \d+ of 10 in the order by finish\.", out)
+    assert re.search(r"Position \d+ of 10 in the order of policy finish\.", out)
     assert "Attempt 1: exit code 3" in out
     assert "fit_3~2.err" in " ".join(out.split())
     place = json.loads(small("why", "small.yaml", "get", "--json")[1])
     assert (place["place"], place["path"], place["children"]) == (1, 6, 2)
-    assert "there is no task named 'fit3'; there is fit_" in small("why", "small.yaml", "fit3")[2]
+    assert "no task named 'fit3'; did you mean fit_" in small("why", "small.yaml", "fit3")[2]
 
 
 @pytest.mark.parametrize("policy", ["fifo", "critical-path", "batch-optimal", "order.txt"])
@@ -425,24 +425,24 @@ def test_why_knows_every_kind_of_order(say: Words, policy: str) -> None:
     Path("order.txt").write_text("a\nb\n")
     assert say("run", "x.yaml", "--policy", policy, "-q")[0] == 0
     out = say("why", "x.yaml", "b")[1]
-    assert ("no place in an order" if policy == "batch-optimal" else f"Place 2 of 2 in the order by {policy}") in out
-    assert "No plan was kept for this policy." in Path("x.yaml.run/report.html").read_text()
+    assert (
+        "No fixed position" if policy == "batch-optimal" else f"Position 2 of 2 in the order of policy {policy}"
+    ) in out
+    assert "No plan is available for this policy." in Path("x.yaml.run/report.html").read_text()
 
 
 def test_log_prints_bytes_as_they_are_and_says_where_there_are_none(small: Words) -> None:
     assert small("log", "small.yaml", "get")[1] == "got <b>it</b>\n"
     assert small("log", "small.yaml", "fit_3", "--err", "--attempt", "1")[1] == "oops\nrow 17 is bad\n"
-    assert "but on standard error: --err shows it" in small("log", "small.yaml", "fit_3")[2]
-    assert "printed nothing on standard output, nor on standard error" in small("log", "small.yaml", "join")[2]
-    assert (
-        "there is no attempt 7 at it: it was tried 2 times" in small("log", "small.yaml", "fit_3", "--attempt", "7")[2]
-    )
-    assert "it has not begun" in small("log", "small.yaml", "never")[2]
+    assert "but standard error has output: add --err" in small("log", "small.yaml", "fit_3")[2]
+    assert "printed nothing on standard output or standard error" in small("log", "small.yaml", "join")[2]
+    assert "no attempt 7: 2 attempts so far" in small("log", "small.yaml", "fit_3", "--attempt", "7")[2]
+    assert "never started, because it depends on a failed task" in small("log", "small.yaml", "never")[2]
 
 
 def test_a_run_ends_with_its_report_and_json_has_nothing_else(say: Words) -> None:
     Path("x.yaml").write_text("tasks: [{name: a, run: 'true'}]")
-    assert "x.yaml.run/report.html shows it." in " ".join(say("run", "x.yaml")[1].split())
+    assert "report: x.yaml.run/report.html" in " ".join(say("run", "x.yaml")[1].split())
     _, out, err = say("run", "x.yaml", "--json", "--quiet", "--run", "other")
     assert json.loads(out)["report"] == "other/report.html"
     assert err == ""
@@ -453,7 +453,7 @@ def test_what_came_of_a_run_is_told_though_its_report_cannot_be_written(say: Wor
     Path("x.yaml.run/report.html").mkdir(parents=True)
     Path("x.yaml.run/run.db").touch()
     code, out, err = say("run", "x.yaml")
-    assert (code, out.startswith("The one task is done")) == (0, True)
+    assert (code, out.startswith("The only task is done")) == (0, True)
     assert "no report: " in err
 
 
@@ -461,13 +461,11 @@ def test_what_came_of_a_run_is_told_though_its_report_cannot_be_written(say: Wor
 def test_a_run_goes_well_where_the_page_is_not_built_and_report_says_what_to_do(say: Words) -> None:
     Path("x.yaml").write_text("tasks: [{name: a, run: 'true'}]")
     code, out, err = say("run", "x.yaml")
-    assert (code, out.startswith("The one task is done")) == (0, True)
-    assert "no report: x.yaml.run/report.html was not written: the page is not built: run `make page`" in " ".join(
-        err.split()
-    )
+    assert (code, out.startswith("The only task is done")) == (0, True)
+    assert "report" not in err
     code, _, err = say("report", "x.yaml", "-o", "x.html")
     assert (code, Path("x.html").exists()) == (1, False)
-    assert "released packages have it" in err
+    assert "released packages include it" in err
 
 
 # Whatever tasks are called and print
@@ -547,12 +545,12 @@ def test_the_display_shows_the_bar_the_counts_and_the_curves(say: Words, columns
         "▓",
         " done",
         " running",
-        " waiting",
-        "· 2 futile",
+        " pending",
+        "· 2 blocked",
         "x 3 failed",
         "so far, ",
-        "could run",
-        "by plan",
+        "ready",
+        "planned",
         "fit_3: exit code 3",
     ):
         assert words in plain
@@ -563,7 +561,7 @@ def test_the_display_shows_the_bar_the_counts_and_the_curves(say: Words, columns
 def test_a_quiet_run_and_a_dumb_terminal_have_no_display(say: Words) -> None:
     Path("x.yaml").write_text("tasks: [{name: a, run: 'true'}]")
     for words, settings in ((("-q",), {}), ((), {"TERM": "dumb"})):
-        assert "could run" not in _on_terminal(80, "run", "x.yaml", "--run", f"run{len(words)}", *words, **settings)
+        assert "planned" not in _on_terminal(80, "run", "x.yaml", "--run", f"run{len(words)}", *words, **settings)
 
 
 @pytest.fixture
@@ -572,7 +570,7 @@ def process(tmp_path: Path) -> Iterator[WatchedProcess]:
     dag = Dag.from_parents({f"t{i}": [f"t{i // 2}"] if i else [] for i in range(40)})
     flow = Workflow(dag, {name: Task(name=name, command="true") for name in dag.tasks})
     with closing(RunFolder(tmp_path)) as kept:
-        runner, _ = begun(flow, "local", Settings(workers=2), kept)
+        runner, _ = prepare_run(flow, "local", Settings(workers=2), kept)
         yield WatchedProcess(flow, runner, 2, [1, 2, 1])
         runner.engine.close()
 
@@ -608,7 +606,7 @@ def test_lines_in_pipes_come_soon_then_seldom_and_for_failures(
     told = stream.getvalue().splitlines()[2:]
     assert told[0] == "eligo: t0 failed: exit code 2\\x1b[2J"
     assert len(told) == display.MOST_LINES + 1
-    assert "from here on failures are only counted" in told[-1]
+    assert "further failures are only counted" in told[-1]
 
 
 def test_a_screen_holds_no_control_sequence_of_a_failure(process: WatchedProcess) -> None:

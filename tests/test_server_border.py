@@ -17,11 +17,11 @@ from starlette.routing import Route
 
 import uvicorn_thread as live
 from eligo.errors import InputError
-from eligo.server import protocol as protocols
-from eligo.server.limits import HANDLERS, Bounds, Guard
+from eligo.server.http import protocol as protocols
+from eligo.server.http.guard import HANDLERS, Bounds, Guard
+from eligo.server.http.protocol import MOST, SPARE, Door, Patience, check_hooks, most_connections, protocol
+from eligo.server.http.refusals import TITLES, RefusedError
 from eligo.server.logs import JsonLines
-from eligo.server.protocol import MOST, SPARE, Door, Patience, check_hooks, most_connections, protocol
-from eligo.server.refusing import TITLES, RefusedError
 from uvicorn_thread import post, said, status
 
 BOUNDS = Bounds(
@@ -138,8 +138,11 @@ def test_too_large_by_its_own_account_is_refused_at_once(address: Address, lengt
 
 
 def test_files_and_workflows_have_bounds_of_their_own(address: Address) -> None:
-    assert refusal(said(address, put("/v1/files/a", b"x" * 3001))) == (413, "the body is larger than 3000 bytes")
-    assert refusal(said(address, post("/v1/workflows", b"x" * 5001))) == (413, "the body is larger than 5000 bytes")
+    assert refusal(said(address, put("/v1/files/a", b"x" * 3001))) == (413, "the body exceeds the limit of 3000 bytes")
+    assert refusal(said(address, post("/v1/workflows", b"x" * 5001))) == (
+        413,
+        "the body exceeds the limit of 5000 bytes",
+    )
 
 
 def test_an_endless_body_is_refused_when_it_is_too_large(address: Address) -> None:
@@ -157,18 +160,18 @@ def test_the_refusal_of_a_large_body_is_seen_by_whoever_goes_on_sending(address:
     with live.connected(address) as connection:
         connection.sendall(post(body=b"", Content_Length=str(10**6)))
         connection.sendall(b"x" * 400_000)
-        assert refusal(live.rest(connection)) == (413, "the body is larger than 1000 bytes")
+        assert refusal(live.rest(connection)) == (413, "the body exceeds the limit of 1000 bytes")
 
 
 def test_nothing_compressed_is_taken(address: Address) -> None:
-    assert refusal(said(address, post(Content_Encoding="gzip"))) == (415, "bodies must not be compressed")
+    assert refusal(said(address, post(Content_Encoding="gzip"))) == (415, "compressed request bodies are not supported")
     assert status(said(address, post(Content_Encoding="identity"))) == 200
 
 
 def test_headers_have_their_bounds(address: Address) -> None:
     assert refusal(said(address, get("/v1/deliver", **{f"X{i}": "y" for i in range(70)})))[0] == 431
     assert refusal(said(address, get("/v1/deliver?" + "x" * 9000)))[0] == 414
-    assert refusal(said(address, get("/v1/deliver", X="y" * 40_000))) == (431, "the headers are too large")
+    assert refusal(said(address, get("/v1/deliver", X="y" * 40_000))) == (431, "the request headers are too large")
     with live.connected(address) as connection:  # and are not gathered for ever
         connection.sendall(b"GET / HTTP/1.1\r\n" + b"X: yyyyyyyyyyyyyyyyyy\r\n" * 1500)
         assert status(live.rest(connection)) == 431
@@ -176,7 +179,7 @@ def test_headers_have_their_bounds(address: Address) -> None:
 
 def test_what_must_be_said_once_is_not_said_twice(address: Address) -> None:
     twice = get("/v1/deliver").replace(b"\r\n", b"\r\nHost: other\r\n", 1)
-    assert refusal(said(address, twice)) == (400, "the header host is given twice")
+    assert refusal(said(address, twice)) == (400, "header host is given twice")
 
 
 # Time
@@ -188,7 +191,7 @@ def test_a_body_that_drips_is_refused(address: Address) -> None:
         connection.sendall(post(body=b"", Content_Length="500"))
         connection.settimeout(0.05)
         answer = dripped(connection, b"x")
-    assert refusal(answer) == (408, "the body came too slowly")
+    assert refusal(answer) == (408, "the body arrived too slowly")
     assert time.monotonic() - began < 8
 
 
@@ -371,7 +374,10 @@ async def asked(guard: Guard, body: bytes, path: str = "/v1/deliver") -> int:
 def test_by_another_name_nothing_is_answered(address: Address, host: str) -> None:
     for verb in (b"GET", b"POST", b"DELETE"):
         request = post(Host="").replace(b"POST", verb, 1).replace(b"\r\n", f"\r\nHost: {host}\r\n".encode(), 1)
-        assert refusal(said(address, request)) == (421, "this server is not called by that name")
+        assert refusal(said(address, request)) == (
+            421,
+            f"unknown Host header {host!r} (add it with --allow-host)",
+        )
 
 
 @pytest.mark.parametrize("host", ["localhost", "LocalHost:99", "127.0.0.1:8000", "[::1]:8000", "[::1]"])
@@ -391,11 +397,11 @@ def test_pages_of_other_sites_are_refused_whatever_the_verb(address: Address) ->
 def test_whoever_may_not_enter_is_refused_before_he_is_read() -> None:
     def enter(scope: Any, headers: dict[bytes, bytes]) -> None:
         if b"authorization" not in headers:
-            raise RefusedError(401, "a token is needed", www_authenticate="Bearer")
+            raise RefusedError(401, "missing bearer token", www_authenticate="Bearer")
 
     with live.served(application(enter=enter), PATIENCE) as address:
         answer = said(address, post(body=b"", Content_Length="900"))
-        assert refusal(answer) == (401, "a token is needed")
+        assert refusal(answer) == (401, "missing bearer token")
         assert b"www-authenticate: Bearer" in answer
         assert status(said(address, post(Authorization="Bearer x"))) == 200
 
@@ -417,13 +423,13 @@ def test_whoever_waits_when_the_server_stops_is_told_so() -> None:
         waiting.start()
         time.sleep(0.2)
     waiting.join()
-    assert refusal(answers[0]) == (503, "the server stops; come again")
+    assert refusal(answers[0]) == (503, "the server is shutting down; try again")
     assert b"retry-after: 1" in answers[0]
 
 
 def test_what_is_not_there_is_told_as_everything_else(address: Address) -> None:
-    assert refusal(said(address, get("/nothing"))) == (404, "there is nothing at this address")
-    assert refusal(said(address, post("/broken"))) == (405, "this address does not take this method")
+    assert refusal(said(address, get("/nothing"))) == (404, "no such URL")
+    assert refusal(said(address, post("/broken"))) == (405, "method not allowed for this URL")
 
 
 def test_each_request_is_one_line_without_secrets(address: Address, caplog: pytest.LogCaptureFixture) -> None:
@@ -480,7 +486,7 @@ def test_nobody_speaks_websocket(address: Address) -> None:
 
 
 def test_a_host_is_a_name_without_its_port() -> None:
-    with pytest.raises(InputError, match="a host is a name without scheme and port, not 'a:80'"):
+    with pytest.raises(InputError, match="a host must be a name without scheme and port, got 'a:80'"):
         Guard(application().app, Bounds(hosts=("a:80",)))
 
 
@@ -495,7 +501,7 @@ def test_a_uvicorn_that_changed_is_refused() -> None:
     class Changed:
         data_received = HttpToolsProtocol.data_received
 
-    with pytest.raises(InputError, match=r"uvicorn .* is not one that this server knows: it lacks connection_made"):
+    with pytest.raises(InputError, match=r"uvicorn .* is not supported: it lacks connection_made"):
         check_hooks(Changed)
 
 
@@ -504,4 +510,4 @@ def test_what_is_extended_is_what_uvicorn_calls() -> None:
     made = protocol(PATIENCE)
     assert made.door is not protocol(PATIENCE).door  # type: ignore[attr-defined]
     for name in protocols.METHODS:
-        assert getattr(made, name).__module__ == "eligo.server.protocol"
+        assert getattr(made, name).__module__ == "eligo.server.http.protocol"

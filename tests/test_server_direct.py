@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import uvicorn_thread as live
-from eligo.server.http import Address, ApiCall, Application, Caller
-from eligo.server.limits import Bounds, Guard
-from eligo.server.protocol import Patience
-from eligo.server.refusing import RefusedError
-from eligo.server.words import DoneWords, NameWords
+from eligo.server.http.guard import Bounds, Guard
+from eligo.server.http.protocol import Patience
+from eligo.server.http.refusals import RefusedError
+from eligo.server.http.routes import Address, ApiCall, Application, Caller
+from eligo.server.schema import DoneWords, NameWords
 from uvicorn_thread import post, status
 
 # of places, one caller gets half
@@ -212,7 +212,7 @@ def test_what_is_under_way_when_the_server_stops_is_told_so() -> None:
     with connection:
         answer = live.rest(connection)
     assert status(answer) == 503
-    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"] == "the server stops; come again"
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"] == "the server is shutting down; try again"
     assert all(one.free == one.total for one in (app.bodies, *app.places.values()))
 
 

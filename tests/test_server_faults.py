@@ -11,7 +11,7 @@ import abuse_scenarios as abuse
 import fault_scenarios as play
 import hardship_scenarios as hard
 import poor_network as poor
-from eligo.server.api import Api
+from eligo.server.http.handlers import Api
 from fault_scenarios import Size
 from server_faults import tell
 from wicked_scenario import wicked_kills

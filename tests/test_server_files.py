@@ -16,8 +16,8 @@ from starlette.applications import Starlette
 import uvicorn_thread as live
 from eligo.server import files
 from eligo.server.files import Blobs, routes
-from eligo.server.limits import HANDLERS, Bounds, Guard
-from eligo.server.refusing import RefusedError
+from eligo.server.http.guard import HANDLERS, Bounds, Guard
+from eligo.server.http.refusals import RefusedError
 
 TEXT = b"content" * 1000
 HASH = hashlib.sha256(TEXT).hexdigest()
@@ -76,7 +76,7 @@ def test_a_file_is_there_whole_or_not_at_all(blobs: Blobs) -> None:
 
 
 def test_what_has_another_hash_is_not_kept(blobs: Blobs) -> None:
-    with pytest.raises(RefusedError, match="does not have this hash") as refused:
+    with pytest.raises(RefusedError, match="does not match its hash") as refused:
         put(blobs, b"other", HASH)
     assert refused.value.status == 422
     assert (there(blobs), blobs.used, blobs.offset(HASH)) == (set(), 0, 0)
@@ -89,7 +89,7 @@ def test_it_goes_on_where_it_was_broken_off(blobs: Blobs, again: bool) -> None:
     incoming.leave()
     assert (blobs.offset(HASH), blobs.used) == (100, 100)
     blobs = Blobs(blobs.folder, 10**6, 10**6) if again else blobs  # also by another process
-    with pytest.raises(RefusedError, match="goes on at byte 100") as refused:
+    with pytest.raises(RefusedError, match="continue at byte 100") as refused:
         blobs.begin(HASH, 50, len(TEXT))
     assert (refused.value.status, refused.value.headers["eligo-offset"]) == (409, "100")
     incoming = blobs.begin(HASH, 100, len(TEXT))
@@ -111,7 +111,7 @@ def test_two_send_the_same_at_a_time(blobs: Blobs) -> None:
     first, second = (blobs.begin(HASH, 0, len(TEXT)) for _ in range(2))
     first.write(TEXT[:10])
     second.write(TEXT)
-    with pytest.raises(RefusedError, match="somebody else"):
+    with pytest.raises(RefusedError, match="another client"):
         blobs.begin(HASH, 10, len(TEXT))
     second.finish()
     first.write(TEXT[10:])
@@ -120,14 +120,14 @@ def test_two_send_the_same_at_a_time(blobs: Blobs) -> None:
 
 
 def test_too_much_is_refused(blobs: Blobs) -> None:
-    with pytest.raises(RefusedError, match="5000000 bytes at most"):
+    with pytest.raises(RefusedError, match="limit of 5000000 bytes"):
         blobs.begin(HASH, 0, 5_000_001)
     large = blobs.begin(HASH, 0, 5_000_000)
     large.write(bytes(5_000_000))
-    with pytest.raises(RefusedError, match="no room for more files"):
+    with pytest.raises(RefusedError, match="file storage is full"):
         blobs.begin(sha(b"b"), 0, 3_000_001)
     incoming = blobs.begin(sha(b"b"), 0, 1)
-    with pytest.raises(RefusedError, match="more came than the 1 bytes"):
+    with pytest.raises(RefusedError, match="longer than the announced 1 bytes"):
         incoming.write(b"bb")
     assert blobs.used == 5_000_000
     large.drop()

@@ -8,6 +8,7 @@ import pytest
 
 from eligo.additions import read_addition
 from eligo.errors import InputError
+from eligo.server.rules.prepared import MOST_ARCS
 from running_cases import written
 from service_parts import Scene, flow_of
 from serving_cases import got, posted, serving, told, worked
@@ -74,10 +75,10 @@ def test_a_workflow_that_failed_goes_on_with_new_tasks() -> None:
 @pytest.mark.parametrize(
     ("wishes", "why"),
     [
-        ({"signed": True}, "no task can be added to a workflow that its owner signed"),
+        ({"signed": True}, "cannot add tasks to a signed workflow"),
         (
             {"policy": "cluster"},
-            "a workflow that grows has at most 30 tasks by the policy 'cluster', and these make 41",
+            "a growing workflow may have at most 30 tasks with the policy 'cluster', got 41",
         ),
     ],
 )
@@ -88,6 +89,16 @@ def test_a_workflow_that_cannot_grow_refuses_new_tasks(wishes: dict[str, Any], w
     with pytest.raises(InputError, match=why):
         scene.service.add(scene.now, workflow, read_addition(new))
     assert len(scene.served(workflow).flow) == 1
+
+
+def test_new_tasks_with_too_many_dependencies_for_a_policy_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MOST_ARCS, "batch-optimal", 2)
+    scene = Scene()
+    workflow = scene.submit(flow_of({"a": [], "b": ["a"]}), policy="batch-optimal")
+    new = '{"tasks": [{"name": "x", "run": "true", "after": ["a", "b"]}]}'
+    with pytest.raises(InputError, match=r"at most 2 dependencies with the policy 'batch-optimal', got up to 3"):
+        scene.service.add(scene.now, workflow, read_addition(new))
+    assert len(scene.served(workflow).flow) == 2
 
 
 def test_a_result_adds_tasks_where_the_owner_allows_it() -> None:
@@ -102,8 +113,8 @@ def test_a_result_adds_tasks_where_the_owner_allows_it() -> None:
 @pytest.mark.parametrize(
     ("grow", "added", "why"),
     [
-        (False, MORE, "tasks of this workflow may not add tasks: submit it with --grow"),
-        (True, '{"tasks": [{"name": "a", "run": "true"}]}', "added tasks were refused: there is a task 'a' already"),
+        (False, MORE, "tasks of this workflow may not add tasks (submit it with --grow)"),
+        (True, '{"tasks": [{"name": "a", "run": "true"}]}', "added tasks were refused: task 'a' already exists"),
         (True, '{"tasks": [{"name": "x", "run": "true", "inputs": ["f"]}]}', "'x' reads 'f', which no task writes"),
     ],
 )
@@ -118,7 +129,7 @@ def test_a_result_whose_addition_is_refused_is_a_failure(grow: bool, added: str,
 
 @pytest.mark.parametrize("other", [{"quorum": 2}, {"signed": True}])
 def test_what_tasks_add_is_neither_compared_nor_signed(other: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="grow needs a quorum of 1 and no signatures"):
+    with pytest.raises(InputError, match="grow cannot be combined with a quorum above 1 or with signatures"):
         Scene().submit(flow_of({"a": []}), grow=True, **other)
 
 

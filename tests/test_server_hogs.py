@@ -19,11 +19,11 @@ import pytest
 from starlette.applications import Starlette
 
 import uvicorn_thread as live
-from eligo.server.accounts import Account, Capacity
 from eligo.server.files import Blobs, routes
-from eligo.server.http import Address, ApiCall, Application, Caller
-from eligo.server.limits import HANDLERS, Bounds, Guard
-from eligo.server.words import DoneWords
+from eligo.server.http.budgets import Account, Capacity
+from eligo.server.http.guard import HANDLERS, Bounds, Guard
+from eligo.server.http.routes import Address, ApiCall, Application, Caller
+from eligo.server.schema import DoneWords
 from server_faults import Reply, ServerProcess
 from uvicorn_thread import post, status
 

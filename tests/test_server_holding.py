@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from eligo.errors import InputError, NotHeldError
-from eligo.formats.reading import parse
-from eligo.server.asking import Request
-from eligo.server.keeping import Keeper
-from eligo.server.passing import Neighbour, PassedOn
-from eligo.server.preparing import Wishes, prepared
-from eligo.server.refusing import RefusedError
-from eligo.server.service import Service
-from eligo.server.words import ResultWords
-from eligo.stores.serving import Changes
+from eligo.formats.reader import parse
+from eligo.server.cluster.calls import Neighbour, PassedOn
+from eligo.server.group_commit import Keeper
+from eligo.server.http.refusals import RefusedError
+from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.service import Service
+from eligo.server.rules.tickets import Request
+from eligo.server.schema import ResultWords
+from eligo.stores.service import Changes
 from eligo.workflow import Workflow
 from uvicorn_thread import served
 

@@ -82,6 +82,6 @@ def test_a_failure_is_one_line_with_its_traceback() -> None:
 
 
 def test_what_has_no_event_is_a_message_or_an_error() -> None:
-    plain = logging.makeLogRecord({"msg": "%s is served here now", "args": ("w-1",), "levelname": "INFO"})
+    plain = logging.makeLogRecord({"msg": "now serving %s", "args": ("w-1",), "levelname": "INFO"})
     words = json.loads(JsonLines().format(plain))
-    assert (words["event"], words["message"]) == ("message", "w-1 is served here now")
+    assert (words["event"], words["message"]) == ("message", "now serving w-1")

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parsed
 
+from eligo.server.app import Server, Setup
 from eligo.server.metrics import COUNTERS, GAUGES
-from eligo.server.whole import Server, Setup
-from eligo.stores.serving_naming import service_store
+from eligo.stores.service_names import service_store
 from eligo.version import __version__
 from server_faults import ServerProcess
 

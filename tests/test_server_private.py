@@ -73,5 +73,5 @@ def test_a_token_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) ->
     serve = [*COMMAND, "serve", "--store", str(tmp_path / "served.db"), "--port", "0"]
     ended = subprocess.run(serve, capture_output=True, text=True, timeout=120, check=False)
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-    assert "served.token: the operator's token cannot be written (Is a directory)" in ended.stderr
+    assert "served.token: cannot write the operator token: Is a directory" in ended.stderr
     assert not list(tmp_path.glob(".token-*"))

@@ -33,7 +33,7 @@ def submitted(server: ServerProcess, operator: Header, tasks: int) -> str:
     words = {"tasks": [{"name": f"t{i}", "run": "true"} for i in range(tasks)]}
     path = "/v1/workflows?format=json&copies=1&files=false&policy=fifo&quorum=3"
     told = server.call("POST", path, words, operator).words
-    assert told["notes"][0].startswith("the quorum is 3, but clients of only 0 owners are connected")
+    assert told["notes"][0].startswith("the quorum is 3, but only clients of 0 owners are connected")
     return str(told["workflow"])
 
 
@@ -51,7 +51,7 @@ def test_one_token_outvotes_nobody(tmp_path: Path) -> None:
             assert bring(server, liar, "lie") == []
         status = server.get(f"/v1/workflows/{workflow}", **operator).words
         assert status["counts"]["done"] == 0
-        assert "clients of only 1 owner are connected" in status["notes"][0]
+        assert "only clients of 1 owner are connected" in status["notes"][0]
         honest = [enrolled(server, pool(server, operator, f"honest{i}")) for i in range(3)]
         for _ in range(40):
             for client in honest:

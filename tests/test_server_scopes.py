@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from eligo.server.api import Api
 from eligo.server.files import routes
-from eligo.server.http import Address
+from eligo.server.http.handlers import Api
+from eligo.server.http.routes import Address
 from eligo.server.operations import Operations
-from eligo.server.paging import page_routes
-from eligo.server.viewing import Views
+from eligo.server.view.page_data import Views
+from eligo.server.view.page_files import page_routes
 from server_faults import Reply, ServerProcess
 from test_server_security import ONE, bearer, client, token
 
@@ -156,7 +156,16 @@ def test_every_token_opens_what_its_scope_says_and_nothing_else(cast: Cast, plac
 )
 def test_another_owners_workflow_is_not_touched(cast: Cast, place: tuple[str, str]) -> None:
     reply = cast.call("other owner", place, workflow=cast.workflow)
-    assert (reply.status, reply.words["detail"]) == (403, "this workflow is somebody else's")
+    assert (reply.status, reply.words["detail"]) == (403, "this workflow belongs to another owner")
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "retry", "cancel", "purge"])
+def test_another_owners_ended_workflow_is_not_touched_either(cast: Cast, verb: str) -> None:
+    body, key = {"tasks": [{"name": "a", "run": "true"}]}, {"Idempotency-Key": f"ended-{verb}"}
+    id = cast.server.call("POST", "/v1/workflows", body, cast.who["submit"] | key).words["workflow"]
+    assert cast.server.call("POST", f"/v1/workflows/{id}/cancel", {}, cast.who["submit"]).status == 200
+    reply = cast.server.call("POST", f"/v1/workflows/{id}/{verb}", {}, cast.who["other owner"])
+    assert (reply.status, reply.words["detail"]) == (403, "this workflow belongs to another owner")
 
 
 def test_a_client_sees_itself_and_no_other_client(cast: Cast) -> None:

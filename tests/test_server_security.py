@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from eligo.server.showing import RunLookout
+from eligo.server.view.run_page import RunLookout
 from running_cases import COMMAND, ran, written
 from server_faults import Reply, ServerProcess, layered, worker
 
@@ -181,13 +181,13 @@ def test_a_policy_is_a_name_and_never_a_file_of_the_server(server: ServerProcess
         reply = server.call("POST", address, flow, admin | key)
         assert reply.status == 422, path
         assert "root:x" not in str(reply.words)
-        assert "there is no policy" in str(reply.words)
+        assert "unknown policy" in str(reply.words)
 
 
 def test_a_clients_token_enrols_nobody_else(server: ServerProcess, admin: dict[str, str]) -> None:
     """One approved client could otherwise outvote all others, and outlive its own revocation."""
     reply = server.call("POST", "/v1/clients", {"name": "twin"}, client(server, admin))
-    assert (reply.status, reply.words["error"][:39]) == (403, "a client's token is for that client alo")
+    assert (reply.status, reply.words["error"][:39]) == (403, "a client's token cannot enrol another c")
 
 
 def test_what_came_of_a_token_ends_with_it(server: ServerProcess, admin: dict[str, str]) -> None:
@@ -355,7 +355,9 @@ def test_a_clients_trust(tmp_path: Path) -> None:
     assert {name: one["state"] for name, one in told.items()} == {"n0": "running", "n1": "running", "n2": "done"}
     for name in ("n0", "n1"):
         assert (told[name]["failures"], told[name]["counts"]["ready"]) == ([], 1), "others may trust its owner"
-        assert told[name]["notes"] == ["all connected clients refuse its tasks: they trust nobody who signed them"]
+        assert told[name]["notes"] == [
+            "all connected clients refuse its tasks because they do not trust its signatures"
+        ]
     assert (tmp_path / "ran").read_text() == "ran\n"
 
 

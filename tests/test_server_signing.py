@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from eligo.client.assigned import Assigned, assignments
-from eligo.client.transferring import HashedFile
-from eligo.client.trusting import DISTRUSTED, EXPIRED, Trust
+from eligo.client.assignment import Assigned, assignments
+from eligo.client.transfers import HashedFile
+from eligo.client.trust import DISTRUSTED, EXPIRED, Trust
 from eligo.dag import Dag
-from eligo.engines.signed import Seal, signed_task
+from eligo.engines.signatures import Seal, signed_task
 from eligo.errors import InputError
-from eligo.server.signing import new_key, private_key, signatures
+from eligo.server.auth.signatures import new_key, private_key, signatures
 from eligo.workflow import Task, Workflow
 
 
@@ -31,9 +31,9 @@ def test_a_pair_of_keys_is_made_once_and_the_private_one_is_private(pair: tuple[
     assert private.stat().st_mode & 0o777 == 0o600
     assert public == Path(f"{private}.pub")
     assert b"PRIVATE" not in public.read_bytes()
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         new_key(private)
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot write the key"):
         new_key(private / "x")
 
 
@@ -49,12 +49,12 @@ def test_what_is_no_key_is_refused(pair: tuple[Path, Path], tmp_path: Path) -> N
     wrong.write_text("-----BEGIN nothing")
     for path in (wrong, pair[1]):
         os.chmod(path, 0o600)
-        with pytest.raises(InputError, match="this is no"):
+        with pytest.raises(InputError, match="not an Ed25519 private key"):
             private_key(path)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot read the key"):
         private_key(tmp_path / "nothing")
     pair[0].chmod(0o640)
-    with pytest.raises(InputError, match="others may read"):
+    with pytest.raises(InputError, match="other users can read"):
         private_key(pair[0])
 
 
@@ -129,6 +129,6 @@ def test_what_is_no_signature_is_none(text: str) -> None:
 
 
 def test_forming_them_needs_nothing_that_is_heavy() -> None:
-    code = "import sys, eligo.engines.signed; print(*sys.modules)"
+    code = "import sys, eligo.engines.signatures; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"numpy", "msgspec", "cryptography", "starlette"} & set(out.split())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eligo.server.refusing import RefusedError
-from eligo.server.spooling import Body, Spool
+from eligo.server.http.refusals import RefusedError
+from eligo.server.http.spool import Body, Spool
 
 PART = 1000
 
@@ -39,6 +39,6 @@ def test_bodies_come_whole_and_little_of_them_is_in_memory(tmp_path: Path, numbe
 
 def test_where_no_file_can_be_written_it_is_refused(tmp_path: Path) -> None:
     spool = Spool(each=10, folder=str(tmp_path / "nowhere"))
-    with pytest.raises(RefusedError, match="no room here"):
+    with pytest.raises(RefusedError, match="no space for a body"):
         asyncio.run(brought(spool, [bytes(100)], []))
     assert spool.taken == 0

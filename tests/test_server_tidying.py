@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from eligo.server.asking import Request
-from eligo.server.preparing import Wishes, prepared
-from eligo.server.service import Service
-from eligo.server.terms import DAY
-from eligo.server.tidying import MOST, Tidying
-from eligo.server.whole import Server, Setup
-from eligo.server.words import FileWords, ResultWords
-from eligo.stores.serving_naming import service_store
+from eligo.server.app import Server, Setup
+from eligo.server.cleanup import MOST, Tidying
+from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.service import Service
+from eligo.server.rules.terms import DAY
+from eligo.server.rules.tickets import Request
+from eligo.server.schema import FileWords, ResultWords
+from eligo.stores.service_names import service_store
 from eligo.workflow import Workflow
 from running_cases import written
 from service_parts import Scene, flow_of, many
@@ -124,7 +124,7 @@ def test_worthless_tokens_are_forgotten_a_day_later_and_no_others(tmp_path: Path
         for row in server.gate.rows():
             ends: dict[str, Any] = {"expires": now - 1.5 * DAY} if row.name == "old" else {}
             ends |= {"revoked": now - 0.5 * DAY} if row.name == "revoked" else {}
-            server.entrance.keep([server.gate._put(row._replace(**ends))])
+            server.entrance.keep([server.gate._insert(row._replace(**ends))])
         await tidying.turn()
         assert {row.name for row in server.store.tokens()} == {"operator", "revoked", "good"}
         assert {row.name for row in server.gate.rows()} == {"operator", "revoked", "good"}
@@ -268,7 +268,7 @@ def test_a_folder_of_another_store_is_left_alone(tmp_path: Path) -> None:
 def test_the_days_of_results_are_an_option(tmp_path: Path) -> None:
     code, _, said = told("serve", "--check", "--port", "0", "--store", str(tmp_path / "s.db"), "--keep-results", "-1")
     assert code == 2
-    assert "results are kept for some days" in said
+    assert "--keep-results must be at least 0" in said
     assert told("serve", "--check", "--port", "0", "--store", str(tmp_path / "s.db"), "--keep-results", "0.5")[0] == 0
 
 
@@ -279,11 +279,11 @@ def test_what_is_to_be_known_of_a_store_is_told_once(tmp_path: Path, monkeypatch
     async def remark(server: Server, tidying: Tidying) -> str | None:
         return server.remark
 
-    monkeypatch.setattr("eligo.stores.serving_sqlite.SOUND", (99, 0, 0))
+    monkeypatch.setattr("eligo.stores.service_sqlite.SOUND", (99, 0, 0))
     first, second = played(tmp_path, remark), played(tmp_path, remark)
-    assert "let nothing but this server write its file" in first
+    assert "your data is safe as long as no other program writes" in first
     assert second is None
-    monkeypatch.setattr("eligo.stores.serving_sqlite.OLD", "another version of SQLite {}")
+    monkeypatch.setattr("eligo.stores.service_sqlite.OLD", "another version of SQLite {}")
     assert "another version" in played(tmp_path, remark)
 
 
@@ -310,8 +310,8 @@ def test_the_end_of_what_was_retried_is_told_as_it_is(tmp_path: Path) -> None:
 def test_a_workflow_is_made_ready_before_the_rules_see_it(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene()
     built = scene.service.built(scene.now, prepared(many(3), Wishes(files=False)), "k")
-    monkeypatch.setattr("eligo.server.service.Served.__init__", None)
-    monkeypatch.setattr("eligo.server.service.Execution", None)
+    monkeypatch.setattr("eligo.server.rules.service.Served.__init__", None)
+    monkeypatch.setattr("eligo.server.rules.service.Execution", None)
     workflow = scene.service.submit(scene.now, built, "k")
     assert scene.served(workflow) is built
     assert scene.service.submit(scene.now, built, "k") == workflow

@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from eligo.server.limits import HANDLERS, Guard
+from eligo.server.http.guard import HANDLERS, Guard
+from eligo.server.http.openapi import Endpoint, openapi
 from eligo.server.metrics import Census, Metrics, Spread
-from eligo.server.openapi import Endpoint, openapi
 
 
 def figures(metrics: Metrics) -> dict[str, float]:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from eligo.server.packing import MARK
-from eligo.stores.serving import Changes
-from eligo.stores.serving_sqlite import SqliteServiceStore
+from eligo.server.rules.document import MARK
+from eligo.stores.service import Changes
+from eligo.stores.service_sqlite import SqliteServiceStore
 from eligo.work.attempts import Lease
 from serving_cases import got, posted, serving, told, worked
 
@@ -48,12 +48,12 @@ DAMAGE: dict[str, tuple[Damage, str]] = {
     "a policy that no longer exists": (_settings("policy", "quickest"), "policy"),
     "a setting that is not known": (_settings("colour", "red"), "colour"),
     "settings that are no JSON": (_bytes("settings", lambda data: "{"), "damaged"),
-    "a document that was cut off": (_bytes("document", lambda data: data[:-5]), "no workflow that a server kept"),
+    "a document that was cut off": (_bytes("document", lambda data: data[:-5]), "not a stored workflow"),
     "a document with a byte changed": (
         _bytes("document", lambda data: data[: len(MARK) + 20] + b"\xff" + data[len(MARK) + 21 :]),
-        "no workflow that a server kept",
+        "not a stored workflow",
     ),
-    "a document of something else": (_bytes("document", lambda data: b"nothing"), "no workflow that a server kept"),
+    "a document of something else": (_bytes("document", lambda data: b"nothing"), "not a stored workflow"),
     "a plan that was cut off": (_bytes("plan", lambda data: data[:8]), "plan"),
     "a plan of one task": (_bytes("plan", lambda data: bytes(len(data))), "plan"),
     "a move that could not be made": (_move, "move"),

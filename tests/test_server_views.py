@@ -14,8 +14,8 @@ import pytest
 
 from eligo.client.credentials import token_for
 from eligo.pages.built import is_built
-from eligo.server.keeping import Keeper
-from eligo.server.refusing import RefusedError
+from eligo.server.group_commit import Keeper
+from eligo.server.http.refusals import RefusedError
 from fault_scenarios import Size
 from page_truth import truth_shown
 from running_cases import written
@@ -66,7 +66,7 @@ def test_what_came_of_a_workflow_is_seen_also_after_a_restart(small: Path, tmp_p
 
 def _ended(place: str) -> dict[str, Any]:
     until = time.monotonic() + 60
-    while (found := got(f"{place}/view"))["counts"]["running"] or found["counts"]["to be tried again"]:
+    while (found := got(f"{place}/view"))["counts"]["running"] or found["counts"]["retrying"]:
         assert time.monotonic() < until
         time.sleep(0.1)
     return dict(found)
@@ -80,7 +80,7 @@ def test_a_failure_is_told_with_what_was_printed_and_can_be_tried_again(small: P
         found = _ended(place)
         (cause,) = found["failures"]
         assert (cause["cause"], cause["tasks"], cause["tail"]) == ("exit code 3", [EVIL], ["no such file"])
-        assert (found["counts"]["failed"], found["counts"]["futile"], found["state"]) == (1, 1, "failed")
+        assert (found["counts"]["failed"], found["counts"]["blocked"], found["state"]) == (1, 1, "failed")
         assert found["can"] == {"cancel": True, "retry": True, "release": False, "approve": True}
         one = got(f"{place}/task?name={quote(EVIL)}")
         assert one["log"] == ["no such file"]
@@ -179,13 +179,13 @@ def test_what_cannot_be_taken_stops_the_server_before_anything_is_written_behind
 @pytest.mark.parametrize(
     ("path", "code", "says"),
     [
-        ("table?sort=colour", 422, "no column 'colour'"),
-        ("table?state=asleep", 422, "no state 'asleep'"),
-        ("table?limit=-3", 400, "limit is a whole number"),
+        ("table?sort=colour", 422, "unknown column 'colour'"),
+        ("table?state=asleep", 422, "unknown state 'asleep'"),
+        ("table?limit=-3", 400, "limit must be a non-negative integer, got"),
         ("task?name=nobody", 422, "no task named 'nobody'"),
         ("lineage", 422, "no task named ''"),
-        ("gantt?begin=soon", 400, "begin is a number"),
-        ("gantt?begin=nan", 422, "begin is a time"),
+        ("gantt?begin=soon", 400, "begin must be a number, got"),
+        ("gantt?begin=nan", 422, "begin must be a time"),
     ],
 )
 def test_what_cannot_be_answered_is_told(asked: str, path: str, code: int, says: str) -> None:

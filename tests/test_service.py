@@ -10,12 +10,12 @@ from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.families import random_layered
 from eligo.policies import POLICIES, policy
-from eligo.server.asking import Ticket
-from eligo.server.clients import Client
-from eligo.server.packing import unpacked_plan
-from eligo.server.sharing import TurnQueue, Turns
-from eligo.server.terms import ServerTerms
-from eligo.server.words import FileWords, Outcome, ResultWords
+from eligo.server.rules.clients import Client
+from eligo.server.rules.document import unpacked_plan
+from eligo.server.rules.shares import TurnQueue, Turns
+from eligo.server.rules.terms import ServerTerms
+from eligo.server.rules.tickets import Ticket
+from eligo.server.schema import FileWords, Outcome, ResultWords
 from eligo.work.attempts import Lease
 from eligo.work.tries import Retries
 from service_parts import Scene, check, flow_of, many
@@ -156,7 +156,7 @@ def test_what_fails_is_tried_again_after_a_while_and_then_set_aside() -> None:
             scene.later(wait)
     assert scene.state(workflow) == "failed"
     assert scene.served(workflow).counts() == {
-        "done": 0, "running": 0, "ready": 0, "failed": 1, "futile": 2, "waiting": 0, "to be tried again": 0,
+        "done": 0, "running": 0, "ready": 0, "failed": 1, "blocked": 2, "pending": 0, "retrying": 0,
     }  # fmt: skip
     assert scene.served(workflow).tries.causes == {0: "exit code 1"}
 

@@ -12,15 +12,15 @@ import pytest
 
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.server import words
-from eligo.server.api import Api
-from eligo.server.http import Answering
+from eligo.server import schema as words
+from eligo.server.http.handlers import Api
+from eligo.server.http.refusals import RefusedError
+from eligo.server.http.routes import Answering
 from eligo.server.operations import Operations
-from eligo.server.refusing import RefusedError
-from eligo.server.words import DeliverWords, ResultWords
+from eligo.server.schema import DeliverWords, ResultWords
 from eligo.stores.database import steps_after
-from eligo.stores.serving import Changes, Tried
-from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore
+from eligo.stores.service import Changes, Tried
+from eligo.stores.service_sqlite import STEPS, SqliteServiceStore
 from eligo.work.attempts import Attempt, Lease
 from eligo.workflow import Task, Workflow
 from service_parts import Scene, many
@@ -107,7 +107,7 @@ def test_what_came_of_a_lease_last_counts_and_is_found_by_its_number(tmp_path: P
         assert (upshot.accepted, upshot.repeated, upshot.saved) == (1, 2, 12)
         assert upshot.tallies == {number: Tried(1, 0, 1) for number in (1, 255, 20_000)}
         for text in ("a\0b", "\ud800"):
-            with pytest.raises(InputError, match="cannot be kept"):
+            with pytest.raises(InputError, match="cannot be stored"):
                 store.commit([Changes(outcomes=[end(9, "failed")._replace(tail=text)])])
         store.commit([Changes(outcomes=[end(9, "failed")._replace(tail="\\u0000")])])
         assert store.outcomes_from(WORKFLOW, 9, 1)[0].tail == "\\u0000"

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from eligo.execution import EXECUTED, Execution
-from eligo.server.api import Api
-from eligo.server.books import MOST_RECENT
-from eligo.server.remembering import ForgottenError, Lacking, Past, Recent
-from eligo.server.words import FileWords, ResultWords
+from eligo.server.http.handlers import Api
+from eligo.server.rules.outcomes import ForgottenError, Lacking, Past, Recent
+from eligo.server.rules.state import MOST_RECENT
+from eligo.server.schema import FileWords, ResultWords
 from eligo.stores.database import steps_after
-from eligo.stores.serving import Sums
-from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore
+from eligo.stores.service import Sums
+from eligo.stores.service_sqlite import STEPS, SqliteServiceStore
 from eligo.work.attempts import Lease
 from eligo.work.tries import Retries
 from service_parts import Scene, check, flow_of, many
@@ -183,7 +183,7 @@ def test_what_happens_while_the_store_is_read_counts(scene: Scene) -> None:
 
 
 def test_what_is_not_kept_yet_is_remembered_however_much_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eligo.server.books.MOST_RECENT", 3)
+    monkeypatch.setattr("eligo.server.rules.state.MOST_RECENT", 3)
     scene = Scene(keeping=False)
     scene.submit(many(8))
     ann = scene.enrol()

@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from eligo.stores.serving import ServiceStore
-from eligo.stores.serving_sqlite import SqliteServiceStore
+from eligo.stores.service import ServiceStore
+from eligo.stores.service_sqlite import SqliteServiceStore
 from service_world import MOVES, World
 
 #: how many moves, for those who have time

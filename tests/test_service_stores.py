@@ -10,9 +10,9 @@ import pytest
 
 from eligo.errors import InputError
 from eligo.stores.database import steps_after
-from eligo.stores.serving import Changes
-from eligo.stores.serving_naming import service_store
-from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore, back_up
+from eligo.stores.service import Changes
+from eligo.stores.service_names import service_store
+from eligo.stores.service_sqlite import STEPS, SqliteServiceStore, back_up
 from sqlite_place import SqlitePlace
 from store_contract import StoreContract, check_client_of_before
 from store_writing import WORKFLOW, commit_of, commits_in, submitted
@@ -29,21 +29,21 @@ class TestSqlite(StoreContract):
 
 def test_a_second_server_is_refused_and_may_come_once_the_first_is_gone(place: SqlitePlace) -> None:
     with closing(place.open()):
-        opening = "import sys; from eligo.stores.serving_sqlite import SqliteServiceStore as S; S(sys.argv[1])"
+        opening = "import sys; from eligo.stores.service_sqlite import SqliteServiceStore as S; S(sys.argv[1])"
         done = subprocess.run([sys.executable, "-c", opening, place.where], check=False, capture_output=True, text=True)
-        assert "server.db: another server is at this file already" in done.stderr
+        assert "server.db: another server is using this file" in done.stderr
     place.open().close()
 
 
 def test_a_file_that_is_no_store_is_refused_in_clear_words(place: SqlitePlace) -> None:
     Path(place.where).write_bytes(b"no database" * 100)
     for _ in range(2):
-        with pytest.raises(InputError, match="a server cannot keep its state here: file is not a database"):
+        with pytest.raises(InputError, match="cannot be used as the store of a server: file is not a database"):
             place.open()
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a server cannot keep its state here"):
+    with pytest.raises(InputError, match="cannot be used as the store of a server"):
         service_store(str(tmp_path / "no" / "server.db"))
 
 
@@ -67,12 +67,12 @@ def test_a_backup_of_a_server_that_was_killed_has_all(place: SqlitePlace, tmp_pa
     back_up(tmp_path / "dead.db", tmp_path / "copy.db")
     with closing(SqliteServiceStore(tmp_path / "copy.db")) as copy:
         assert commits_in(copy) == 19
-    with pytest.raises(InputError, match="there is no server's file here"):
+    with pytest.raises(InputError, match="no such store"):
         back_up(tmp_path / "none.db", tmp_path / "other.db")
 
 
 def test_a_backup_that_cannot_be_made_leaves_nothing(place: SqlitePlace, tmp_path: Path) -> None:
-    with closing(place.open()) as store, pytest.raises(InputError, match="the copy cannot be made"):
+    with closing(place.open()) as store, pytest.raises(InputError, match="cannot write the copy"):
         store.backup(tmp_path / "no" / "copy.db")
 
 
@@ -81,10 +81,10 @@ def test_stores_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         store.commit([submitted()])
         assert store.holders() == {WORKFLOW: "http://b"}
     for wrong in ("a.txt", "mysql://a.db", "a"):
-        with pytest.raises(InputError, match=r"keeps its state in FILE\.db or in postgresql://"):
+        with pytest.raises(InputError, match=r"must be FILE\.db or postgresql://"):
             service_store(wrong)
-    monkeypatch.setitem(sys.modules, "eligo.stores.serving_postgres", None)
-    with pytest.raises(InputError, match=r'PostgreSQL needs psycopg: pip install "eligo\[postgres\]"'):
+    monkeypatch.setitem(sys.modules, "eligo.stores.service_postgres", None)
+    with pytest.raises(InputError, match=r'PostgreSQL needs psycopg \(pip install "eligo\[postgres\]"'):
         service_store("postgresql://somewhere/eligo")
 
 

@@ -116,7 +116,7 @@ def test_many_clients_of_one_owner_are_one_vote() -> None:
     assert set(lie(scene, liars)) <= {"voted"}
     assert not scene.served(workflow).counts()["done"]
     assert scene.service.notes(scene.served(workflow), np.empty(0, np.int32), "task") == [
-        "the quorum is 3, but clients of only 1 owner are connected: results wait for clients of others"
+        "the quorum is 3, but only clients of 1 owner are connected: results wait for clients of other owners"
     ]
     honest = [scene.enrol(f"honest{i}", owner=f"token{i}") for i in range(3)]
     for _ in range(200):

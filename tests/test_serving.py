@@ -91,7 +91,7 @@ def test_failures_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
         worked(tmp_path, url)
         status = json.loads(told("status", place, "--json")[1])
         assert status["state"] == "failed"
-        assert (status["counts"]["done"], status["counts"]["failed"], status["counts"]["futile"]) == (1, 1, 1)
+        assert (status["counts"]["done"], status["counts"]["failed"], status["counts"]["blocked"]) == (1, 1, 1)
         assert status["failures"] == [{"cause": "exit code 3", "count": 1, "tasks": ["bad"]}]
         assert "exit code 3" in told("why", place, "bad")[1]
         assert told("log", place, "bad", "--err")[1] == "it broke\n"
@@ -133,7 +133,7 @@ def test_two_servers_on_one_file_are_refused(tmp_path: Path) -> None:
     with serving(tmp_path):
         code, _, said = told("serve", "--store", str(tmp_path / "s.db"), "--port", "0")
     assert code == 2
-    assert "another server is at this file already" in said
+    assert "another server is using this file" in said
 
 
 def test_a_backup_of_a_server_at_work_can_be_served(tmp_path: Path, flow: Path) -> None:
@@ -150,14 +150,14 @@ def test_a_backup_of_a_server_at_work_can_be_served(tmp_path: Path, flow: Path) 
 def test_a_server_that_strangers_reach_needs_tokens_and_tls(tmp_path: Path) -> None:
     code, _, said = told("serve", "--host", "0.0.0.0", "--port", "0", "--store", str(tmp_path / "s.db"))
     assert code == 2
-    assert "has no TLS: --cert FILE" in said
+    assert "needs TLS: enable TLS with --cert FILE" in said
     place = ("--host", "0.0.0.0", "--port", "0", "--store", str(tmp_path / "s.db"))
     code, _, said = told("serve", *place, "--open", "--cert", "ca", "--key", "key")
-    assert (code, "has no tokens: leave --open out" in said) == (2, True)
+    assert (code, "needs tokens: leave --open out" in said) == (2, True)
     code, said, _ = told("serve", "--check", *place)
-    assert (code, "has no TLS" in said) == (1, True)
+    assert (code, "needs TLS" in said) == (1, True)
     code, said, _ = told("serve", "--check", *place, "--open", "--insecure")
-    assert (code, "anybody may use this server" in said) == (1, True)
+    assert (code, "anyone may use this server" in said) == (1, True)
 
 
 def test_clients_and_owners_come_by_tls(tmp_path: Path, flow: Path) -> None:
@@ -193,7 +193,7 @@ def test_without_a_token_nothing_is_told(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user's"))
         code, _, said = told("status", url)
         assert (code, said.count("\n"), "Authorization" in said) == (2, 1, False)
-        assert "name a token with --token-file FILE or ELIGO_TOKEN_FILE" in said
+        assert "give a token with --token-file FILE or ELIGO_TOKEN_FILE" in said
         assert told("status", url, "--token-file", str(operator))[0] == 0
         (tmp_path / "work.token").write_text(told("token", url, "pool", "--token-file", str(operator))[1])
         assert told("status", url, "--token-file", str(tmp_path / "work.token"))[0] == 2  # it is good for work only
@@ -335,5 +335,5 @@ def test_a_file_whose_name_fits_on_no_line_is_submitted_under_another(tmp_path: 
     path.write_text(json.dumps({"name": "N" * 2**20, "tasks": nothing(1)}))
     with serving(tmp_path) as (url, _):
         code, _, why = told("submit", url, str(path))
-        assert (code, why.count("\n"), "submit with --name" in why) == (2, 1, True)
+        assert (code, why.count("\n"), "give another name" in why) == (2, 1, True)
         assert told("submit", url, str(path), "--name", "good")[0] == 0

@@ -13,7 +13,7 @@ import pytest
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.stores import Store, read_facts
-from eligo.stores.sqlite import GONE
+from eligo.stores.run_store import GONE
 from eligo.work.attempts import Attempt, answer_to
 
 TASKS = {name: name.encode() for name in "abcd"}
@@ -59,22 +59,22 @@ def test_facts_are_kept_and_can_be_read_while_somebody_writes(tmp_path: Path) ->
 
 
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
-    with closing(Store(tmp_path / "run.db")), pytest.raises(InputError, match="under way already"):
+    with closing(Store(tmp_path / "run.db")), pytest.raises(InputError, match="already executing"):
         Store(tmp_path / "run.db")
     Store(tmp_path / "run.db").close()
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("this is no database, but long enough to be looked at as one " * 20)
-    with pytest.raises(InputError, match="no run"):
+    with pytest.raises(InputError, match="a run"):
         Store(tmp_path / "text.db")
-    with pytest.raises(InputError, match="no run"):
+    with pytest.raises(InputError, match="a run"):
         read_facts(tmp_path / "text.db")
-    with pytest.raises(InputError, match="no run"):
+    with pytest.raises(InputError, match="a run"):
         read_facts(tmp_path / "absent.db")
     with closing(sqlite3.connect(tmp_path / "newer.db")) as newer:
         newer.execute("PRAGMA user_version = 99")
-    with pytest.raises(InputError, match="newer eligo"):
+    with pytest.raises(InputError, match="newer version of eligo"):
         Store(tmp_path / "newer.db")
 
 

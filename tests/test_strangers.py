@@ -46,19 +46,19 @@ PAGE = "<!DOCTYPE html>\n<html><pre>flowchart TB</pre></html>\n"
         ("tool", PYTHON, "a Python program"),
         ("run.sh", "make all\n", "a script"),
         ("go", "#!/bin/sh\nmake all\n", "a script"),
-        ("dag.html", PAGE, "a page for a browser"),
-        (None, PAGE, "a page for a browser"),
+        ("dag.html", PAGE, "an HTML page"),
+        (None, PAGE, "an HTML page"),
     ],
 )
 def test_what_is_no_dag_is_told(name: str | None, text: str, what: str) -> None:
-    with pytest.raises(FormatError, match=rf"^this looks like {what}, which is not read: "):
+    with pytest.raises(FormatError, match=rf"^this looks like {what}, which eligo cannot read: "):
         detect(name, text)
 
 
 @pytest.mark.parametrize("name", ["notes.md", "flow", "flow.1", "x.log"])
 @pytest.mark.parametrize("text", ["a b\n", "to do:\n  wash up\n", "print(1)", ""])
 def test_a_file_that_looks_like_nothing_is_no_list_of_arcs(name: str, text: str) -> None:
-    with pytest.raises(FormatError, match="neither the file's name nor its text tells its format"):
+    with pytest.raises(FormatError, match="cannot detect the format from the file's name or content"):
         detect(name, text)
 
 
@@ -184,10 +184,10 @@ def test_the_command_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixtu
     cwl.write_text(CWL, "utf-8")
     notes.write_text("a b\n", "utf-8")
     assert run(["plan", str(cwl)]) == 2
-    told = f"eligo: {cwl}: this looks like a CWL document, which is not read: "
+    told = f"eligo: {cwl}: this looks like a CWL document, which eligo cannot read: "
     assert capsys.readouterr().err == told + "`cwltool --print-dot FILE > dag.dot` draws its dag\n"
     assert run(["plan", str(notes)]) == 2
-    assert capsys.readouterr().err.endswith(".arcs, .edges or .txt: --format arcs reads it as one\n")
+    assert capsys.readouterr().err.endswith(".arcs, .edges or .txt): --format arcs reads it as a list of arcs\n")
     assert run(["plan", str(notes), "--format", "arcs"]) == 0
 
 
@@ -207,14 +207,14 @@ def test_who_draws_backwards_is_told_unless_it_is_turned_round() -> None:
     assert taken is not None
     assert turned is not None
     assert taken.remarks == (
-        "terraform draws arcs from what needs to what is needed: read this graph with reverse",
+        "terraform draws arcs from a task to its dependencies: read this graph with reverse",
     )  # fmt: skip
     assert turned.remarks == ()
 
 
 @pytest.mark.parametrize("text", ["JOB a a.sub\nJOB b b.sub\nPARENT a CHILD b", '{"rules": []}'])
 def test_what_is_said_in_words_is_not_turned_round(text: str) -> None:
-    with pytest.raises(InputError, match="says in words which task needs which"):
+    with pytest.raises(InputError, match="cannot be reversed"):
         parse(text, reverse=True)
 
 
@@ -232,7 +232,7 @@ def test_every_command_that_reads_a_file_turns_it_round(
     assert run([words[0], str(path), *rest]) == 0
     told = capsys.readouterr().err
     assert "terraform draws arcs" in told
-    assert "--reverse turns every arc round" in told
+    assert "add --reverse to reverse every dependency" in told
     (tmp_path / "out.arcs").unlink(missing_ok=True)
     assert run([words[0], str(path), *rest, "--reverse"]) == 0
     told = capsys.readouterr().err
@@ -243,7 +243,7 @@ def test_every_command_that_reads_a_file_turns_it_round(
 def test_a_comparison_turns_its_files_round(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "fork.arcs"
     path.write_text("a b\na c\n", "utf-8")
-    assert run(["compare", str(path), "--schedulers", "fifo", "--runs", "1", "--rates", "2", "--reverse"]) == 0
+    assert run(["compare", str(path), "--policy", "fifo", "--runs", "1", "--rates", "2", "--reverse"]) == 0
     assert "fork.arcs reversed" in capsys.readouterr().out
 
 
@@ -258,7 +258,7 @@ def test_a_graph_without_a_task_left_says_so_first(
     path.write_text('digraph snakemake_dag { 0 [label="all", style="rounded,dashed"]; }', "utf-8")
     assert run([verb, str(path)]) == 0
     out, err = capsys.readouterr()
-    said = "very task of this graph is done already: draw it before the run, or with --forceall"
+    said = "very task of this graph is done (draw it before the run, or with --forceall)"
     assert " ".join(out.split()).startswith("E" + said)
     assert err.splitlines()[0] == "eligo: e" + said
 
@@ -267,4 +267,4 @@ def test_a_dagman_file_without_a_node_left_says_so_first(tmp_path: Path, capsys:
     path = tmp_path / "x.dag"
     path.write_text("JOB a a.sub DONE\n", "utf-8")
     assert run(["plan", str(path)]) == 0
-    assert capsys.readouterr().out.splitlines()[0].strip() == "Every task of this workflow is done already"
+    assert capsys.readouterr().out.splitlines()[0].strip() == "All tasks of this workflow are already done"

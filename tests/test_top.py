@@ -14,18 +14,18 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from eligo.cli import run
-from eligo.cli.seeing import source_of
+from eligo.cli.look import source_of
 from eligo.cli.top import TopApp
 from eligo.cli.top_curve import drawn
 from eligo.cli.top_frame import frame
-from eligo.cli.top_looks import DARK, LETTERS, LIGHT, Look, is_dark
 from eligo.cli.top_panes import Sheet
-from eligo.cli.top_polling import Poller, Tidings
+from eligo.cli.top_poll import Poller, Tidings
+from eligo.cli.top_style import DARK, LETTERS, LIGHT, Look, is_dark
 from eligo.errors import EligoError, InputError
 from eligo.pages.sources import FolderSource, Listed
 from eligo.pages.tables import COLUMNS, Query
 from eligo.pages.views import headline
-from eligo.running.looked import STATES
+from eligo.running.states import STATES
 from running_cases import ran, written
 from serving_cases import serving, told, worked
 
@@ -49,7 +49,7 @@ def view_of(**changed: Any) -> dict[str, Any]:
     fifo = [min(40, 400 - step) for step in steps]
     seen = [min(60, 8 + step) for step in steps[:293]]
     line = {"least": None, "most": None}
-    counts = dict.fromkeys(STATES, 0) | {"done": 292, "running": 8, "ready": 52, "waiting": 46, "failed": 2}
+    counts = dict.fromkeys(STATES, 0) | {"done": 292, "running": 8, "ready": 52, "pending": 46, "failed": 2}
     known: dict[str, Any] = {
         "kind": "run", "workflow": "w-1", "title": "survey", "state": "running", "source": "server", "now": NOW,
         "began": NOW - 60, "ended": None, "seconds": 60.0, "policy": "finish", "tasks": 400, "arcs": 399,
@@ -63,7 +63,7 @@ def view_of(**changed: Any) -> dict[str, Any]:
                 "plan": {"y": [min(70, 8 + step, 400 - step) for step in steps], **line},
             },
         },
-        "clients": [worker("bob", bad=True, remark="fails everything: 5 tasks", failed=5, done=0), worker("ann")],
+        "clients": [worker("bob", bad=True, remark="every task failed: 5 tasks", failed=5, done=0), worker("ann")],
         "failures": [
             {"cause": "exit code 3", "count": 2, "tasks": ["fit_3", "fit_4"], "tail": ["oops", "row 17 is bad"],
              "clients": [["bob", 2]]},
@@ -196,7 +196,7 @@ def test_the_first_screen_says_what_matters(size: tuple[int, int], dark: bool) -
         for part in (
             "292 done",
             "8 running",
-            "46 waiting",
+            "46 pending",
             "2 failed",
             "Running 8",
             "Workers 2",
@@ -209,10 +209,10 @@ def test_the_first_screen_says_what_matters(size: tuple[int, int], dark: bool) -
         assert "help" in lines[-1]
         if size[1] >= 20:
             assert "400 tasks done" in text
-            for part in ("seen 60", "planned 70", "first come 40", "70 ┤", "too few", "▒"):
+            for part in ("seen 60", "planned 70", "fifo 40", "70 ┤", "fewer than workers", "▒"):
                 assert part in text, part
-        assert ("5.2 a second" in text) == (size[0] >= 80)
-        assert ("ended last" in text) == (size[0] >= 120)
+        assert ("5.2 tasks/s" in text) == (size[0] >= 80)
+        assert ("finished last" in text) == (size[0] >= 120)
 
     watched(Faked(view_of()), look, size, dark=dark)
 
@@ -228,7 +228,7 @@ def test_what_runs_is_told_with_what_was_expected() -> None:
 def test_the_bad_workers_come_first_and_have_a_mark() -> None:
     async def look(app: TopApp, pilot: Pilot[None]) -> None:
         await pilot.press("tab")
-        await until(pilot, lambda: "fails everything" in text_of(app))
+        await until(pilot, lambda: "every task failed" in text_of(app))
         lines = lines_of(app)
         bob, ann = (next(at for at, line in enumerate(lines) if name in line) for name in (" bob ", " ann "))
         assert bob < ann
@@ -255,11 +255,11 @@ def test_failures_have_their_last_lines_and_lead_to_a_task() -> None:
 
 def test_what_is_empty_says_so() -> None:
     async def look(app: TopApp, pilot: Pilot[None]) -> None:
-        assert "nothing runs now" in text_of(app)
+        assert "no running tasks" in text_of(app)
         await pilot.press("enter")
         assert not isinstance(app.screen, Sheet)
         await pilot.press("3")
-        await until(pilot, lambda: "nothing has failed" in text_of(app))
+        await until(pilot, lambda: "no failures" in text_of(app))
 
     watched(Faked(view_of(running=[], failures=[], failures_total=0, clients=[])), look)
 
@@ -291,7 +291,7 @@ def test_letters_that_are_keys_elsewhere_can_be_searched_for() -> None:
     async def look(app: TopApp, pilot: Pilot[None]) -> None:
         await pilot.press("slash", *"qwsrfcd1?")
         await until(pilot, lambda: '"qwsrfcd1?"' in text_of(app))
-        assert "no such task" in text_of(app)
+        assert "no matching tasks" in text_of(app)
 
     watched(Faked(view_of()), look)
 
@@ -313,7 +313,7 @@ def test_tasks_are_sorted_filtered_and_turned_page_by_page() -> None:
         await pilot.press("end")
         await until(pilot, lambda: "to 400 of 400" in text_of(app))
         await pilot.press("s", "r", "f")
-        await until(pilot, lambda: "of 400, done; by task, the last first" in text_of(app))
+        await until(pilot, lambda: "of 400, done; by task, descending" in text_of(app))
         assert (source.asked[-1].sort, source.asked[-1].state, source.asked[-1].offset) == ("task", "done", 0)
 
     watched(source, look)
@@ -336,10 +336,10 @@ def test_the_cursor_stays_on_its_task_while_others_come_and_go() -> None:
 def test_the_screen_is_drawn_anew_in_another_size() -> None:
     async def look(app: TopApp, pilot: Pilot[None]) -> None:
         await pilot.resize_terminal(*LARGE)
-        await until(pilot, lambda: "ended last" in text_of(app))
+        await until(pilot, lambda: "finished last" in text_of(app))
         await until(pilot, lambda: "kind" in text_of(app))
         await pilot.resize_terminal(*SMALL)
-        await until(pilot, lambda: "ended last" not in text_of(app))
+        await until(pilot, lambda: "finished last" not in text_of(app))
         await pilot.press("c")
         await until(pilot, lambda: "400 tasks done" not in text_of(app).replace("292 of 400 tasks done", ""))
 
@@ -350,9 +350,9 @@ def test_a_server_that_is_lost_is_told_and_found_again() -> None:
     source = Faked(view_of())
 
     async def look(app: TopApp, pilot: Pilot[None]) -> None:
-        source.broken = "http://faked cannot be reached: [Errno 111] Connection refused"
-        await until(pilot, lambda: "no word since" in text_of(app))
-        assert "tried again: http://faked cannot be reached: [Errno 111]" in text_of(app).replace("\n ", "\n")
+        source.broken = "cannot reach http://faked: [Errno 111] Connection refused"
+        await until(pilot, lambda: "no answer since" in text_of(app))
+        assert "retrying: cannot reach http://faked: [Errno 111]" in text_of(app).replace("\n ", "\n")
         assert "292 of 400" in text_of(app)
         source.views["w-1"] = view_of(title="back")
         source.broken = ""
@@ -366,7 +366,7 @@ def test_a_server_that_was_never_there_is_waited_for() -> None:
     source.broken = "nobody answers"
 
     async def look(app: TopApp, pilot: Pilot[None]) -> None:
-        assert "no word, tried again: nobody answers" in text_of(app)
+        assert "no answer, retrying: nobody answers" in text_of(app)
         source.broken = ""
         await until(pilot, lambda: "292 of 400" in text_of(app))
 
@@ -381,7 +381,7 @@ def test_keys_are_heeded_while_the_source_takes_its_time() -> None:
         await pilot.pause(0.5)
         begin = time.monotonic()
         await pilot.press("question_mark")
-        await until(pilot, lambda: "dark or light ground" in text_of(app))
+        await until(pilot, lambda: "dark or light background" in text_of(app))
         assert time.monotonic() - begin < PATIENCE / 2
         await pilot.press("escape")
         await until(pilot, lambda: "no answer yet" in text_of(app))
@@ -436,7 +436,7 @@ def test_a_server_without_workflows_says_so() -> None:
     async def looked() -> None:
         app = TopApp(Faked(), every=0.05)
         async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, lambda: "no workflow is served here" in text_of(app))
+            await until(pilot, lambda: "no workflows on this server" in text_of(app))
 
     asyncio.run(looked())
 
@@ -449,7 +449,7 @@ def test_states_are_told_by_letters_too(monkeypatch: pytest.MonkeyPatch) -> None
 
     async def look(app: TopApp, pilot: Pilot[None]) -> None:
         bar = lines_of(app)[2].strip()
-        assert set(bar) == set("DRYWF")
+        assert set(bar) == set("DRYPF")
         assert bar.count("D") == pytest.approx(78 * 292 / 400, abs=3)
 
     watched(Faked(view_of()), look)
@@ -536,17 +536,17 @@ def test_once_prints_how_a_run_stands(say: Words, tmp_path: Path) -> None:
     for words in (("flow.yaml",), ("flow.yaml.run",), ()):
         code, out, err = say("top", *words, "--once")
         assert (code, err) == (0, "")
-        assert "2 of 4 tasks done, 1 failed, 1 cannot run because of that; ended after" in out
+        assert "2 of 4 tasks done, 1 failed, 1 blocked; ended after" in out
         assert "\x1b" not in out
         assert all(len(line) <= 80 for line in out.splitlines())
         for part in ("FAILURES", "exit code 3", "[red]fit_2[/]", "row 17 is bad", "slot 1", "4 tasks done"):
             assert part in out, part
         bar = out.splitlines()[2]
         assert len(bar) == 80
-        assert set(bar) == set("DUF")
+        assert set(bar) == set("DBF")
     assert ran(written(tmp_path, TASKS, "other.yaml"), "--retries", "0") == 1
     say()
-    assert say("top", "--once")[2] == "eligo: there are 2 runs here: name one of flow.yaml.run, other.yaml.run\n"
+    assert say("top", "--once")[2] == "eligo: 2 runs in this folder: give one of flow.yaml.run, other.yaml.run\n"
 
 
 def test_the_screen_shows_a_real_run(say: Words, tmp_path: Path) -> None:
@@ -556,23 +556,23 @@ def test_the_screen_shows_a_real_run(say: Words, tmp_path: Path) -> None:
         assert "ended with failures" in text_of(app)
         await pilot.press("slash", *"fit_2", "enter", "enter")
         await until(pilot, lambda: "row 17 is bad" in text_of(app))
-        assert "It failed" in text_of(app)
+        assert "Failed" in text_of(app)
 
     watched(FolderSource(tmp_path / "flow.yaml.run"), look)
 
 
 def test_where_there_is_nothing_to_look_at_it_says_so(say: Words) -> None:
-    assert say("top", "--once")[2].startswith("eligo: there is no run here: name its folder")
-    assert say("top", "nothing")[2] == "eligo: nothing: there is no run in this folder\n"
+    assert say("top", "--once")[2].startswith("eligo: no run in this folder: give a run folder")
+    assert say("top", "nothing")[2] == "eligo: nothing: no such file or folder, and no run nothing.run\n"
     code, _, err = say("top", "http://127.0.0.1:1", "--once")
     assert code == 2
-    assert err.startswith("eligo: http://127.0.0.1:1 cannot be reached:")
+    assert err.startswith("eligo: cannot reach http://127.0.0.1:1:")
 
 
 def test_what_is_needed_is_told(say: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran(written(tmp_path, TASKS), "--retries", "0")
     say()
-    assert say("top")[2] == "eligo: eligo top needs a terminal: --once prints how it stands\n"
+    assert say("top")[2] == "eligo: eligo top needs a terminal: use --once to print the current state\n"
     for stream in ("stdin", "stdout"):
         monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
     for module in ("eligo.cli.top", "eligo.cli.top_board", "eligo.cli.top_panes"):
@@ -589,7 +589,7 @@ def test_a_servers_workflows_are_shown(tmp_path: Path) -> None:
     flow = written(tmp_path, TASKS)
     with serving(tmp_path) as (url, server):
         code, out, _ = told("top", url, "--once")
-        assert (code, out) == (0, "no workflow is served here\n")
+        assert (code, out) == (0, "no workflows on this server\n")
         code, workflow, err = told("submit", url, str(flow), "--retries", "0", "--name", "first", "--no-files")
         assert code == 0, err
         told("submit", url, str(flow), "--name", "second", "--no-files")
@@ -616,7 +616,7 @@ def _real_server(server: Any) -> Callable[[TopApp, Pilot[None]], Awaitable[None]
         await until(pilot, lambda: "row 17 is bad" in text_of(app))
         await pilot.press("escape")
         server.terminate()
-        await until(pilot, lambda: "no word since" in text_of(app))
+        await until(pilot, lambda: "no answer since" in text_of(app))
 
     return look
 

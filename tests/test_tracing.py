@@ -86,8 +86,8 @@ def test_processes_become_their_tasks(traced: Traced) -> None:
     assert flow.origin is not None
     assert flow.origin.remarks[-3:] == (
         "the trace has 8 tasks of 5 processes",
-        "pairs of processes whose tasks are joined by equal tags, which is likely and not proved: 1",
-        "pairs of processes where each task waits for all that were completed before it, perhaps for more than it needs: 1",
+        "pairs of processes joined by equal tags, which is likely but not certain: 1",
+        "pairs of processes where each task waits for all tasks that completed before it, possibly more than it needs: 1",
     )
 
 
@@ -133,13 +133,13 @@ def test_processes_that_did_not_run_are_passed_through_and_others_stand_alone(tr
     assert flow.dag.tasks == ("TRIM", "SORT", "OTHER")
     assert flow.origin is not None
     told = " ".join(flow.origin.remarks)
-    for words in ("1 attempt is left out", "that arcs pass through: 3", "not drawn, and that have no arcs: 1"):
+    for words in ("ignored 1 attempt", "replaced by arcs: 3", "not in the drawing, read without arcs: 1"):
         assert words in told
 
 
 def test_processes_of_one_name_need_their_whole_names(traced: Traced) -> None:
     twice = DAG.replace('v2(["TRIM"])', 'v2(["SORT"])')
-    with pytest.raises(InputError, match=r"2 processes of the drawing are called 'SORT', .* draw it as \.dot"):
+    with pytest.raises(InputError, match=r"2 processes of the drawing are named 'SORT', .* .draw it as \.dot"):
         traced(TRACE, twice)
     dot = 'digraph d {\nv0 [shape=point,label="",fixedsize=true,width=0.1];\nv1 [label="A:SORT"];\nv2 [label="B:SORT"];\n' \
           "v0 -> v1;\nv1 -> v2;\n}\n"  # fmt: skip
@@ -150,10 +150,10 @@ def test_processes_of_one_name_need_their_whole_names(traced: Traced) -> None:
 @pytest.mark.parametrize(
     ("trace", "message"),
     [
-        ("parent,child\na,b\n", r"trace\.txt: this is neither a trace of Nextflow's nor its report"),
-        ("name\tstatus\trealtime\nA\tFAILED\t1s\n", r"trace\.txt: no task of this trace was completed"),
-        ("name\trealtime\nA\tlong\n", r"trace\.txt:2: 'long' is no length of time"),
-        ("name\trealtime\n-\t2s\n", r"trace\.txt:2: the row names no task"),
+        ("parent,child\na,b\n", r"trace\.txt: not a Nextflow trace or report"),
+        ("name\tstatus\trealtime\nA\tFAILED\t1s\n", r"trace\.txt: no task of this trace is complete"),
+        ("name\trealtime\nA\tlong\n", r"trace\.txt:2: invalid duration 'long'"),
+        ("name\trealtime\n-\t2s\n", r"trace\.txt:2: the row has no task name"),
     ],
 )
 def test_what_is_wrong_with_a_trace_is_told(traced: Traced, trace: str, message: str) -> None:
@@ -162,9 +162,9 @@ def test_what_is_wrong_with_a_trace_is_told(traced: Traced, trace: str, message:
 
 
 def test_only_drawings_of_nextflow_take_a_trace(traced: Traced) -> None:
-    with pytest.raises(InputError, match="this is no drawing of Nextflow's"):
+    with pytest.raises(InputError, match="a trace needs a dag drawn by Nextflow"):
         traced(TRACE, "flowchart TD\na --> b\n")
-    with pytest.raises(InputError, match="arcs has no use for a trace"):
+    with pytest.raises(InputError, match="arcs files do not take a trace"):
         traced(TRACE, "a b\n", "dag.arcs")
 
 
@@ -173,7 +173,7 @@ def test_the_command_takes_a_trace(traced: Traced, tmp_path: Path, capsys: pytes
     words = ["plan", str(tmp_path / "dag.mmd"), "--trace", str(tmp_path / "trace.txt"), "--workers", "2"]
     assert run(words) == 0
     told = capsys.readouterr()
-    assert "all done after 33 s" in told.out
+    assert "all tasks finish in about 33 s" in told.out
     assert "eligo: the trace has 8 tasks of 5 processes" in told.err
 
 
@@ -200,7 +200,7 @@ def test_a_report_is_a_history(tmp_path: Path) -> None:
     found = read_history(path)
     assert found.records == (Timed("R:TRIM (it's a\\b)", "R:TRIM", 1.5),)
     assert found.format == "nextflow"
-    assert found.remarks == ("1 attempt that was not completed is left out",)
+    assert found.remarks == ("ignored 1 incomplete attempt",)
     assert read_history(tmp_path).records == found.records
 
 
@@ -211,9 +211,9 @@ def test_a_report_is_a_trace(traced: Traced) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (report(None), "this report has no tasks in it, as where they are very many: the trace has them"),
-        (report(ROWS).replace("window.data", "data"), "this report has no tasks in it"),
-        (report(ROWS).replace('"1500"', "1500,"), "the data of this report are no JSON"),
+        (report(None), "this report lists no tasks, as for very large runs"),
+        (report(ROWS).replace("window.data", "data"), "this report lists no tasks"),
+        (report(ROWS).replace('"1500"', "1500,"), "the data of this report are not valid JSON"),
     ],
 )
 def test_a_report_without_tasks_is_told(tmp_path: Path, text: str, message: str) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from eligo.cli import run
 from eligo.formats import read_history
-from eligo.pages.folders import WatchedRun, looked_at
+from eligo.pages.folder_source import WatchedRun, looked_at
 from eligo.stores import Attempt, Store, read_news, read_run
 from eligo.stores.database import newest, version_of
-from eligo.stores.looking import STEPS
-from eligo.stores.serving_sqlite import SqliteServiceStore
+from eligo.stores.run_reader import STEPS
+from eligo.stores.service_sqlite import SqliteServiceStore
 
 DATA = Path(__file__).parent / "data"
 TASKS = ["fetch", "flaky", "broken", "blocked", "last"]
@@ -84,7 +84,7 @@ def test_a_damaged_older_run_is_refused_and_not_brought_up_to_date(older_run: Pa
     with closing(sqlite3.connect(older_run / "run.db")) as database:
         database.execute("UPDATE attempt SET task = 0 WHERE number = 5")
         database.commit()
-    with pytest.raises(Exception, match="the check sum of its table 'attempt' is wrong"):
+    with pytest.raises(Exception, match="the checksum of table 'attempt' is wrong"):
         Store(older_run / "run.db")
     assert version(older_run / "run.db") == 3
 

@@ -25,7 +25,7 @@ from eligo.theory.subsets import Subsets
 from eligo.verifying import _Part, blocks, modules, positions, verify
 from test_verifying import Document, at, edits, harmless, parts_of, rejected, with_change
 
-TOO_MANY = "there are too many positions to try"
+TOO_MANY = "too many positions to try"
 ATTAINED = "an order attains the maxima"
 
 

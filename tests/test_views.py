@@ -13,18 +13,18 @@ import pytest
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
-from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG, Attempts
+from eligo.pages.attempts import VANISHED, WENT_WELL, WENT_WRONG, Attempts
+from eligo.pages.dag_drawing import MOST_TASKS, Drawn
 from eligo.pages.details import detail, lineage, longest_path
-from eligo.pages.drawing import MOST_TASKS, Drawn
-from eligo.pages.folders import WatchedRun
+from eligo.pages.folder_source import WatchedRun
+from eligo.pages.html import static_page
 from eligo.pages.runs import run_document
-from eligo.pages.sampling import Sampled
+from eligo.pages.samples import Sampled
 from eligo.pages.tables import COLUMNS, Query, stand, states_of, table
 from eligo.pages.timelines import gantt
 from eligo.pages.views import view
 from eligo.pages.watched import Watched, Worker
-from eligo.pages.writing import static_page
-from eligo.running.looked import STATES, Curve, Trying
+from eligo.running.states import STATES, Curve, Trying
 from eligo.stores import Attempt
 from eligo.workflow import Task, Workflow
 from running_cases import ran, started, written
@@ -172,7 +172,7 @@ def test_clients_that_went_short_are_seen() -> None:
         watched.end(v, WENT_WELL)
     told = view(watched)
     assert told["curve"]["starved"] == [[1, 3]]  # before the first nobody was seen yet
-    assert "fewer tasks could run than there were workers" in told["order"]["words"][-1]
+    assert "fewer tasks were ready than there were workers" in told["order"]["words"][-1]
     alone = Played(chain, ["ann"])
     alone.take(0, "ann")
     alone.end(0, WENT_WELL)
@@ -185,7 +185,7 @@ def test_a_worker_that_fails_everything_comes_first_and_is_told() -> None:
         watched.take(v, "eve" if v < 3 else "ann")
         watched.end(v, WENT_WRONG if v < 3 else WENT_WELL, "exit code 1" if v < 3 else None)
     first, *others = view(watched)["clients"]
-    assert (first["name"], first["bad"], first["remark"]) == ("eve", True, "fails everything: 3 tasks")
+    assert (first["name"], first["bad"], first["remark"]) == ("eve", True, "every task failed: 3 tasks")
     assert not any(one["bad"] for one in others)
     (cause,) = view(watched)["failures"]
     assert (cause["cause"], cause["count"], cause["clients"]) == ("exit code 1", 3, [["eve", 3]])
@@ -217,7 +217,7 @@ def test_a_table_is_sorted_and_cut_as_one_would_by_hand(seed: int) -> None:
 def test_a_table_refuses_what_it_has_not() -> None:
     watched, _ = played(1)
     for query in (Query(sort="colour"), Query(state="asleep")):
-        with pytest.raises(InputError, match="there is no"):
+        with pytest.raises(InputError, match=r"unknown (column|state)"):
             table(watched, stand(watched), query)
 
 
@@ -230,9 +230,9 @@ def test_one_task_and_its_longest_path() -> None:
     watched = Played(flow)
     assert [watched.labels[v] for v in longest_path(watched, 2)] == ["a", "c", "d", "e"]
     told = detail(watched, "d")
-    assert (told["above"], told["below"], told["state"]) == (3, 1, "waiting")
+    assert (told["above"], told["below"], told["state"]) == (3, 1, "pending")
     assert told["path"] == {"tasks": ["a", "b", "d", "e"], "total": 4, "seconds": 14.0}
-    assert told["why"][0] == "It waits for others."
+    assert told["why"][0] == "Pending: waits for other tasks."
     seen = lineage(watched, "d")
     assert (seen["above"], seen["below"], seen["self"], seen["path"]) == ([0, 1, 2], [4], 3, [0, 1, 3, 4])
     with pytest.raises(InputError, match="no task named 'f'"):
@@ -315,7 +315,7 @@ def test_a_run_is_followed_as_it_goes_on(tmp_path: Path) -> None:
     assert ran(path, "--retries", "0", "--policy", "fifo") == 1
     watched = WatchedRun(tmp_path / "flow.yaml.run")
     first = view(watched)
-    assert (first["counts"]["failed"], first["counts"]["futile"], first["state"]) == (1, 1, "failed")
+    assert (first["counts"]["failed"], first["counts"]["blocked"], first["state"]) == (1, 1, "failed")
     assert first["failures"][0]["tail"] == ["no such file"]
     path.write_text(path.read_text().replace("exit 3", "exit 0"))
     assert ran(path, "--policy", "fifo") == 0
@@ -360,7 +360,7 @@ def test_the_report_of_a_run_holds_all_that_a_page_asks_for(tmp_path: Path) -> N
     assert ran(written(tmp_path, tasks), "--retries", "0") == 1
     told = run_document(WatchedRun(tmp_path / "flow.yaml.run"))
     assert set(told) == {"kind", "title", "headline", "view", "dag", "gantt", "table", "details"}
-    assert told["headline"][0].startswith("0 of 2 tasks done, 1 failed, 1 cannot run because of that; ended after ")
+    assert told["headline"][0].startswith("0 of 2 tasks done, 1 failed, 1 blocked; ended after ")
     assert told["details"] == {evil: {"log": ["broken"]}}
     assert {row[1] for row in told["table"]["rows"]} == {evil, "end"}
     assert len(told["dag"]["nodes"]) == 2
@@ -398,4 +398,4 @@ def test_a_dense_dag_is_told_of_soon() -> None:
     parents = {f"t{v}": [f"t{u}" for u in range(v)] for v in range(size)}
     watched = Played(Workflow(Dag.from_parents(parents), {name: Task(name=name, seconds=1.0) for name in parents}))
     watched.__dict__["place"] = np.arange(size, dtype=np.int32)
-    assert "1,000 tasks, itself included, 16 min 40 s" in detail(watched, "t0")["why"][-1]
+    assert "1,000 tasks long, itself included, 16 min 40 s" in detail(watched, "t0")["why"][-1]

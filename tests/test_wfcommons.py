@@ -148,25 +148,25 @@ def test_arguments_that_are_no_strings_are_written_as_json() -> None:
 
 
 REFUSED: list[tuple[type[InputError], Any, str]] = [
-    (FormatError, document("2.0", tasks=[]), "WfFormat 2.0 is not known: 1.0 to 1.6 are"),
+    (FormatError, document("2.0", tasks=[]), "unsupported WfFormat version 2.0 (supported: 1.0 to 1.6)"),
     (
         FormatError,
         {"workflow": {}},
-        "there are no tasks: they stand in workflow.specification.tasks, and in old files in workflow.tasks",
+        "no tasks in workflow.specification.tasks, or in workflow.tasks of old files",
     ),
-    (FormatError, {"workflow": []}, '"workflow" is a list, and should be an object'),
-    (FormatError, {"workflow": {"jobs": {}}}, '"jobs" is an object, and should be a list'),
-    (FormatError, specified({"id": 1}), "the id of task 1 is a number, and should be a string: put it in quotes"),
+    (FormatError, {"workflow": []}, '"workflow" must be an object, got a list'),
+    (FormatError, {"workflow": {"jobs": {}}}, '"jobs" must be a list, got an object'),
+    (FormatError, specified({"id": 1}), "the id of task 1 must be a string, got a number (put it in quotes)"),
     (FormatError, specified({}), "the id of task 1 is missing"),
     (
         FormatError,
         document("1.5", specification={"tasks": ["a"]}),
-        'an item of "tasks" is a string, and should be an object',
+        'an item of "tasks" must be an object, got a string',
     ),
     (
         FormatError,
         specified({"id": "a", "parents": "b"}),
-        "\"parents\" of 'a' is a string, and should be a list of strings",
+        "\"parents\" of 'a' must be a list of strings, got a string",
     ),
     (
         FormatError,
@@ -177,41 +177,41 @@ REFUSED: list[tuple[type[InputError], Any, str]] = [
     (
         FormatError,
         specified({"id": "1", "name": "a"}, {"id": "2", "name": "a"}, {"id": "3", "name": "b", "parents": ["a"]}),
-        "'a' is the name of several tasks: refer to one by its id",
+        "several tasks are named 'a' (refer to one by its id)",
     ),
-    (DuplicateTaskError, specified({"id": "a"}, {"id": "a"}), "the task 'a' is named twice"),
-    (DuplicateTaskError, document("1.0", jobs=[{"name": "a"}, {"name": "a"}]), "the task 'a' is named twice"),
-    (CycleError, specified({"id": "a", "parents": ["a"]}), "a task that must come before itself: a -> a"),
+    (DuplicateTaskError, specified({"id": "a"}, {"id": "a"}), "duplicate task 'a'"),
+    (DuplicateTaskError, document("1.0", jobs=[{"name": "a"}, {"name": "a"}]), "duplicate task 'a'"),
+    (CycleError, specified({"id": "a", "parents": ["a"]}), "a task depends on itself: a -> a"),
     (UnknownTaskError, specified({"id": "a"}, execution={"tasks": [{"id": "b"}]}), "there is no task named 'b'"),
     (
         FormatError,
         specified({"id": "a"}, execution={"tasks": [{"id": "a"}, {"id": "a"}]}),
-        "the task 'a' is executed twice",
+        "task 'a' is listed twice in the execution",
     ),
     (
         FormatError,
         specified({"id": "a"}, execution={"tasks": [{"id": "a", "runtimeInSeconds": "1"}]}),
-        "\"runtime\" of 'a' is a string, and should be a number",
+        "\"runtime\" of 'a' must be a number, got a string",
     ),
     (
         InputError,
         specified({"id": "a"}, execution={"tasks": [{"id": "a", "runtimeInSeconds": -1}]}),
-        "task 'a': seconds is -1.0, which is no amount",
+        "task 'a': seconds must be non-negative and finite, got -1.0",
     ),
     (
         FormatError,
         specified({"id": "a"}, execution={"tasks": [{"id": "a", "command": "ls"}]}),
-        "the command of 'a' is a string, and should be an object",
+        "the command of 'a' must be an object, got a string",
     ),
     (
         FormatError,
         document("1.4", tasks=[{"name": "a", "files": [{"name": "f", "link": "inout"}]}]),
-        '"link" of file \'f\' should be "input" or "output"',
+        '"link" of file \'f\' must be "input" or "output"',
     ),
     (
         FormatError,
         document("1.4", tasks=[{"name": "a", "files": [{"name": "f", "link": "input", "size": -1}]}]),
-        "\"size\" of 'f' is -1, and should be a whole number of bytes",
+        "\"size\" of 'f' must be an integer number of bytes, got -1",
     ),
 ]
 
@@ -276,16 +276,22 @@ def test_what_is_written_is_read_back(data: st.DataObject, ordered: list[str]) -
 @pytest.mark.parametrize(
     ("flow", "message"),
     [
-        (Dag.from_arcs([]), "WfCommons files have at least one task, and there is none"),
-        (Dag.from_arcs([("a b", "c")]), "WfCommons allows letters, digits and -_.# in the name of a task, not 'a b'"),
-        (Dag.from_arcs([("", "c")]), "WfCommons allows letters, digits and -_.# in the name of a task, not ''"),
+        (Dag.from_arcs([]), "a WfCommons file must have at least one task, got an empty workflow"),
+        (
+            Dag.from_arcs([("a b", "c")]),
+            "WfCommons cannot represent the task name 'a b': only letters, digits and -_.# are allowed",
+        ),
+        (
+            Dag.from_arcs([("", "c")]),
+            "WfCommons cannot represent the task name '': only letters, digits and -_.# are allowed",
+        ),
         (
             Workflow(Dag.from_arcs([], "a"), {"a": Task(name="a", inputs=("my file",))}),
-            "WfCommons allows letters, digits and -_./:# in the name of a file, not 'my file'",
+            "WfCommons cannot represent the file name 'my file': only letters, digits and -_./:# are allowed",
         ),
         (
             Workflow(Dag.from_arcs([], "a"), file_sizes={"é": 1}),
-            "WfCommons allows letters, digits and -_./:# in the name of a file, not 'é'",
+            "WfCommons cannot represent the file name 'é': only letters, digits and -_./:# are allowed",
         ),
     ],
 )
@@ -425,5 +431,5 @@ def test_without_parents_and_children_files_make_the_arcs_in_every_layout() -> N
         flow = formats.parse(json.dumps({"name": "w", "workflow": parts}))
         assert list(flow.dag.arcs()) == [("a", "b")][:arcs]
         assert flow.origin is not None
-        told = "no task names parents or children: it needs those that write the files that it reads"
+        told = "no task lists parents or children: dependencies were derived from files"
         assert flow.origin.remarks == (told,) * arcs

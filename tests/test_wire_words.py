@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from eligo.formats.detecting import MODULES
+from eligo.formats.detection import MODULES
 from server_faults import ServerProcess
 
 WORD = "CANARY"

@@ -9,7 +9,7 @@ from typing import Any
 
 import uvicorn
 
-from eligo.server.protocol import Patience, protocol
+from eligo.server.http.protocol import Patience, protocol
 
 
 @contextmanager

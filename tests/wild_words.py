@@ -45,7 +45,7 @@ def named(number: int, seed: int) -> list[str]:
     found = list[str]()
     for word in wild(2 * number, seed):
         if any(category(sign) == "Cc" for sign in word):
-            with pytest.raises(InputError, match="has a control character"):
+            with pytest.raises(InputError, match="contains a control character"):
                 checked_names([word])
         else:
             found.append(word)

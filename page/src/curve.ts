@@ -33,9 +33,9 @@ export function summary(curve: Curve): string {
   const parts = said.length ? [`Ready tasks on average: ${said.join(", ")}.`] : [];
   if (curve.lines.seen) {
     const stretches = curve.starved.length;
-    parts.push(stretches ? `Clients starved in ${many(stretches, "stretch", "stretches")} (shaded): too little was ready.` : "Clients never starved.");
+    parts.push(stretches ? `Workers were idle in ${many(stretches, "stretch", "stretches")} (shaded): too few tasks were ready.` : "Workers always had ready tasks.");
   }
-  if (curve.sampled) parts.push("Each point stands for several steps; the pale band reaches from the least to the most.");
+  if (curve.sampled) parts.push("Each point covers several steps; the band shows their minimum and maximum.");
   if (curve.remark) parts.push(curve.remark);
   return parts.join(" ");
 }

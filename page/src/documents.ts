@@ -1,6 +1,6 @@
 // The documents that pages are made from, as the server and the static pages give them.
 
-export const STATES = ["done", "running", "ready", "waiting", "futile", "to be tried again", "failed"] as const;
+export const STATES = ["done", "running", "ready", "pending", "blocked", "retrying", "failed"] as const;
 export type State = (typeof STATES)[number];
 export type Counts = Partial<Record<State, number>>;
 

@@ -6,20 +6,20 @@ export const slug: Record<State, string> = {
   done: "done",
   running: "running",
   ready: "ready",
-  waiting: "waiting",
-  futile: "futile",
-  "to be tried again": "again",
+  pending: "pending",
+  blocked: "blocked",
+  retrying: "again",
   failed: "failed",
 };
 
 export const meaning: Record<State, string> = {
-  done: "ended well",
-  running: "somebody is at it now",
-  ready: "could be handed out now",
-  waiting: "waits for other tasks",
-  futile: "cannot be done: something it needs has failed",
-  "to be tried again": "failed or was lost, and will be handed out again",
-  failed: "failed, and will not be tried again",
+  done: "succeeded",
+  running: "running now",
+  ready: "can be handed out now",
+  pending: "waits for other tasks",
+  blocked: "depends on a failed task",
+  retrying: "failed or was lost, and will be retried",
+  failed: "failed permanently",
 };
 
 export const count = (counts: Counts | undefined, state: State): number => counts?.[state] ?? 0;
@@ -33,11 +33,11 @@ export const runWords: Record<string, string> = {
   done: "done",
   failed: "ended with failures",
   cancelled: "cancelled",
-  stopped: "stopped: nobody is at it now",
+  stopped: "stopped",
 };
 
 /** The state of a node with one task; of several, the one that most needs to be seen. */
 export function stateOf(counts: Counts): State | null {
-  const order: State[] = ["failed", "to be tried again", "running", "ready", "futile", "waiting", "done"];
+  const order: State[] = ["failed", "retrying", "running", "ready", "blocked", "pending", "done"];
   return order.find((state) => count(counts, state)) ?? null;
 }

@@ -94,7 +94,7 @@ test("a lost connection is said, and the data is right when it is back", options
   await page.waitForSelector(".headline");
   own.drop();
   await page.waitForSelector(".lost");
-  assert.match(await page.locator(".lost").innerText(), /Connection lost since \d\d:\d\d:\d\d, trying again/);
+  assert.match(await page.locator(".lost").innerText(), /Connection lost since \d\d:\d\d:\d\d; reconnecting/);
   await shot(page, "live-lost-1600-light");
   await page.waitForTimeout(2500);
   own.cut = false;
@@ -141,8 +141,8 @@ test("actions ask first where they cannot be undone, and show the server's sente
   assert.match(own.posts[0].key, /^[0-9a-f]{32}$/);
   own.refuse = null;
   await page.goto(`${address}/#/w-0/failures`);
-  await page.getByRole("button", { name: "Try all failed tasks again" }).click();
-  await page.getByText("2 tasks will be tried again.").waitFor();
+  await page.getByRole("button", { name: "Retry all failed tasks" }).click();
+  await page.getByText("2 tasks will be retried.").waitFor();
   assert.deepEqual(own.posts.at(-1).body, { tasks: null });
   await page.goto(`${address}/#/w-1/workers`);
   await page.getByRole("button", { name: "Approve" }).click();

@@ -1,6 +1,6 @@
 // A made-up run, always the same: workers who take tasks, some of whom fail; the documents are told from it at any time.
 
-export const STATES = ["done", "running", "ready", "waiting", "futile", "to be tried again", "failed"];
+export const STATES = ["done", "running", "ready", "pending", "blocked", "retrying", "failed"];
 
 export function random(seed) {
   let state = seed >>> 0;
@@ -84,7 +84,7 @@ export function play(tasks, { workers, retries = 2, broken = [], poor = null, se
 
 /** The state of every task at a time. */
 export function states(tasks, attempts, time, retries = 2) {
-  const state = tasks.map(() => "waiting");
+  const state = tasks.map(() => "pending");
   const good = tasks.map(() => false);
   const failures = tasks.map(() => 0);
   const running = new Set();
@@ -101,9 +101,9 @@ export function states(tasks, attempts, time, retries = 2) {
     else if (failures[at] > retries) {
       state[at] = "failed";
       dead[at] = true;
-    } else if (failures[at]) state[at] = "to be tried again";
+    } else if (failures[at]) state[at] = "retrying";
     else if (task.parents.some((parent) => dead[parent])) {
-      state[at] = "futile";
+      state[at] = "blocked";
       dead[at] = true;
     } else if (task.parents.every((parent) => good[parent])) state[at] = "ready";
   });

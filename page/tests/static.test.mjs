@@ -49,7 +49,7 @@ for (const [kind, hash, sign] of VIEWS) {
 test("a run that is written down has no actions, and its table is searched and sorted in the browser", options, async () => {
   const page = await browser.open(`${urls.run}#/tasks`);
   await page.waitForSelector(".rows tbody tr");
-  for (const name of ["Cancel the run", "Try all failed tasks again"]) assert.equal(await page.getByRole("button", { name }).count(), 0);
+  for (const name of ["Cancel the run", "Retry all failed tasks"]) assert.equal(await page.getByRole("button", { name }).count(), 0);
   await page.getByLabel("Name has").fill("script");
   await page.waitForFunction(() => document.querySelectorAll(".rows tbody tr").length === 1);
   assert.equal(await page.locator(".rows tbody .task").innerText(), SCRIPT);

@@ -52,7 +52,7 @@ def read_addition(content: str | bytes) -> NewTasks:
     document = json_text.load(text) if is_json else yaml_text.load(text)
     if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
         raise InputError('an addition must have the key "tasks", with a list of tasks')
-    inner, after = _split(document)
+    inner, after = _split_off_parents(document)
     flow = workflow_of(inner, text, "json" if is_json else "yaml")
     for name in flow.dag.tasks:
         if not flow.task(name).command:
@@ -60,7 +60,7 @@ def read_addition(content: str | bytes) -> NewTasks:
     return NewTasks(flow, after, document.get("arcs_from") != AFTER)
 
 
-def _split(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
+def _split_off_parents(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
     """The document without the parents outside it, and those parents, each with its child."""
     rows = document["tasks"]
     plain = [row for row in rows if isinstance(row, dict) and isinstance(row.get("after"), list)]
@@ -106,7 +106,7 @@ class LiveWorkflow:
             return ()
         for name in tasks:
             if name in self.execution.graph or name in self._names:
-                raise InputError(f"there is a task {shorten(name)!r} already, so it cannot be added")
+                raise InputError(f"task {shorten(name)!r} already exists: choose another name")
         arcs = [*new.flow.dag.arcs(), *self._outer_arcs(new)]
         self.execution.grow(new.flow.dag.tasks, arcs, [row_of(task, name) for name, task in tasks.items()])
         self._details.learn(tasks)
@@ -176,8 +176,8 @@ class LiveWorkflow:
 class _Details(LazyDetails):
     """The details of the tasks that a workflow began with, and of those that were added."""
 
-    def __init__(self, begun: Mapping[Name, Task]) -> None:
-        self._begun = begun
+    def __init__(self, details: Mapping[Name, Task]) -> None:
+        self._begun = details
         self.added: dict[Name, Task] = {}
 
     def learn(self, tasks: Mapping[str, Task]) -> None:
@@ -195,8 +195,8 @@ class _Details(LazyDetails):
 
     def column(self, what: str) -> Sequence[Any] | None:
         """See `LazyDetails`."""
-        begun = self._begun.column(what) if isinstance(self._begun, LazyDetails) else None
-        return None if begun is None else [*begun, *(getattr(task, what) for task in self.added.values())]
+        values = self._begun.column(what) if isinstance(self._begun, LazyDetails) else None
+        return None if values is None else [*values, *(getattr(task, what) for task in self.added.values())]
 
 
 def tasks_in(rows: Sequence[Mapping[str, object]]) -> dict[str, Task]:

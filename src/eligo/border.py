@@ -20,7 +20,7 @@ from eligo.workflow import Workflow
 
 if TYPE_CHECKING:
     from eligo.formats import History
-    from eligo.formats.detecting import StrPath
+    from eligo.formats.detection import StrPath
 
     Record = tuple[Name | None, str | None, float]  # such as a Timed
 
@@ -53,10 +53,10 @@ def with_history(flow: object, *histories: "StrPath | History | Iterable[Record]
     >>> estimating.estimate(flow).seconds.tolist()
     [4.0, 4.0, 2.0]
     """
-    found = as_workflow(flow)
+    workflow = as_workflow(flow)
     for history in histories:
-        found = estimating.with_records(found, _records(history))
-    return found
+        workflow = estimating.with_records(workflow, _records(history))
+    return workflow
 
 
 def _records(history: "StrPath | History | Iterable[Record]") -> "Iterable[Record]":
@@ -67,7 +67,7 @@ def _records(history: "StrPath | History | Iterable[Record]") -> "Iterable[Recor
     if isinstance(history, History):
         return history.records
     if not isinstance(history, Iterable):
-        raise InputError(f"{type(history).__name__} is no history: give the path of a file or folder, or records")
+        raise InputError(f"history must be the path of a file or folder, or records, got {type(history).__name__}")
     return history
 
 
@@ -94,8 +94,8 @@ def _reader(source: object) -> Callable[[Any], Workflow]:
     if isinstance(source, Mapping) and "networkx" not in homes:
         return _from_mapping
     raise InputError(
-        f"{type(source).__name__} is no workflow: give a Workflow, a Dag, the path of a file, a graph of networkx,"
-        " rustworkx or Dask, or a mapping from tasks to what they need"
+        f"{type(source).__name__} is not a workflow: give a Workflow, a Dag, the path of a file, a graph of networkx,"
+        " rustworkx or Dask, or a mapping from tasks to their dependencies"
     )
 
 
@@ -106,7 +106,9 @@ def _from_mapping(source: Mapping[Any, Any]) -> Workflow:
         return Workflow(Dag.from_parents({task: call.parents for task, call in table.items()}))
     for task, needs in source.items():
         if isinstance(needs, str | bytes) or not isinstance(needs, Iterable):
-            raise InputError(f"what {shorten(task)!r} needs is no list of tasks, but {shorten(repr(needs))}")
+            raise InputError(
+                f"the dependencies of {shorten(task)!r} must be a list of tasks, got {shorten(repr(needs))}"
+            )
     return Workflow(Dag.from_parents({task: list(needs) for task, needs in source.items()}))
 
 
@@ -142,7 +144,7 @@ def _call(task: Name, value: Any, tasks: Mapping[Any, Any]) -> FunctionCall:
         raise InputError(_fault(shorten(task), value, tasks))
     function, parents = value
     if isinstance(parents, set | frozenset) and len(parents) > 1:
-        raise InputError(f"the parents of {shorten(task)!r} are a set, which has no order: write a list")
+        raise InputError(f"the parents of {shorten(task)!r} are a set, which has no order: use a list")
     return FunctionCall(function, tuple(parents))
 
 
@@ -157,7 +159,7 @@ def _fault(task: str, value: Any, tasks: Mapping[Any, Any]) -> str:
     if _is_list(value) and not _is_call(value, tasks):
         other = next(shorten(name) for name, entry in tasks.items() if _is_call(entry, tasks))
         return f"{task!r} has parents but no function, unlike {other!r}: write (function, {shorten(list(value))})"
-    wrong = f"the value of {task!r} is {shorten(repr(value))}, and a task is (function, [parents])"
+    wrong = f"the value of {task!r} must be (function, [parents]), got {shorten(repr(value))}"
     cure = f": write ({_name_of(value[0])}, {_parents_in(value)})" if _is_call(value, tasks) else ""
     return f"{wrong}{cure} (for a Dask graph, give eligo.from_dask(graph))"
 

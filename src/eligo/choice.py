@@ -19,7 +19,7 @@ from eligo.finishing import FinishBound, own_seconds, window_bound
 from eligo.names import Name
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
-from eligo.policies import PLAN_EFFORT, Policy
+from eligo.policies import PLAN_EFFORT, Policy, present_name
 from eligo.pools import Pool, cores_of
 from eligo.prioritising import check_order, finishing_rules, has_classes, is_promised, numbered_order, soonest_on
 from eligo.rows import Ints
@@ -240,12 +240,14 @@ class ChosenOrder:
 
     def _why(self) -> str:
         if self.used != "finish":
-            return "asked for"
+            return "requested"
         if self.pool is None or self.origin is None:
-            return "meant to end soonest"
-        made = f"made for {self.pool.head}"
+            return "aims to finish soonest"
+        reason = f"made for {self.pool.head}"
         return (
-            made if self.origin == "finish" else f"{made} from {self.origin}, which ends sooner than finish's own rule"
+            reason
+            if self.origin == "finish"
+            else f"{reason}, based on {self.origin}, which finishes sooner than the rule of finish"
         )
 
 
@@ -278,12 +280,7 @@ def order(  # noqa: PLR0913
     if override:
         times = without_priorities(times)
     pool = None if workers is None else Pool.of(workers)
-    return ChosenOrder(times, named_order(policy), pool, effort=effort, prefer=prefer)
-
-
-def named_order(policy: str) -> str:
-    """The name of an order by that of its policy: the policy `plan` is the order `ready`."""
-    return "ready" if policy == "plan" else policy
+    return ChosenOrder(times, present_name(policy), pool, effort=effort, prefer=prefer)
 
 
 def without_priorities(times: RunTimes) -> RunTimes:

@@ -52,7 +52,7 @@ class Dag:
 
     @classmethod
     def from_arcs(cls, arcs: Iterable[tuple[Name, Name]], tasks: Iterable[Name] | None = None) -> "Dag":
-        """The dag with these arcs (parent, child). Where *tasks* is given it lists every task, also those without arcs.
+        """The dag with these arcs (parent, child); *tasks*, if given, lists every task, also those without arcs.
 
         >>> Dag.from_arcs([("a", "b"), ("b", "a")])
         Traceback (most recent call last):
@@ -60,7 +60,7 @@ class Dag:
         """
         pairs = list(arcs)
         if not set(map(len, pairs)) <= {2}:
-            raise InputError("an arc is a pair, a parent and a child, and one of these is not")
+            raise InputError("an arc must be a pair of a parent and a child")
         flat = list(chain.from_iterable(pairs))
         try:
             names = tuple(dict.fromkeys(flat)) if tasks is None else tuple(tasks)
@@ -69,12 +69,12 @@ class Dag:
         except KeyError as error:
             raise UnknownTaskError(error.args[0]) from None
         except TypeError as error:
-            raise InputError(f"a task's name can be looked up in a dict, and one of these cannot: {error}") from None
+            raise InputError(f"task names must be hashable: {error}") from None
         return cls.from_arrays(len(names), ends[0::2], ends[1::2], names)
 
     @classmethod
     def from_parents(cls, parents: Mapping[Name, Iterable[Name]]) -> "Dag":
-        """The dag whose tasks are the keys, each with the tasks it needs.
+        """The dag whose tasks are the keys, each with the tasks that it depends on.
 
         >>> Dag.from_parents({"boil": [], "peel": [], "mash": ["boil", "peel"]}).sinks
         ('mash',)
@@ -95,15 +95,15 @@ class Dag:
         """
         tail, head = _ends(n, tails), _ends(n, heads)
         if tail.shape != head.shape:
-            raise InputError(f"{tail.size} tails but {head.size} heads")
+            raise InputError(f"tails and heads must have the same length, got {tail.size} and {head.size}")
         checked = None if names is None else checked_names(names)
         if checked is not None and len(checked) != n:
-            raise InputError(f"{n} tasks but {len(checked)} names")
+            raise InputError(f"expected {n} task names, got {len(checked)}")
         return cls.from_checked(n, tail, head, checked)
 
     @classmethod
     def from_checked(cls, n: int, tails: Ints, heads: Ints, names: Names) -> "Dag":
-        """The same from what is known to be right: int32 ends within 0..n-1, and names that were names before."""
+        """The same without checks: the ends must be int32 within 0..n-1, and the names valid."""
         child_ptr, child, parent_ptr, parent, dropped = rows(n, tails, heads)
         return cls._of_rows(child_ptr, child, parent_ptr, parent, names, dropped)
 
@@ -157,7 +157,7 @@ class Dag:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The names as text, all different: themselves where they are strings, else as Python prints them.
+        """The names as distinct strings: unchanged if they are strings, else as Python prints them.
 
         >>> Dag.from_arcs([(("x", 0), "sum"), (("x", 1), "sum")]).labels
         ("('x', 0)", 'sum', "('x', 1)")
@@ -165,7 +165,7 @@ class Dag:
         return labels_of(self.tasks)
 
     def labelled(self) -> "Dag":
-        """The same dag with every task named by its label: what is printed, written and proved about."""
+        """The same dag with every task named by its label, as in output, files and proofs."""
         return self if self.labels is self.tasks else replace(self, names=self.labels)
 
     @cached_property
@@ -177,15 +177,15 @@ class Dag:
         """The numbers of these names (or these numbers), each of which must be known and appear once."""
         try:
             named = isinstance(tasks, np.ndarray) and tasks.dtype.kind in "iu"
-            found: Ints = tasks if named else np.array([self.index[t] for t in tasks], np.int32)  # type: ignore[assignment]
+            numbers: Ints = tasks if named else np.array([self.index[t] for t in tasks], np.int32)  # type: ignore[assignment]
         except KeyError as error:
             raise UnknownTaskError(error.args[0]) from None
         except TypeError as error:
-            raise InputError(f"these are no tasks: {error}") from None
-        times = np.bincount(_ends(len(self), found), minlength=len(self))
+            raise InputError(f"not a list of tasks: {error}") from None
+        times = np.bincount(_ends(len(self), numbers), minlength=len(self))
         if times.max(initial=0) > 1:
             raise DuplicateTaskError(self.tasks[times.argmax()])
-        return found
+        return numbers
 
     def named(self, indices: Iterable[int] | Ints) -> tuple[Name, ...]:
         """The names of these numbers."""
@@ -222,11 +222,11 @@ class Dag:
             raise UnknownTaskError(task) from None
 
     def children(self, task: Name) -> tuple[Name, ...]:
-        """The tasks that need this one."""
+        """The tasks that depend on this one."""
         return self.named(self.children_of(self.number(task)))
 
     def parents(self, task: Name) -> tuple[Name, ...]:
-        """The tasks that this one needs."""
+        """The tasks that this one depends on."""
         return self.named(self.parents_of(self.number(task)))
 
     @property
@@ -264,11 +264,11 @@ class Dag:
 
     @property
     def level_sizes(self) -> Ints:
-        """How many tasks each level has."""
+        """The number of tasks on each level."""
         return np.bincount(self.level, minlength=self.depth).astype(np.int32)
 
     def component_labels(self) -> Ints:
-        """For every task, the smallest task that it hangs together with, arcs taken both ways."""
+        """For every task, the smallest task of its connected component."""
         root = np.arange(len(self), dtype=np.int32)
         graph.join(self.tails, self.child, root)
         return root
@@ -285,7 +285,7 @@ class Dag:
         return [self.named(part) for part in np.split(grouped, cuts) if len(part)]
 
     def fingerprint(self) -> str:
-        """A short text that equal dags share and others do not."""
+        """A short string that is equal for equal dags only."""
         from hashlib import sha256  # loads a library of cryptography
 
         digest = sha256("\n".join(self.labels).encode())
@@ -296,7 +296,7 @@ class Dag:
     # What can be made of it
 
     def dual(self) -> "Dag":
-        """The same tasks with every arc turned around.
+        """The same tasks with every arc reversed.
 
         >>> list(Dag.from_arcs([("a", "b"), ("a", "c")]).dual().arcs())
         [('b', 'a'), ('c', 'a')]
@@ -309,11 +309,11 @@ class Dag:
 
     def induced(self, chosen: Ints) -> "Dag":
         """The same, by numbers."""
-        kept = np.sort(chosen)
-        place = places(len(self), kept)
+        numbers = np.sort(chosen)
+        place = places(len(self), numbers)
         tails, heads = place[self.tails], place[self.child]
         inside = (tails >= 0) & (heads >= 0)
-        return Dag.from_checked(len(kept), tails[inside], heads[inside], lambda: self.named(kept))
+        return Dag.from_checked(len(numbers), tails[inside], heads[inside], lambda: self.named(numbers))
 
     def renumbered(self, sequence: Ints) -> "Dag":
         """The same dag with task sequence[i] as number i; names stay with their tasks.
@@ -326,16 +326,16 @@ class Dag:
         return Dag.from_checked(n, tails, place[heads], lambda: self.named(sequence))
 
     def grown(self, names: tuple[Name, ...], tails: Ints, heads: Ints) -> "Dag":
-        """The dag with these tasks behind its own and these arcs, by number, beside its own; all is known to be right.
+        """The dag with these tasks appended and these arcs, by number, added; without checks.
 
         >>> Dag.from_arcs([("a", "b")]).grown(("c",), np.array([0], np.int32), np.array([2], np.int32)).children("a")
         ('b', 'c')
         """
         old, n = len(self), len(self) + len(names)
         ends = np.concatenate([self.tails, tails]), np.concatenate([self.child, heads])
-        made = Dag.from_checked(n, *ends, self.tasks + names)
-        vars(made)["index"] = self.index | dict(zip(names, range(old, n), strict=True))  # as it is found in no time
-        return made
+        dag = Dag.from_checked(n, *ends, self.tasks + names)
+        vars(dag)["index"] = self.index | dict(zip(names, range(old, n), strict=True))  # as it is found in no time
+        return dag
 
     def __add__(self, other: "Dag") -> "Dag":
         return sum_of(self, other).dag
@@ -374,8 +374,8 @@ def compose(first: Dag, second: Dag, merge: Mapping[Name, Name]) -> Composition:
     [('a', 'b'), ('a', 'c'), ('b', 'z'), ('c', 'z')]
     """
     sinks, sources = first.indices(merge.keys()), second.indices(merge.values())
-    _require_all(first, sinks, first.outdegree == 0, "no sink of the first dag")
-    _require_all(second, sources, second.indegree == 0, "no source of the second dag")
+    _require_all(first, sinks, first.outdegree == 0, "not a sink of the first dag")
+    _require_all(second, sources, second.indegree == 0, "not a source of the second dag")
     image = np.full(len(second), -1, np.int32)
     image[sources] = sinks
     fresh = image < 0
@@ -387,7 +387,7 @@ def compose(first: Dag, second: Dag, merge: Mapping[Name, Name]) -> Composition:
 
 def _require_all(dag: Dag, chosen: Ints, allowed: NDArray[np.bool_], complaint: str) -> None:
     for v in chosen[~allowed[chosen]]:
-        raise InputError(f"{dag.tasks[v]!r} is {complaint}, so it cannot be merged")
+        raise InputError(f"cannot merge {dag.tasks[v]!r}: it is {complaint}")
 
 
 def _glued(n: int, parts: Sequence[Dag], images: Sequence[Ints]) -> Dag:
@@ -409,7 +409,7 @@ def _ends(n: int, ends: ArrayLike) -> Ints:
     """One end of every arc as int32 within 0..n-1."""
     wide = np.asarray(ends)
     if wide.size and (wide.ndim != 1 or wide.dtype.kind not in "iu"):
-        raise InputError("arcs are given as two flat arrays of whole numbers")
+        raise InputError("arcs must be given as two one-dimensional arrays of integers")
     if wide.size and (wide.min() < 0 or wide.max() >= n):
         raise UnknownTaskError(str(wide.min() if wide.min() < 0 else wide.max()))
     return np.ascontiguousarray(wide, np.int32)

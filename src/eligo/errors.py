@@ -1,17 +1,17 @@
 """Everything that can go wrong, each with its witness.
 
 EligoError
-├── InputError            what was given is wrong, with path and line where it came from a file
+├── InputError            invalid input, with path and line if it came from a file
 │   ├── FormatError       a text is not in its format
-│   ├── UnhonouredError   a file asks for what a run does not do: carries the words by which that is ignored
+│   ├── UnhonouredError   a file uses features that a run does not support: carries the names to ignore them
 │   ├── CycleError        carries the cycle
 │   ├── UnknownTaskError  carries the name
 │   ├── DuplicateTaskError    carries the name
 │   ├── NotSelfContainedError    carries the task and the parent that a fat task lacks
-│   └── StateError        no execution stands there: carries the task and the parent that is not executed
-├── ScheduleError         an order is no schedule: carries the two tasks, or the missing one
-├── TaskFailedError       a task that was run failed: carries it, and what came of the others
-├── ShortageError         this machine has no room for any process more
+│   └── StateError        an impossible state: carries the task and the parent that is not executed
+├── ScheduleError         an order is not a schedule: carries the two tasks, or the missing one
+├── TaskFailedError       a task failed permanently: carries it, and the results of the others
+├── ShortageError         this machine cannot start any more processes
 ├── NotHeldError          workflows that another server holds now: carries their ids
 └── MoveError             a move that the pebble game forbids: carries the task and its state
 """
@@ -32,9 +32,9 @@ class EligoError(Exception):
 
 
 class InputError(EligoError, ValueError):
-    """What was given is not what the function takes; `path` and `line` say where, once a reader has set them.
+    """Invalid input; `path` and `line` say where, if it was read from a file.
 
-    `remedy` names the argument that would help, which the command knows under another name.
+    `remedy` names the argument that would help; the command line translates it into an option.
     """
 
     path: str | None = None
@@ -48,17 +48,17 @@ class InputError(EligoError, ValueError):
         return f"{self.path}:{self.line}: {message}" if self.line else f"{self.path}: {message}"
 
     def at(self, line: int | None) -> "InputError":
-        """The same error, saying the line where it knows none yet."""
+        """This error with a line number, unless it has one."""
         self.line = line if self.line is None else self.line
         return self
 
     def cured_by(self, argument: str) -> Self:
-        """The same error, saying which argument would help."""
+        """This error with the argument that would help."""
         self.remedy = argument
         return self
 
     def located(self, path: str, line: int | None = None) -> "InputError":
-        """The same error, saying in which file it was found."""
+        """This error with the file in which it was found."""
         self.path, self.line = path, self.line if line is None else line
         return self
 
@@ -72,52 +72,52 @@ class FormatError(InputError):
 
 
 class UnhonouredError(InputError):
-    """A file asks for what a run does not do; `keys` are the words by which that is ignored."""
+    """A file uses features that a run does not support; `keys` are the names to pass to `ignore`."""
 
     def __init__(self, message: str, keys: Sequence[str]) -> None:
         self.message, self.keys = message, tuple(keys)
-        super().__init__(f"{message}; ignore={self.keys!r} runs it anyway")
+        super().__init__(f"{message}; use ignore={self.keys!r} to run it anyway")
 
 
 class CycleError(InputError):
-    """The arcs go round in a circle; `cycle` lists its tasks, the first one repeated at the end."""
+    """The arcs form a cycle; `cycle` lists its tasks, with the first one repeated at the end."""
 
     def __init__(self, cycle: Sequence[object]) -> None:
         self.cycle = tuple(cycle)
-        shown = self.cycle if len(self.cycle) <= 9 else (*self.cycle[:5], "...", *self.cycle[-3:])
-        what = "a task that must come before itself" if len(self.cycle) == 2 else "a cycle, so no order exists"
-        super().__init__(f"{what}: {' -> '.join(map(shorten, shown))}")
+        names = self.cycle if len(self.cycle) <= 9 else (*self.cycle[:5], "...", *self.cycle[-3:])
+        what = "a task depends on itself" if len(self.cycle) == 2 else "a cycle, so no order exists"
+        super().__init__(f"{what}: {' -> '.join(map(shorten, names))}")
 
 
 class UnknownTaskError(InputError):
-    """A name that no task has; `task` is the task that needs it, where one does, and *known* has the names to choose from."""
+    """No task has this name; `task` is the task that depends on it, if any; *known* has names to suggest."""
 
     def __init__(self, name: object, task: Any = NOBODY, known: Iterable[object] = ()) -> None:
         self.name, self.task = name, None if task is NOBODY else task
-        needed = "" if task is NOBODY else f", which task {shorten(task)!r} needs"
+        needed = "" if task is NOBODY else f", which task {shorten(task)!r} depends on"
         super().__init__(f"there is no task named {shorten(name)!r}{needed}{_closest(name, known)}")
 
 
 class DuplicateTaskError(InputError):
-    """A name given to two tasks, or listed twice where once is meant."""
+    """A task name is used twice."""
 
     def __init__(self, name: object) -> None:
         self.name = name
-        super().__init__(f"the task {shorten(name)!r} is named twice")
+        super().__init__(f"duplicate task {shorten(name)!r}")
 
 
 class NotSelfContainedError(InputError):
-    """A set that is no fat task: `task` needs `parent`, which it lacks, or is executed already (`parent` is None)."""
+    """The set is not a fat task: `task` depends on `parent`, which is missing, or is already executed (`parent` is None)."""
 
     def __init__(self, task: Any, parent: Any = NOBODY) -> None:
         self.task, self.parent = task, None if parent is NOBODY else parent
-        lacks = f"needs {shorten(parent)!r}, which is neither in the fat task nor executed"
-        lacks = "is executed" if parent is NOBODY else lacks
+        lacks = f"depends on {shorten(parent)!r}, which is neither in the fat task nor executed"
+        lacks = "is already executed" if parent is NOBODY else lacks
         super().__init__(f"not self-contained: {shorten(task)!r} {lacks}")
 
 
 class StateError(InputError):
-    """A state that no execution has: `task` is said to be somewhere, but its `parent` is not executed, or it is elsewhere."""
+    """An impossible state: the `parent` of `task` is not executed, or the task is in another state."""
 
     def __init__(self, task: Any, said: str, parent: Any = None, state: str | None = None) -> None:
         self.task, self.parent = task, parent
@@ -126,26 +126,26 @@ class StateError(InputError):
 
 
 class ShortageError(EligoError):
-    """No task could be started for long, since the machine lacks descriptors, processes, memory or space."""
+    """No task could be started for a long time because the machine lacks descriptors, processes, memory or disk space."""
 
 
 class NotBuiltError(EligoError):
-    """What is built from sources, such as the page, is not there."""
+    """A part that is built from sources, such as the page, is missing."""
 
 
 class ScheduleError(EligoError):
-    """An order that is no schedule: `task` comes before its `parent`, or is left out (`parent` is None)."""
+    """The order is not a schedule: `task` comes before its `parent`, or is missing (`parent` is None)."""
 
     def __init__(self, task: Any, parent: Any = NOBODY) -> None:
         self.task, self.parent = task, None if parent is NOBODY else parent
         if parent is NOBODY:
-            super().__init__(f"not a schedule: {shorten(task)!r} is left out")
+            super().__init__(f"not a schedule: {shorten(task)!r} is missing")
         else:
-            super().__init__(f"not a schedule: {shorten(task)!r} comes before {shorten(parent)!r}, which it needs")
+            super().__init__(f"not a schedule: {shorten(task)!r} comes before {shorten(parent)!r}, which it depends on")
 
 
 class MoveError(EligoError):
-    """A move that the state of `task` does not allow."""
+    """The state of `task` does not allow this move."""
 
     def __init__(self, move: str, task: Any, state: str) -> None:
         self.move, self.task, self.state = move, task, state
@@ -153,7 +153,7 @@ class MoveError(EligoError):
 
 
 class TaskFailedError(EligoError):
-    """A task that was run failed for good; `result` has what came of all the others."""
+    """A task failed permanently; `result` has the results of all others."""
 
     def __init__(self, task: Any, why: str, result: Any = None) -> None:
         self.task, self.result = task, result
@@ -161,11 +161,11 @@ class TaskFailedError(EligoError):
 
 
 class NotHeldError(EligoError):
-    """Something was to be kept of `workflows` that this server does not hold, or not any more: nothing of it was kept."""
+    """Another server holds these `workflows`; nothing of them was written."""
 
     def __init__(self, workflows: Iterable[str]) -> None:
         self.workflows = tuple(sorted(workflows))
-        super().__init__(f"this server does not hold {', '.join(map(shorten, self.workflows))}: another one does")
+        super().__init__(f"another server holds {', '.join(map(shorten, self.workflows))}")
 
 
 def is_amount(value: object) -> bool:
@@ -182,18 +182,18 @@ def check_choice(what: str, name: object, choices: Iterable[str]) -> None:
 
     >>> check_choice("goal", "speed", ["light", "heavy"])
     Traceback (most recent call last):
-    eligo.errors.InputError: there is no goal 'speed'; there are light, heavy
+    eligo.errors.InputError: unknown goal 'speed' (choose from light, heavy)
     """
-    known = list(choices)
-    if not isinstance(name, str) or name not in known:
-        raise InputError(f"there is no {what} {shorten(name)!r}; there are {', '.join(known)}")
+    options = list(choices)
+    if not isinstance(name, str) or name not in options:
+        raise InputError(f"unknown {what} {shorten(name)!r} (choose from {', '.join(options)})")
 
 
-def _closest(name: object, known: Iterable[object]) -> str:
+def _closest(name: object, candidates: Iterable[object]) -> str:
     """A question after the name that was meant, where one of the first names is close to it."""
     from difflib import get_close_matches
 
-    names = {str(other): other for other in islice(known, MOST_COMPARED)}
+    names = {str(other): other for other in islice(candidates, MOST_COMPARED)}
     for near in get_close_matches(str(name), names, n=1, cutoff=0.6):
         kind = f" (type {type(names[near]).__name__}, not {type(name).__name__})" if near == str(name) else ""
         return f"; did you mean {shorten(repr(names[near]))}{kind}?"

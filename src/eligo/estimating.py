@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """How long every task is believed to take, and how that is known."""
+    """The estimated run time of every task, and its source."""
 
     #: a time for every task, by number, never negative; 1 each where nothing is known
     seconds: Floats
@@ -57,7 +57,7 @@ class Estimate:
 
 
 def estimate(flow: Workflow) -> Estimate:
-    """How long the tasks of a workflow are believed to take.
+    """Estimate the run times of the tasks of a workflow.
 
     A task's own time is the mean of those that the history has under its name, else what the file says. A name does not
     count where the history says that another kind of task had it: runs of one application use their names again.
@@ -72,10 +72,10 @@ def estimate(flow: Workflow) -> Estimate:
     n = len(flow)
     if not flow.history and not flow.details:
         return Estimate(np.ones(n), np.zeros(n, np.bool_))
-    told = flow.column("seconds")
-    if not flow.history and not any(time is not None for time in told):
+    column = flow.column("seconds")
+    if not flow.history and not any(time is not None for time in column):
         return Estimate(np.ones(n), np.zeros(n, np.bool_))
-    times = np.array([np.nan if time is None else time for time in told], np.float64)
+    times = np.array([np.nan if time is None else time for time in column], np.float64)
     if not flow.history and not np.isnan(times).any():
         return Estimate(times, np.ones(n, np.bool_))
     kinds = all_kinds(flow)
@@ -86,7 +86,7 @@ def estimate(flow: Workflow) -> Estimate:
 
 
 def reached(flow: Workflow, history: Iterable[Timed]) -> bool:
-    """Whether a history says anything of the tasks of a workflow, by name or by kind."""
+    """Whether a history covers any task of a workflow, by name or by kind."""
     past = _Past(flow, all_kinds(flow))
     return any(past.kind(timed) in past.known or past.task(timed) is not None for timed in history)
 
@@ -100,17 +100,17 @@ class _Past:
         self.number |= dict(zip(flow.dag.tasks, numbers, strict=True))
         self.kinds, self.known = kinds, set(kinds)
 
-    def _named(self, timed: Timed) -> int | None:
+    def _number_of(self, timed: Timed) -> int | None:
         return None if timed.task is None else self.number.get(timed.task)
 
     def kind(self, timed: Timed) -> str:
-        """The kind of task that took so long: as it says, else that of the task of this name."""
-        named = self._named(timed) if timed.kind is None else None
+        """The kind of a record: as given, else that of the task with its name."""
+        named = self._number_of(timed) if timed.kind is None else None
         return kind_of(Task(name=timed.task, category=timed.kind)) if named is None else self.kinds[named]
 
     def task(self, timed: Timed) -> int | None:
         """The task that is meant by name; None where the history says that another kind of task had it."""
-        named, kind = self._named(timed), self.kind(timed)
+        named, kind = self._number_of(timed), self.kind(timed)
         return None if named is None or (kind != self.kinds[named] and kind in self.known) else named
 
 
@@ -133,7 +133,7 @@ def _filled(times: Floats, kinds: Sequence[str], means: Mapping[str, float], rec
     own = ~np.isnan(times)
     usual = _mean(list(means.values())) if means else 1.0
     of_kind = np.array([means.get(kind, usual) for kind in kinds], np.float64)
-    lent = Counter(kind for kind, known in zip(kinds, own.tolist(), strict=True) if not known and kind in means)
+    lent = Counter(kind for kind, is_own in zip(kinds, own.tolist(), strict=True) if not is_own and kind in means)
     names = tuple(kind for kind, _ in lent.most_common())
     return Estimate(np.where(own, times, of_kind), own, recalled, lent.total(), names)
 
@@ -143,10 +143,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 def _means(pairs: Iterable[tuple[Key, float]]) -> dict[Key, float]:
     """The mean of the numbers under each key."""
-    found: dict[Key, list[float]] = {}
+    groups: dict[Key, list[float]] = {}
     for key, number in pairs:
-        found.setdefault(key, []).append(number)
-    return {key: _mean(numbers) for key, numbers in found.items()}
+        groups.setdefault(key, []).append(number)
+    return {key: _mean(numbers) for key, numbers in groups.items()}
 
 
 def _mean(numbers: Sequence[float]) -> float:
@@ -157,37 +157,37 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def with_records(flow: Workflow, history: Iterable[tuple[Name | None, str | None, float]]) -> Workflow:
-    """The workflow with what is known of earlier runs, after what it had of them."""
-    added = tuple(map(_checked, history))
+    """The workflow with records of earlier runs appended to its history."""
+    added = tuple(map(_check_record, history))
     return replace(flow, history=(*flow.history, *added))
 
 
 def without_seconds(flow: Workflow) -> Workflow:
-    """The workflow without anything that is known of how long its tasks take."""
+    """The workflow without run times."""
     timed = any(task.seconds is not None for task in flow.details.values())
     bare = {name: replace(task, seconds=None) for name, task in flow.details.items()} if timed else flow.details
     return replace(flow, details=bare, history=()) if timed or flow.history else flow
 
 
-def _checked(timed: object) -> Timed:
+def _check_record(timed: object) -> Timed:
     """The record, which names a task or a kind and has a length of time."""
     try:
         hash(timed)
-        found = Timed(*timed)  # type: ignore[misc]
+        entry = Timed(*timed)  # type: ignore[misc]
     except TypeError:
         raise InputError(
-            f"a history has a task, a kind and seconds each, and {shorten(repr(timed))} is not that"
+            f"an entry of a history must be a task, a kind and seconds, got {shorten(repr(timed))}"
         ) from None
-    what = shorten(found.kind if found.task is None else found.task)
-    if not isinstance(found.kind, str | None):
-        raise InputError(f"in the history the kind of {what!r} is {shorten(repr(found.kind))}, which is no text")
-    if not is_amount(found.seconds):
-        raise InputError(f"in the history {what!r} takes {found.seconds!r} seconds, which is no length of time")
-    return found
+    what = shorten(entry.kind if entry.task is None else entry.task)
+    if not isinstance(entry.kind, str | None):
+        raise InputError(f"the kind of {what!r} in the history must be a string, got {shorten(repr(entry.kind))}")
+    if not is_amount(entry.seconds):
+        raise InputError(f"the seconds of {what!r} in the history must be a non-negative number, got {entry.seconds!r}")
+    return entry
 
 
 def kind_of(task: Task) -> str:
-    """What kind of task it is: its category, else the program that it runs, else its name without its number.
+    """The kind of a task: its category, else its program, else its name without its number.
 
     Of a path of names, such as Nextflow's, the last part counts.
 
@@ -202,15 +202,15 @@ def kind_of(task: Task) -> str:
 def all_kinds(flow: Workflow) -> list[str]:
     """The kind of every task, by number."""
     programs: dict[str | tuple[str, ...] | None, str | None] = {}
-    found: dict[str, str] = {}
+    short_names: dict[str, str] = {}
     kinds = []
     for name, category, command in zip(flow.dag.tasks, flow.column("category"), flow.column("command"), strict=True):
         if not category and command not in programs:
             programs[command] = _program(command)
         text = category or programs[command] or stem(name)
-        if text not in found:
-            found[text] = _short(text)
-        kinds.append(found[text])
+        if text not in short_names:
+            short_names[text] = _short(text)
+        kinds.append(short_names[text])
     return kinds
 
 
@@ -235,12 +235,12 @@ def _program(command: str | tuple[str, ...] | None) -> str | None:
     """The program that a command runs, without its folder; of what only runs others, the first that it runs."""
     words = command.split() if isinstance(command, str) else command or ()
     names = (word.rpartition("/")[2] for word in words if not word.startswith("-") and "=" not in word)
-    found = next((name for name in names if name and not _RUNNERS.fullmatch(name)), None)
-    return found if found is None or re.fullmatch(r"[\w.+-]+", found) else None
+    program = next((name for name in names if name and not _RUNNERS.fullmatch(name)), None)
+    return program if program is None or re.fullmatch(r"[\w.+-]+", program) else None
 
 
 def lasting(seconds: float) -> str:
-    """A length of time as people say it.
+    """A duration in readable form.
 
     >>> lasting(0.25), lasting(75), lasting(7325), lasting(200000)
     ('0.25 s', '1 min 15 s', '2 h 2 min', '2 d 8 h')
@@ -249,6 +249,6 @@ def lasting(seconds: float) -> str:
         return f"{seconds:.3g} s"
     for unit, small, size, part in (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1)):
         if seconds >= size:
-            whole, rest = divmod(round(seconds / part), size // part)
-            return f"{whole:,} {unit} {rest} {small}" if rest else f"{whole:,} {unit}"
-    raise InputError(f"{seconds} is no length of time")
+            count, rest = divmod(round(seconds / part), size // part)
+            return f"{count:,} {unit} {rest} {small}" if rest else f"{count:,} {unit}"
+    raise InputError(f"invalid duration {seconds}")

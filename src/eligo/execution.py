@@ -11,6 +11,7 @@ Takes go through an allocator (`eligo.allocating`); what comes of a task goes to
 execution, be it a policy, a store or a display, reads the journal from where it stopped.
 """
 
+import warnings
 from array import array
 from collections.abc import Iterable, KeysView, Mapping, MutableMapping, Sequence
 
@@ -41,11 +42,11 @@ _COPIES = {AGAIN: 1, DROP: -1}
 
 
 class Execution:
-    """A dag being executed: which tasks may be handed out now, which are out, which are done.
+    """A dag being executed: which tasks are eligible, handed out and done.
 
-    A task is *eligible* when all its parents are executed and nobody has it. `take` hands it out, `complete` brings it
-    back done and tells which tasks that made eligible, `release` brings it back undone, `fail` sets it aside until it is
-    released. A move that the state does not allow raises `MoveError` and changes nothing.
+    A task is *eligible* when all its parents are executed and it is not handed out. `take` hands it out, `complete` marks
+    it as done and returns the tasks that became eligible, `release` returns it undone, `fail` marks it as failed until it
+    is released. A move that the state does not allow raises `MoveError` and changes nothing.
 
     >>> game = Execution({"a": [], "b": ["a"], "c": ["a"], "d": ["b"]})
     >>> list(game.eligible)
@@ -99,9 +100,9 @@ class Execution:
         self.journal = Journal(self._journal, self.additions)
         #: the tasks that may be taken, the longest eligible first
         self.eligible = Tasks(self.graph, self._inside[ELIGIBLE])
-        #: the tasks that somebody has and can run
+        #: the tasks that are handed out and can run
         self.allocated = Tasks(self.graph, self._inside[ALLOCATED])
-        #: the tasks that somebody has but that wait for others of the same fat task
+        #: the tasks that are handed out but wait for others of the same fat task
         self.held = Tasks(self.graph, self._inside[HELD])
         #: the tasks that failed and were not released since
         self.failed = Tasks(self.graph, self._inside[FAILED])
@@ -112,7 +113,7 @@ class Execution:
 
     @classmethod
     def replay(cls, flow: object, journal: "Iterable[int] | Journal", additions: Additions = ()) -> "Execution":
-        """The execution that made this journal: how a run or a server that was stopped comes back.
+        """The execution that made this journal; a run or a server resumes with it.
 
         *flow* is what it began with, and *additions* what was added since; a `Journal` knows them itself.
 
@@ -126,18 +127,18 @@ class Execution:
         return again
 
     def follow(self, moves: "Iterable[int] | Journal", additions: Additions = ()) -> None:
-        """Make moves that another execution of the same dag has made: how one who looks keeps up with it.
+        """Apply the moves of another execution of the same dag, as an observer does.
 
         *additions* are all of that other one, also those that are known here; a `Journal` knows them itself.
         """
-        known = moves.additions if isinstance(moves, Journal) else additions
+        all_additions = moves.additions if isinstance(moves, Journal) else additions
         for kind, v in unpacked(Journal.packed(moves)):
-            if kind == GROW and v == len(self.additions) < len(known):
-                self._grow(self._checked(Addition(*known[v])))
+            if kind == GROW and v == len(self.additions) < len(all_additions):
+                self._grow(self._check_addition(Addition(*all_additions[v])))
             elif 0 <= kind < GROW and v < len(self.graph) and self._follows(kind, v):
                 self._do(kind, v)
             else:
-                raise InputError(f"move {len(self.journal):,} of this journal is no move that could be made then")
+                raise InputError(f"move {len(self.journal):,} of this journal is not possible in that state")
 
     def _follows(self, kind: int, v: int) -> bool:
         """Whether a move could be made now, by those who make moves."""
@@ -158,13 +159,19 @@ class Execution:
 
     @property
     def dag(self) -> Dag:
-        """The dag with all that was added to it: as it was given, or made when it is asked for after something was."""
+        """The dag with all added tasks; rebuilt on access after an addition."""
         return self.graph.dag
 
     @property
-    def futile(self) -> tuple[Name, ...]:
-        """The tasks that hang on failed ones: nobody can get them before these are released. Worked out when asked."""
+    def blocked(self) -> tuple[Name, ...]:
+        """The tasks that depend on a failed task: they cannot run until it is released. Computed on each access."""
         return self.graph.named(reached(self.dag, self._inside[FAILED]).tolist())
+
+    @property
+    def futile(self) -> tuple[Name, ...]:
+        """The deprecated name of `blocked`."""
+        warnings.warn("Execution.futile is deprecated: use Execution.blocked", DeprecationWarning, stacklevel=2)
+        return self.blocked
 
     @property
     def finished(self) -> bool:
@@ -173,12 +180,12 @@ class Execution:
 
     @property
     def stuck(self) -> bool:
-        """Whether nothing is eligible, nothing is out, and yet not all is done: what is left is failed or futile."""
+        """Whether unfinished tasks remain, none eligible or handed out: all are failed or blocked."""
         return self.idle and not self.finished
 
     @property
     def left(self) -> int:
-        """How many tasks remain to be handed out: neither executed, nor failed, nor with anybody."""
+        """The number of tasks that remain to be handed out: not executed, failed or handed out."""
         return len(self.graph) - sum(map(len, self._inside[ALLOCATED:]))
 
     def state(self, task: Name) -> str:
@@ -186,7 +193,7 @@ class Execution:
         return STATES[self._states[self.graph.number(task)]]
 
     def holders(self, task: Name) -> int:
-        """How many have a task: more than one where there are backup copies."""
+        """The number of holders of a task: more than one if there are backup copies."""
         v = self.graph.number(task)
         return 1 + self._copies.get(v, 0) if self._states[v] in {ALLOCATED, HELD} else 0
 
@@ -197,7 +204,7 @@ class Execution:
         return self._journal[seen:]
 
     def story(self, seen: int = 0) -> list[tuple[str, Name]]:
-        """The same for people: what was done with which task, or which tasks were added."""
+        """The journal in readable form: the move and its task, or the added tasks."""
         name, added = self.graph.name, self.additions
         return [(MOVES[kind], added[v].tasks if kind == GROW else name(v)) for kind, v in unpacked(self.since(seen))]
 
@@ -205,12 +212,12 @@ class Execution:
 
     @property
     def codes(self) -> memoryview:
-        """The state of every task, as it is at any time until tasks are added: a view, not a copy."""
+        """The state of every task: a live view, valid until tasks are added."""
         return memoryview(self._states).toreadonly()
 
     @property
     def missing(self) -> "array[int]":
-        """For every task, how many of its parents are not executed: a view, to be read."""
+        """For every task, the number of parents that are not executed: a read-only view."""
         return self._missing
 
     def numbers(self, state: int) -> KeysView[int]:
@@ -219,7 +226,7 @@ class Execution:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is eligible and nothing is out: it is finished, or stuck."""
+        """Whether no task is eligible or handed out: the execution is finished or stuck."""
         return not (self._inside[ELIGIBLE] or self._inside[ALLOCATED])
 
     def take_numbers(self, tasks: list[int], again: bool = False) -> None:
@@ -247,40 +254,40 @@ class Execution:
     # Moves
 
     def take(self, *tasks: Name, again: bool = False) -> None:
-        """Hand out tasks to one holder, all or none, in the order in which they can be run.
+        """Hand out tasks to one holder, all or none, in an order in which they can run.
 
-        Each is eligible, or waits for nothing but earlier ones, and is then held. Where *again*, each is out already, and
+        Each must be eligible, or depend only on earlier ones, and is then held. With *again*, each is already handed out, and
         this is another copy.
         """
         self.take_numbers([self.graph.number(task) for task in tasks], again)
 
     def complete(self, task: Name, late: bool = False) -> tuple[Name, ...]:
-        """A task that somebody has is done. Returns the tasks that became eligible by it.
+        """Mark a task that is handed out as done; returns the tasks that became eligible.
 
-        Where *late*, the result also counts if the task was released or set aside meanwhile and nobody has it now.
+        With *late*, the result also counts if the task was released or has failed meanwhile and is not handed out now.
         """
         return self.graph.named(self.complete_number(self.graph.number(task), late))
 
     def release(self, task: Name) -> None:
-        """A task comes back undone and is eligible again, behind the others; also one that failed.
+        """Return a task undone, or retry a failed one: it is eligible again, after the others.
 
-        Of several holders, this frees the last one only. What is held for this task comes back too, as its holder cannot
-        run it, or where there are several nobody knows whether it can.
+        With several holders, only the last one is freed. Tasks held for this task are returned too, because their holder
+        cannot run them, or with several holders may not be able to.
         """
         self._give_back(RELEASE, task)
 
     def give_up(self, *tasks: Name) -> None:
-        """Nobody waits for these any longer, such as all that a lost client has: those that are out come back undone."""
+        """Return those of these tasks that are handed out undone, for example all tasks of a lost client."""
         for task in tasks:
             if self._states[self.graph.number(task)] in {ALLOCATED, HELD}:
                 self.release(task)
 
     def fail(self, task: Name) -> None:
-        """A task failed: nobody gets it until it is released. Of several holders, this frees the last one only."""
+        """Mark a task as failed until it is released; with several holders, only the last one is freed."""
         self._give_back(FAIL, task)
 
     def execute(self, task: Name) -> tuple[Name, ...]:
-        """Take and complete at once: one step of the pebble game."""
+        """Take and complete a task: one step of the pebble game."""
         self.take(task)
         return self.complete(task)
 
@@ -303,10 +310,10 @@ class Execution:
         Traceback (most recent call last):
         eligo.errors.StateError: 'a' cannot be below 'late': it is executed
         """
-        added = self._checked(self.graph.addition(tasks, arcs, details))
+        added = self._check_addition(self.graph.addition(tasks, arcs, details))
         return self.graph.named(self._grow(added)) if added.tasks else ()
 
-    def _checked(self, added: Addition) -> Addition:
+    def _check_addition(self, added: Addition) -> Addition:
         """An addition, if it can be made now."""
         states = self._states
         self.graph.check(added, lambda v: states[v] == EXECUTED)

@@ -29,8 +29,8 @@ def explain(flow: object, plan: Plan | None = None) -> list[str]:
     No order can have more tasks ready at any moment.
     6 tasks, 6 arcs.
     2 blocks: 1 × W(1,2), 1 × W(2,2).
-    1 task, such as 'a', has every other before or after it: what lies between is planned part by part.
-    W(1,2), then W(2,2): everything before must be done first.
+    1 task ('a') comes before or after every other task: the parts between are planned separately.
+    W(1,2), then W(2,2): each must be finished before the next starts.
     After each of the 6 steps the number of ready tasks is proved to be the largest possible.
     """
     dag = dag_of(flow)
@@ -61,12 +61,12 @@ def _size(plan: Plan) -> str:
 
 def _blocks(blocks: Blocks, solutions: Solutions) -> str:
     if not len(blocks):
-        return "No task waits for another, so any order is as good."
+        return "No task depends on another, so all orders are equally good."
     counts = Counter(solutions.types[t].name for t in solutions.type_of.tolist())
-    shown = [f"{count:,} × {name}" for name, count in counts.most_common(8)]
+    kinds = [f"{count:,} × {name}" for name, count in counts.most_common(8)]
     more = f" and {len(counts) - 8} other kinds" if len(counts) > 8 else ""
-    failure = f" It is no composition of bipartite blocks: {blocks.parse_failure}." if blocks.parse_failure else ""
-    return f"{_count(len(blocks), 'block')}: {', '.join(shown)}{more}.{failure}"
+    failure = f" It is not a composition of bipartite blocks: {blocks.parse_failure}." if blocks.parse_failure else ""
+    return f"{_count(len(blocks), 'block')}: {', '.join(kinds)}{more}.{failure}"
 
 
 def _segments(bare: Dag) -> Iterator[str]:
@@ -75,10 +75,12 @@ def _segments(bare: Dag) -> Iterator[str]:
     alone = np.flatnonzero(np.bincount(inside) == 1) if len(inside) else inside
     if len(alone) and inside.max() > 0:
         example = bare.tasks[np.flatnonzero(label == alone[0])[0]]
-        has = "has every other before or after it" if len(alone) == 1 else "have every other before or after them"
-        yield f"{_count(len(alone), 'task')}, such as {example!r}, {has}: what lies between is planned part by part."
+        come = f"({example!r}) comes" if len(alone) == 1 else f"(for example {example!r}) come"
+        every = "before or after every other task: the parts between are planned separately"
+        yield f"{_count(len(alone), 'task')} {come} {every}."
     elif len(inside) and inside.max() > 0:
-        yield f"{inside.max() + 1:,} parts follow one another, all of each before all of the next: each is planned by itself."
+        parts = f"{inside.max() + 1:,} parts follow one another, each finished before the next starts"
+        yield f"{parts}; each is planned separately."
 
 
 def _chain(bare: Dag, plan: Plan, solutions: Solutions) -> Iterator[str]:
@@ -104,12 +106,12 @@ def _stretch(links: Sequence[tuple[Solution, Solution, bool]]) -> str:
     """Several links of the chain that hold for the same reason."""
     sign = " ▷ " if links[0][2] else ", then "
     names = [links[0][0].name, *(second.name for _, second, _ in links)]
-    shown = names if len(names) <= 4 else [*names[:2], "...", names[-1]]
-    return f"{sign.join(shown)}: {_why(*links[0])}."
+    excerpt = names if len(names) <= 4 else [*names[:2], "...", names[-1]]
+    return f"{sign.join(excerpt)}: {_why(*links[0])}."
 
 
 def _why(first: Solution, second: Solution, together: bool) -> str:
-    return reason(first, second) if together else "everything before must be done first"
+    return reason(first, second) if together else "each must be finished before the next starts"
 
 
 def reason(first: Solution, second: Solution) -> str:
@@ -157,24 +159,24 @@ def _rules(proof: Mapping[str, Any]) -> Iterator[str]:
 def _witness(conflict: Conflict) -> Iterator[str]:
     """For two steps in conflict, what would have to be executed by each."""
     one, two = conflict.steps
-    first, second = (_listed(conflict.part.named(chosen)) for chosen in conflict.sets)
+    first, second = (_list_names(conflict.part.named(chosen)) for chosen in conflict.sets)
     earlier = f" beside the first {_count(conflict.before, 'task')}" if conflict.before else ""
     yield f"To be best after step {one}, {first} (or others as good) must be done by then{earlier}."
     if second:
         yield f"To be best after step {two}, {second} (or others as good) must be done by then{earlier}."
-    told = [f"after every step up to {one}"] if not conflict.alone else []
-    told += [f"after step {step}" for step in conflict.corners if conflict.alone or step > one]
-    if conflict.alone and not told:
+    conditions = [f"after every step up to {one}"] if not conflict.alone else []
+    conditions += [f"after step {step}" for step in conflict.corners if conflict.alone or step > one]
+    if conflict.alone and not conditions:
         yield "No choice of the second contains one of the first, so no order is best after both."
     elif conflict.alone:
-        yield f"No order that is best {' and '.join(told)} is best after both steps {one} and {two}."
+        yield f"No order that is best {' and '.join(conditions)} is best after both steps {one} and {two}."
     else:
-        yield f"No order that is best {' and '.join(told)} is also best after step {two}."
+        yield f"No order that is best {' and '.join(conditions)} is also best after step {two}."
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:6]))
-    return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
+def _list_names(names: Sequence[str]) -> str:
+    text = ", ".join(map(repr, names[:6]))
+    return text if len(names) <= 6 else f"{text} and {len(names) - 6} more"
 
 
 def _rule(part: Mapping[str, Any], offset: int) -> str:
@@ -193,7 +195,7 @@ def _rule(part: Mapping[str, Any], offset: int) -> str:
             return "all sets of executed tasks were enumerated."
         case "sum":
             return (
-                f"{_count(len(part['parts']), 'part')} side by side, each planned by itself and interleaved by Sweep."
+                f"{_count(len(part['parts']), 'part')} side by side, each planned separately and interleaved by Sweep."
             )
         case _:
             return _modules(part)
@@ -203,10 +205,10 @@ def _modules(part: Mapping[str, Any]) -> str:
     """How many modules there are, and what is known of them."""
     first, solved = part["shares"]["modules"][0], part["modules"]
     kinds = Counter(_module_kind(entry) for entry in solved)
-    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    text = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     exact = "; the largest possible number at every step is known exactly" if "elimination" in part else ""
     return (
-        f"{_count(len(solved), 'module')} by minimum cuts ({told}), the densest first: {_count(len(first['tasks']), 'task')} "
+        f"{_count(len(solved), 'module')} by minimum cuts ({text}), the densest first: {_count(len(first['tasks']), 'task')} "
         f"rendering {len(first['renders']):,}{exact}."
     )
 

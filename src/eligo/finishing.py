@@ -47,7 +47,7 @@ LARGE = 200_000  # tasks: of more, only all together, so that it takes no second
 
 
 class FinishBound(NamedTuple):
-    """No order can finish before `seconds` on these workers or cores; the rest says why, and is what a checker needs."""
+    """A lower bound: no order can finish before `seconds` on these workers or cores; the other fields are its proof."""
 
     seconds: float
     #: the speeds of the workers, none where cores count
@@ -70,21 +70,21 @@ class FinishBound(NamedTuple):
         return f"no order can finish before {self.seconds:,.6g} s: {self.why()}"
 
     def why(self, told: Callable[[float], str] = "{:,.6g} s".format) -> str:
-        """The reason in words; *told* says lengths of time."""
+        """The reason in words; *told* formats durations."""
         tasks = f"{self.tasks:,} task{'' if self.tasks == 1 else 's'}"
         if self.least > 1:
-            tasks += f" that take {self.least:g} cores or more"
+            tasks += f" that need at least {self.least:g} cores"
         if self.least:
             tasks += f", at most {_at_once(self):,} at once"
         match self.rule:
             case "path":
                 more = "workers" if self.cores is None else "cores"
-                return f"the longest chain of tasks takes so long; more {more} do not help"
+                return f"the longest chain of tasks takes this long; more {more} do not help"
             case "work":
                 what = "work" if self.cores is None or self.least else "core time"
                 late = [f"cannot begin before {told(self.t)}"] if self.t else []
-                early = [f"have {told(self.u)} after them"] if self.u else []
-                between = f", {' and '.join(late + early)}" if late + early else " in all"
+                early = [f"are followed by {told(self.u)}"] if self.u else []
+                between = f", {' and '.join(late + early)}" if late + early else " in total"
                 return f"{tasks}, {told(self.work)} of {what}{between}"
             case "succession":
                 where = "" if self.least else f" on {self.pool.head}"
@@ -96,11 +96,11 @@ class FinishBound(NamedTuple):
 
     @property
     def pool(self) -> Pool:
-        """The workers or cores that it is about."""
+        """The workers or cores of the bound."""
         return Pool(self.workers, self.cores)
 
     def document(self) -> dict[str, Any]:
-        """The bound as plain data, fit for JSON."""
+        """The bound as a dict for JSON."""
         return self._asdict()
 
 
@@ -109,7 +109,7 @@ def _at_once(bound: FinishBound) -> int:
 
 
 def earliest_finish(flow: object, workers: int | Sequence[float] | str | Pool) -> FinishBound:
-    """How early a workflow whose tasks' seconds are known can end at best, on so many workers or those of a pool.
+    """A lower bound on the finish of a workflow with known run times, on a number of workers or a pool.
 
     >>> from eligo.workflow import Task, Workflow
     >>> fork = Dag.from_parents({"a": [], "b": ["a"], "c": ["a"], "d": ["a"]})
@@ -120,24 +120,24 @@ def earliest_finish(flow: object, workers: int | Sequence[float] | str | Pool) -
     >>> round(earliest_finish(timed, "3 cores").seconds, 6)
     12.0
     """
-    known, pool = as_workflow(flow), Pool.of(workers)
-    return window_bound(known.dag, own_seconds(known), pool, cores_of(known, pool))
+    workflow, pool = as_workflow(flow), Pool.of(workers)
+    return window_bound(workflow.dag, own_seconds(workflow), pool, cores_of(workflow, pool))
 
 
 def own_seconds(flow: Workflow) -> Floats:
-    """How long every task runs, which must be known of each itself."""
-    found = estimate(flow)
-    for v in np.flatnonzero(~found.own)[:1]:
+    """The run time of every task; raises if one is not known."""
+    times = estimate(flow)
+    for v in np.flatnonzero(~times.own)[:1]:
         name = shorten(flow.dag.tasks[v])
-        unknown = f"how long {name!r} runs is not known, so nothing can be said of the finish"
+        unknown = f"the run time of {name!r} is not known, so no finish time can be predicted"
         raise InputError(unknown).cured_by("history")
-    return found.seconds
+    return times.seconds
 
 
 def window_bound(
     dag: Dag, seconds: Floats, workers: Sequence[float] | Pool, cores: Floats | None = None
 ) -> FinishBound:
-    """The best of the four rules; *cores* are those of every task, where the pool is of cores."""
+    """The best bound of the four rules; *cores* are those of every task if the pool has cores."""
     pool = Pool.of(workers)
     if not len(dag):
         return FinishBound(0.0, pool.speeds, "path", 0.0, 0.0, 0, 0, 0.0, pool.cores)
@@ -149,7 +149,7 @@ def window_bound(
 
 
 def heads_and_tails(dag: Dag, seconds: Floats) -> tuple[Floats, Floats]:
-    """The longest path before and after every task, itself left out."""
+    """The longest path before and after every task, excluding the task."""
     heads, tails = np.zeros(len(dag)), np.zeros(len(dag))
     windows.longest_after(dag.parent_ptr, dag.parent, dag.order, seconds, heads)
     windows.longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, tails)
@@ -158,7 +158,7 @@ def heads_and_tails(dag: Dag, seconds: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Meant:
-    """Tasks that a rule is about, all of them or those that take at least so many cores; *loads* are their work."""
+    """The tasks of a rule: all, or those that need at least a number of cores; *loads* are their work."""
 
     heads: Floats
     tails: Floats
@@ -178,7 +178,7 @@ class Meant:
         return self.at_once if self.least else math.fsum(self.pool.speeds) or self.pool.size
 
     def taking(self, least: float, cores: Floats) -> "Meant":
-        """Those of them that take at least so many cores."""
+        """Those that need at least a number of cores."""
         inside = cores >= least
         seconds = self.seconds[inside]
         return Meant(self.heads[inside], self.tails[inside], seconds, seconds, self.pool, least)
@@ -191,19 +191,19 @@ class Meant:
 Rule = Callable[[Meant, float], FinishBound]
 
 
-def _meant(whole: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]:
+def _meant(problem: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]:
     """Which rules to try, on which tasks."""
     if cores is None:
-        yield from ((_work, whole), (_pigeonhole, whole), (_succession, whole))
+        yield from ((_work, problem), (_pigeonhole, problem), (_succession, problem))
         return
     different = distinct(cores[cores > 0])
-    at_once = (whole.pool.size // different).astype(np.int64)
+    at_once = (problem.pool.size // different).astype(np.int64)
     leasts = different[np.unique(at_once, return_index=True)[1]] if len(different) else different
     alike = len(different) == 1 and cores.all()
     if not alike:
-        yield _work, Meant(whole.heads, whole.tails, whole.seconds, whole.seconds * cores, whole.pool)
+        yield _work, Meant(problem.heads, problem.tails, problem.seconds, problem.seconds * cores, problem.pool)
     for least in leasts[-MOST_LEAST if len(cores) <= LARGE else -1 :].tolist():
-        alone = whole.taking(least, cores)
+        alone = problem.taking(least, cores)
         if alike or len(cores) <= LARGE:
             yield _work, alone
         yield from ((_pigeonhole, alone), (_succession, alone))
@@ -225,11 +225,11 @@ def _work(meant: Meant, known: float = 0.0) -> FinishBound:
     different, which = np.unique(tails, return_inverse=True)
     order = np.argsort(-heads, kind="stable")
     leaves = 1 << max(0, (len(different) - 1).bit_length())
-    tree, sums, found = np.empty(2 * leaves), np.empty(2 * leaves), np.empty(3)
+    tree, sums, window = np.empty(2 * leaves), np.empty(2 * leaves), np.empty(3)
     places: Ints = which[order].astype(np.int32)
     scaled = different / fastest
-    windows.best_window(heads[order] / fastest, places, meant.loads[order] / total, scaled, tree, sums, found)
-    t, u = _lowered(float(found[1]) * fastest), _lowered(float(found[2]) * fastest)
+    windows.best_window(heads[order] / fastest, places, meant.loads[order] / total, scaled, tree, sums, window)
+    t, u = _lowered(float(window[1]) * fastest), _lowered(float(window[2]) * fastest)
     inside = (heads >= t) & (tails >= u)
     work = math.fsum(meant.loads[inside])
     value = ((t + u) / fastest + work / total) * (1 - ROUNDING)
@@ -294,8 +294,8 @@ def _some(most: int) -> list[int]:
 def _work_from(starts: list[float], tails: Floats, seconds: Floats) -> list[float]:
     """How long the tasks take together whose tails are at least each of the starts, which rise."""
     parts = np.bincount(np.searchsorted(starts, tails, side="right"), seconds, minlength=len(starts) + 1)
-    found: list[float] = parts[::-1].cumsum()[::-1][1:].tolist()
-    return found
+    totals: list[float] = parts[::-1].cumsum()[::-1][1:].tolist()
+    return totals
 
 
 def _most_together(seconds: Floats, n: int) -> tuple[int, float]:

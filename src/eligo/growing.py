@@ -19,7 +19,7 @@ from eligo.rows import Ints, gathered, latest, places
 
 
 class Addition(NamedTuple):
-    """What is added to a dag at once: tasks, which get the next numbers, and arcs by number, each with one of them.
+    """An addition to a dag: tasks, which get the next numbers, and arcs by number, each from or to one of them.
 
     >>> Growing(Dag.from_arcs([("a", "b")])).addition(["c"], [("b", "c")])
     Addition(tasks=('c',), arcs=((1, 2),), details=())
@@ -36,7 +36,7 @@ Additions = Sequence[Addition | tuple[tuple[Name, ...], tuple[tuple[int, int], .
 
 
 class Growing:
-    """A dag to which tasks are added; by number, as `Dag` has it, but for names.
+    """A dag to which tasks can be added; by number, like `Dag`, with names.
 
     >>> flow = Growing(Dag.from_arcs([("a", "b")]))
     >>> flow.add(flow.addition(["c", "d"], [("a", "c"), ("c", "d")]))
@@ -77,18 +77,18 @@ class Growing:
 
     def find(self, task: object) -> int:
         """The number of a task, or -1."""
-        found = self._dag.index.get(task, -1)
-        return self._numbers.get(task, -1) if found < 0 and self._names else found
+        number = self._dag.index.get(task, -1)
+        return self._numbers.get(task, -1) if number < 0 and self._names else number
 
     def number(self, task: Name) -> int:
         """The number of a task."""
         try:
-            found = self.find(task)
+            number = self.find(task)
         except TypeError:
-            found = -1
-        if found < 0:
+            number = -1
+        if number < 0:
             raise UnknownTaskError(task)
-        return found
+        return number
 
     def numbers(self, tasks: Iterable[Name]) -> list[int]:
         """The numbers of tasks that there are."""
@@ -115,7 +115,7 @@ class Growing:
         return child[first[v] : first[v + 1]].tolist()
 
     def has_many(self, v: int, most: int) -> bool:
-        """Whether task number v had more than so many children when the dag was made."""
+        """Whether task number v had more than a number of children when the dag was made."""
         first = self._rows[0]
         return v < len(first) - 1 and first[v + 1] - first[v] > most
 
@@ -141,12 +141,12 @@ class Growing:
         needs = [(parent, task) for task in tasks for parent in tasks[task]] if isinstance(tasks, Mapping) else []
         fresh, pairs = checked_names(tasks), [*needs, *arcs]
         if not set(map(len, pairs)) <= {2}:
-            raise InputError("an arc is a pair, a parent and a child, and one of these is not")
+            raise InputError("an arc must be a pair of a parent and a child")
         numbers = {name: len(self) + i for i, name in enumerate(fresh)}
         try:
             ends = [numbers[name] if name in numbers else self.number(name) for pair in pairs for name in pair]
         except TypeError as error:
-            raise InputError(f"a task's name can be looked up in a dict, and one of these cannot: {error}") from None
+            raise InputError(f"task names must be hashable: {error}") from None
         return Addition(fresh, tuple(dict.fromkeys(zip(ends[0::2], ends[1::2], strict=True))), tuple(details))
 
     def check(self, added: Addition, done: Callable[[int], bool]) -> None:
@@ -154,15 +154,15 @@ class Growing:
         old, end = len(self), len(self) + len(added.tasks)
         for name in checked_names(added.tasks):
             if name in self:
-                raise InputError(f"there is a task {shorten(name)!r} already, so it cannot be added")
+                raise InputError(f"task {shorten(name)!r} already exists")
         if len(set(added.arcs)) < len(added.arcs):
-            raise InputError("an arc is added twice")
+            raise InputError("duplicate arc")
         for u, v in added.arcs:
             if not (0 <= u < end and 0 <= v < end):
                 raise UnknownTaskError(str(u if not 0 <= u < end else v))
             if max(u, v) < old:
                 both = f"{shorten(self.name(u))!r} and {shorten(self.name(v))!r}"
-                raise InputError(f"{both} are there already, so no arc can be added between them")
+                raise InputError(f"cannot add an arc between the existing tasks {both}")
         upward = any(v < old for _, v in added.arcs)  # else no circle leads through what was there
         above = self._above({u for u, _ in added.arcs if u < old}, done) if upward else []
         inner = [(u, v) for v in above for u in self.parents_of(v) if not done(u)]
@@ -172,11 +172,11 @@ class Growing:
 
     def _above(self, tasks: set[int], done: Callable[[int], bool]) -> list[int]:
         """These tasks and all above them, as far as they are not done."""
-        found = dict.fromkeys(v for v in sorted(tasks) if not done(v))
-        waiting = list(found)
+        ancestors = dict.fromkeys(v for v in sorted(tasks) if not done(v))
+        waiting = list(ancestors)
         for v in waiting:
-            fresh = [u for u in self.parents_of(v) if u not in found and not done(u)]
-            found.update(dict.fromkeys(fresh))
+            fresh = [u for u in self.parents_of(v) if u not in ancestors and not done(u)]
+            ancestors.update(dict.fromkeys(fresh))
             waiting += fresh
         return waiting
 
@@ -199,7 +199,7 @@ def _row(rows: tuple[memoryview, memoryview], v: int) -> list[int]:
 
 
 class Tasks(Set[Name]):
-    """Some tasks of a dag, such as those in one state, as they are at any time, in the order in which they came in."""
+    """A live view of some tasks of a dag, such as those in one state, in the order in which they entered it."""
 
     def __init__(self, graph: Growing, numbers: Mapping[int, None]) -> None:
         self._graph, self._numbers = graph, numbers

@@ -25,7 +25,7 @@ def executing(tasks: NDArray[np.int32]) -> bytes:
 
 
 class Journal:
-    """The moves of an execution, as numbers of 8 bytes: the kind of move, times 2 ** 32, plus the task.
+    """The moves of an execution as 8-byte integers: the kind of move times 2 ** 32, plus the task.
 
     The task of "grow" is the place of what was added in `additions`.
     """
@@ -39,7 +39,7 @@ class Journal:
         try:
             return array("q", moves)
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"a journal is a row of whole numbers of 8 bytes: {error}") from None
+            raise InputError(f"a journal must be an array of 8-byte integers: {error}") from None
 
     def __len__(self) -> int:
         return len(self._moves)
@@ -57,8 +57,8 @@ class Journal:
         later = sum(len(added.tasks) for added in self.additions[int(grown.sum()) :])
         kinds = np.full(size - later, RELEASE, np.int64)
         kinds[moves[~grown] & _TASK] = moves[~grown] >> 32
-        left: NDArray[np.bool_] = kinds == RELEASE
-        return left
+        remaining: NDArray[np.bool_] = kinds == RELEASE
+        return remaining
 
 
 def unpacked(moves: "array[int]") -> Iterator[tuple[int, int]]:

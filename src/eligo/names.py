@@ -18,7 +18,7 @@ LABEL = "[A-Za-z0-9][A-Za-z0-9_.:/=+-]{0,63}"
 
 
 def labels_of(names: tuple[Name, ...]) -> tuple[str, ...]:
-    """The names as text, all different: themselves where they are strings, else as Python prints them.
+    """The names as distinct strings: unchanged if they are strings, else as Python prints them.
 
     >>> labels_of(("a", ("x", 0))), labels_of((1, "1"))
     (('a', "('x', 0)"), ('1', "'1'"))
@@ -27,11 +27,11 @@ def labels_of(names: tuple[Name, ...]) -> tuple[str, ...]:
         return names
     labels = tuple(map(str, names))
     plain = len(set(labels)) == len(labels) and all(map(str.isprintable, labels))
-    return labels if plain else _numbered(map(repr, names))
+    return labels if plain else _number_duplicates(map(repr, names))
 
 
 def check_label(label: object, where: str = "") -> None:
-    """Refuse what is no label of a machine; *where* it stands begins the message.
+    """Raise if a label of a machine is invalid; *where* is the start of the message.
 
     >>> check_label("two words")
     Traceback (most recent call last):
@@ -47,15 +47,15 @@ def check_workflow_name(name: str) -> None:
 
     >>> check_workflow_name("two\nlines")
     Traceback (most recent call last):
-    eligo.errors.InputError: workflow name 'two\nlines' must have at most 200 characters, all printable: submit with --name
+    eligo.errors.InputError: workflow name 'two\nlines' must have at most 200 characters, all printable (give another name)
     """
     if len(name) > LONGEST_WORKFLOW_NAME or not name.isprintable():
         rule = f"must have at most {LONGEST_WORKFLOW_NAME} characters, all printable"
-        raise InputError(f"workflow name {shorten(name)!r} {rule}: submit with --name")
+        raise InputError(f"workflow name {shorten(name)!r} {rule} (give another name)")
 
 
 def without_shared_path(names: Sequence[str]) -> list[str]:
-    """The names less the dotted or slashed beginning that all share.
+    """The names without the dotted or slashed prefix that all share.
 
     >>> without_shared_path(["NF.ALIGN.BWA_1", "NF.ALIGN.SORT_2"])
     ['BWA_1', 'SORT_2']
@@ -67,7 +67,7 @@ def without_shared_path(names: Sequence[str]) -> list[str]:
 
 
 def checked_names(tasks: Iterable[Name]) -> tuple[Name, ...]:
-    """The names as a tuple: each hashable, printable where it is a string, and there once."""
+    """The names as a tuple, checked to be hashable, printable and unique."""
     names = tuple(tasks)
     if not _are_plain(names):
         for name in names:
@@ -90,19 +90,19 @@ def _check_name(name: object) -> None:
         _check_hashable(name)
         return
     if len(name) > LONGEST_NAME:
-        raise InputError(f"a task's name has {len(name):,} characters; at most {LONGEST_NAME:,} are allowed")
+        raise InputError(f"a task name has {len(name):,} characters, more than the limit of {LONGEST_NAME:,}")
     if not name.isprintable() and any(category(c) in {"Cc", "Cs"} for c in name):
-        raise InputError(f"the task's name {shorten(ascii(name))} has a control character")
+        raise InputError(f"task name {shorten(ascii(name))} contains a control character")
 
 
 def _check_hashable(name: object) -> None:
     try:
         hash(name)
     except TypeError:
-        raise InputError(f"a task is called by something hashable, and {shorten(name)} is not") from None
+        raise InputError(f"a task name must be hashable, got {shorten(name)}") from None
 
 
-def _numbered(labels: Iterable[str]) -> tuple[str, ...]:
+def _number_duplicates(labels: Iterable[str]) -> tuple[str, ...]:
     """The labels, printable, with a number behind each that another has too."""
     labels = [label if label.isprintable() else ascii(label)[1:-1] for label in labels]
     times, taken, numbers = Counter(labels), set(labels), Counter[str]()

@@ -19,7 +19,7 @@ from eligo.deciding.conflicts import Conflict, conflict_of
 from eligo.deciding.effort import Stuck, begun, check_effort
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL
 from eligo.deciding.preferences import preferred
-from eligo.deciding.solving import solve_numbered
+from eligo.deciding.solver import solve_numbered
 from eligo.deciding.work import Clock, Outlook
 from eligo.names import Name
 from eligo.rows import Ints
@@ -33,7 +33,7 @@ VERDICTS = {OPTIMAL: "optimal", IMPOSSIBLE: "no single order is best", BOUNDED: 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A schedule with its verdict and what proves it.
+    """A schedule with its verdict and proof.
 
     `verdict` is "optimal" (no schedule has more tasks eligible after any step), "impossible" (proved that no schedule is
     best after every step) or "bounded" (not decided); `area_bound` is at least every schedule's area.
@@ -88,34 +88,34 @@ class Plan:
 
     @property
     def average(self) -> float:
-        """How many tasks are ready on average, while there is something to execute."""
+        """The mean number of ready tasks while tasks remain."""
         return self.area / max(1, len(self))
 
     @cached_property
     def first_come(self) -> tuple[int, ...]:
-        """E(0..n) under first come, first served: that is how a dag's own order is made."""
+        """E(0..n) under first come, first served, which is the dag's own order."""
         return tuple(eligible_counts(self.dag, self.dag.order).tolist())
 
     @property
     def gain(self) -> float:
-        """By which share more tasks are ready on average than under first come, first served."""
+        """The relative gain in ready tasks over first come, first served."""
         return self.area / max(1, sum(self.first_come)) - 1 if len(self) else 0.0
 
     @property
     def tight_steps(self) -> int:
-        """After how many of the n steps the number of eligible tasks is proved to be the largest possible."""
+        """The number of steps after which the number of eligible tasks is proved to be the largest possible."""
         return int((self.counts == self.ceiling)[1:].sum())
 
     @cached_property
     def conflict(self) -> Conflict | None:
-        """Where the verdict is "impossible", two steps that no order makes the best of together: looked for when asked."""
+        """If the verdict is "impossible", two steps that no order can both make optimal; computed on access."""
         if self.verdict != IMPOSSIBLE:
             return None
-        told = self.dag.labelled()
-        return conflict_of(skeleton(told), self.proof, told.named(self.sequence), self.stuck)
+        labelled = self.dag.labelled()
+        return conflict_of(skeleton(labelled), self.proof, labelled.named(self.sequence), self.stuck)
 
     def document(self) -> dict[str, Any]:
-        """The plan as plain data, fit for JSON, in which tasks are told by their labels; `eligo.verify` checks it."""
+        """The plan as a dict for JSON, with tasks by their labels; `eligo.verify` checks it."""
         return {
             "tasks": len(self),
             "arcs": self.dag.arc_count,
@@ -136,7 +136,7 @@ class Plan:
 
 
 def sentence(plan: Plan, name: str = "") -> str:
-    """The verdict for someone who never heard of the theory; *name* is the plan's where other orders stand beside it."""
+    """The verdict in a sentence without theory; *name* is the name of the plan's order if others are shown too."""
     tenths = math.ceil(1000 * (plan.area_bound - plan.area) / max(1, plan.area_bound))
     this = name or "this one"
     average = f"{this} is within {tenths / 10:g} % of the largest possible average"
@@ -152,7 +152,7 @@ def sentence(plan: Plan, name: str = "") -> str:
 
 
 def gain_sentence(plan: Plan) -> str:
-    """What the plan gains, for the same reader.
+    """The gain of the plan in a sentence.
 
     >>> gain_sentence(plan(Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])))
     'On average 2.20 tasks are ready, 10 % more than first come, first served.'
@@ -161,7 +161,7 @@ def gain_sentence(plan: Plan) -> str:
 
 
 def gained(area: int, usual: int) -> str:
-    """What an order gains on first come, first served, of which *usual* is the area.
+    """The gain of an order over first come, first served, whose area is *usual*, in words.
 
     >>> gained(11, 9), gained(9, 9)
     ('22 % more than first come, first served', 'as many as under first come, first served')
@@ -174,7 +174,7 @@ def gained(area: int, usual: int) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """The share in words, never rounded up: 100 % is said of nothing but the whole.
+    """The share in per cent, rounded down, so that only the whole is 100 %.
 
     >>> percent(99_997, 100_000), percent(3, 3), percent(0, 0)
     ('99.99 %', '100 %', '100 %')
@@ -192,13 +192,13 @@ def plan(
     clock: Clock | None = None,
     watch: Callable[[Outlook], None] | None = None,
 ) -> Plan:
-    """An order in which to hand out the tasks of a workflow, how good it is, and why.
+    """Plan the order of the tasks of a workflow, with its quality and proof.
 
     *flow* is anything that `as_workflow` takes: a Workflow, a Dag, a file's path, a graph of networkx, rustworkx or Dask.
-    *effort* is "quick", "normal" (seconds) or "thorough" (minutes): work that is counted, so that the same workflow gets the
+    *effort* is "quick", "normal" (seconds) or "thorough" (minutes): a budget in steps, so that the same workflow gets the
     same plan on every machine. Among orders of the same profile, *prefer* chooses: "path", the longest remaining path first,
-    or "finish", branches that were begun first. A *clock* ends the search with the best found so far, when its time is up or
-    somebody stops it; *watch* is told how it goes on.
+    or "finish", branches that were begun first. A *clock* ends the search with the best plan so far, when its time is up or
+    it is stopped; *watch* receives the progress.
 
     >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
     >>> best = plan(mesh)
@@ -207,8 +207,8 @@ def plan(
     """
     begin = time.perf_counter()
     dag = dag_of(flow)
-    told = dag.labelled()  # a proof is text
-    bare = skeleton(told)
+    labelled = dag.labelled()  # a proof is text
+    bare = skeleton(labelled)
     check_effort(effort)
     spent = begun(effort, clock or Clock(), watch)
     outcome, blocks = solve_numbered(bare, spent)
@@ -237,7 +237,7 @@ def plan(
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """How good somebody's order is: `verdict` is "optimal", "not optimal" or "undecided" (see `first_gap`)."""
+    """The quality of an order: `verdict` is "optimal", "not optimal" or "undecided" (see `first_gap`)."""
 
     verdict: str
     profile: tuple[int, ...]
@@ -249,7 +249,7 @@ class Judgement:
 
 
 def judge(flow: object, order: Sequence[Name]) -> Judgement:
-    """Compare an order with the best plan and its bound; raises where it is no schedule.
+    """Compare an order with the best plan and its bound; raises `ScheduleError` if it is not a schedule.
 
     >>> vee = Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])
     >>> (found := judge(vee, ["a", "b", "x", "y", "z"])).verdict, found.first_gap
@@ -266,6 +266,6 @@ def judge(flow: object, order: Sequence[Name]) -> Judgement:
 def _eligible_bound(dag: Dag, bound: Profile) -> Profile:
     """From the most rendered to the most eligible: sources - t + bound(t), and n - t once all nonsinks are done."""
     n, k = len(dag), len(bound) - 1
-    whole = np.full(n + 1, bound[-1], np.int64)
-    whole[: k + 1] = bound
-    return int((dag.indegree == 0).sum()) - np.arange(n + 1) + whole
+    padded = np.full(n + 1, bound[-1], np.int64)
+    padded[: k + 1] = bound
+    return int((dag.indegree == 0).sum()) - np.arange(n + 1) + padded

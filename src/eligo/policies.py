@@ -12,6 +12,7 @@ far as as much hangs below it; the root keeps large fan-outs from outbidding lon
 """
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -46,7 +47,7 @@ FAN_OUT = 4.0  # releases at the end of a chain that are worth finishing what wa
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """A rule of choice among ready tasks: the largest score first, see above.
+    """A rule that chooses among ready tasks: the largest score first (see above).
 
     Equal scores go by *ties*: "rank" (the smaller rank first), "first" or "last" (to become ready), or "random". Tasks that
     become ready together arrive by rank; under "first" and "last", those of equal rank in random order.
@@ -66,15 +67,15 @@ class Policy:
         if not len(self.rank):
             object.__setattr__(self, "rank", np.arange(len(self.dag), dtype=np.int32))
         if not len(self.score) == len(self.rank) == len(self.dag):
-            raise InputError(f"{self.name}: a score and a rank are needed for each of {len(self.dag)} tasks")
+            raise InputError(f"{self.name}: each of the {len(self.dag)} tasks must have a score and a rank")
         if not np.isfinite(self.score).all():
-            raise InputError(f"{self.name}: a score is not finite")
+            raise InputError(f"{self.name}: scores must be finite")
         if self.weight and not (self.score > 0).all():
-            raise InputError(f"{self.name}: where releases count, every score is above 0")
+            raise InputError(f"{self.name}: scores must be positive if releases have a weight")
         if self.weight < 0 or any(worth < 0 for worth in self.phi):
-            raise InputError(f"{self.name}: the weight of releases is not negative")
+            raise InputError(f"{self.name}: the weight of releases must not be negative")
         if self.ties not in TIES:
-            raise InputError(f"there is no way {self.ties!r} to break ties; there are {', '.join(TIES)}")
+            raise InputError(f"unknown ties {self.ties!r} (choose from {', '.join(TIES)})")
 
     def __repr__(self) -> str:
         return f"Policy({self.name!r}, {len(self.dag)} tasks)"
@@ -186,13 +187,13 @@ def lifo(dag: Dag) -> Policy:
 def greedy(dag: Dag, ties: str = "random") -> Policy:
     """The most children first; equals at random as in [1]_ of `fifo`, or the "first" to become ready."""
     if ties not in {"random", "first"}:
-        raise InputError(f'ties of the greedy policy are "random" or "first", not {ties!r}')
+        raise InputError(f'ties of the greedy policy must be "random" or "first", got {ties!r}')
     name = "greedy" if ties == "random" else "greedy-fifo"
     return Policy(name, dag, dag.outdegree.astype(np.float64), ties=ties, rank=np.zeros(len(dag), np.int32))
 
 
 def random(dag: Dag) -> Policy:
-    """Any ready task, each as likely as the others."""
+    """A random ready task, all equally likely."""
     return Policy("random", dag, np.zeros(len(dag)), ties="random")
 
 
@@ -220,7 +221,7 @@ def rank_of(dag: Dag, order: Order) -> Ints:
 
 
 def in_classes(policy: Policy, priorities: Sequence[int | None]) -> Policy:
-    """The policy among tasks of equal priority; before that, the larger priority goes first. None counts as 0.
+    """The policy applied within equal priorities, larger priorities first; None counts as 0.
 
     >>> dag = Dag.from_arcs([], "abc")
     >>> dag.named(in_classes(from_order(dag, "abc"), [None, 7, 7]).order())
@@ -245,7 +246,7 @@ def _widest(policy: Policy) -> float:
 
 
 def grown(policy: Policy, flow: Workflow) -> Policy:
-    """The policy for its workflow once that has grown: scores are made anew where its name says how, else new ones are least.
+    """The policy for its grown workflow; scores are recomputed if possible, else new tasks get the lowest.
 
     The order by which ties are broken goes on as it was, with new tasks just before what needs them, or at the end.
 
@@ -262,7 +263,7 @@ def grown(policy: Policy, flow: Workflow) -> Policy:
 
 
 def order_grown(dag: Dag, rank: Ints) -> Ints:
-    """A schedule of a dag by these ranks of its first tasks, the others just before what needs them, or at the end."""
+    """A schedule of a grown dag by the ranks of its first tasks; others come just before their children, or at the end."""
     old, n, last = len(rank), len(dag), 2 * int(rank.max(initial=0)) + 2
     key = dict.fromkeys(range(old, n), last)  # twice the rank that one just before would have
     for v in dag.order[dag.order >= old][::-1].tolist():
@@ -273,7 +274,7 @@ def order_grown(dag: Dag, rank: Ints) -> Ints:
 
 
 def finishing_rank(dag: Dag) -> Ints:
-    """The place of every task in a depth-first walk up from the sinks: what one sink needs stands together, parents first."""
+    """The position of every task in a depth-first walk up from the sinks, which keeps the ancestors of a sink together."""
     seen, order = np.zeros(len(dag), np.bool_).tolist(), []
     ptr, parent = dag.parent_ptr.tolist(), dag.parent.tolist()
     for sink in np.flatnonzero(dag.outdegree == 0).tolist():
@@ -304,7 +305,7 @@ def _levels(dag: Dag) -> Floats:
 
 #: the policies that go by the order of the workflow's plan, and the effort of that plan. Where it only breaks ties, more
 #: effort gains nothing: on 28 real workflows, a normal plan changed four orders and no number of rounds by .01 %
-PLAN_EFFORT = {"finish": "quick", "balanced": "quick", "plan": "normal", "ready": "normal"}
+PLAN_EFFORT = {"finish": "quick", "balanced": "quick", "ready": "normal"}
 
 
 def _planned(name: str, flow: Workflow, order: Order | None) -> Order:
@@ -318,12 +319,12 @@ def _of_dask(bare: Dag) -> Policy:
 
 
 def finish(flow: Workflow, bare: Dag, order: Order | None) -> Policy:
-    """What ends soonest as far as is known: `balanced` in tasks, or in the seconds of tasks or of their kinds."""
-    known, place = estimate(flow), rank_of(bare, _planned("finish", flow, order))
-    if known.level == "nothing" or not len(flow):
+    """The earliest expected finish: `balanced` in tasks, or in the seconds of tasks or of their kinds."""
+    times, place = estimate(flow), rank_of(bare, _planned("finish", flow, order))
+    if times.level == "nothing" or not len(flow):
         return replace(balanced(bare, _larger_twins_first(flow, bare, place)), name="finish")
     larger = places(len(bare), np.lexsort((place, -_input_sizes(flow))).astype(np.int32))
-    return replace(balanced(bare, larger, known.seconds), name="finish")
+    return replace(balanced(bare, larger, times.seconds), name="finish")
 
 
 def _input_sizes(flow: Workflow) -> Floats:
@@ -353,7 +354,6 @@ def _larger_twins_first(flow: Workflow, bare: Dag, place: Ints) -> Ints:
 POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
     "finish": finish,
     "balanced": lambda flow, bare, order: balanced(bare, rank_of(bare, _planned("balanced", flow, order))),
-    "plan": lambda flow, bare, order: from_order(bare, _planned("plan", flow, order), "plan"),
     "ready": lambda flow, bare, order: from_order(bare, _planned("ready", flow, order), "ready"),
     "fifo": lambda flow, bare, order: fifo(bare),
     "lifo": lambda flow, bare, order: lifo(bare),
@@ -366,22 +366,36 @@ POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
 }
 
 
-def policy(name: str, flow: object, order: Order | None = None) -> Policy:
-    """The policy of that name for a workflow, or one that follows the order in a file of that name.
+#: the policies that were renamed
+OLD_NAMES = {"plan": "ready"}
 
-    "finish", "balanced" and "ready" (or "plan") go by the order of the workflow's plan; where it is not given, it is made.
+
+def present_name(policy: str) -> str:
+    """The present name of a policy; warns if the name is deprecated."""
+    if policy not in OLD_NAMES:
+        return policy
+    new = OLD_NAMES[policy]
+    warnings.warn(f"policy {policy!r} is deprecated: use {new!r}", DeprecationWarning, stacklevel=3)
+    return new
+
+
+def policy(name: str, flow: object, order: Order | None = None) -> Policy:
+    """Create the policy with this name for a workflow, or one that follows the order in a file.
+
+    "finish", "balanced" and "ready" go by the order of the workflow's plan; where it is not given, it is made.
     Shortcuts are removed first: they change nothing about which tasks are ready, and would count as children.
 
     >>> policy("fifo", {"a": [], "b": ["a"], "c": ["a"]})
     Policy('fifo', 3 tasks)
     >>> policy("quickest", {"a": []})
     Traceback (most recent call last):
-    eligo.errors.InputError: there is no policy 'quickest', nor a file of that name; there are finish, balanced, plan, ...
+    eligo.errors.InputError: unknown policy 'quickest' (choose from finish, balanced, ready, ...
     """
-    known = as_workflow(flow)
-    bare = skeleton(known.dag)
+    workflow = as_workflow(flow)
+    bare = skeleton(workflow.dag)
+    name = present_name(name)
     if name in POLICIES:
-        return POLICIES[name](known, bare, order)
+        return POLICIES[name](workflow, bare, order)
     if not Path(name).is_file():
-        raise InputError(f"there is no policy {name!r}, nor a file of that name; there are {', '.join(POLICIES)}")
+        raise InputError(f"unknown policy {name!r} (choose from {', '.join(POLICIES)}, or give a file with an order)")
     return from_order(bare, read_order(name), Path(name).stem)

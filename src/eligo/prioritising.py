@@ -20,7 +20,7 @@ from eligo.estimating import estimate
 from eligo.names import Name
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
-from eligo.policies import POLICIES, Policy, from_order, in_classes, policy
+from eligo.policies import POLICIES, Policy, from_order, in_classes, policy, present_name
 from eligo.pools import Pool
 from eligo.rows import Ints
 from eligo.scheduling import Soonest, Terms, soonest, terms_of
@@ -31,7 +31,7 @@ from eligo.workflow import Workflow, priority_numbers
 def priorities(
     flow: object, order: str | Sequence[Name] = "finish", plan: Plan | None = None, pool: Pool | None = None
 ) -> dict[Name, int]:
-    """A priority for every task, the larger the sooner: n, n - 1, ..., 1 along the order.
+    """The priority of every task, larger is earlier: n, n - 1, ..., 1 along the order.
 
     >>> priorities({"a": [], "b": [], "c": ["b"], "d": ["b"]})
     {'b': 4, 'a': 3, 'c': 2, 'd': 1}
@@ -44,41 +44,42 @@ def priorities(
 def order_to_follow(
     flow: object, order: str | Sequence[Name] = "finish", plan: Plan | None = None, pool: Pool | None = None
 ) -> tuple[Name, ...]:
-    """The order of that name, in that file, or as given, which must be a schedule; *plan* is the workflow's, where known.
+    """The order by name, from a file, or as given, which must be a schedule; *plan* is the workflow's, if known.
 
     With a *pool*, and where it is known how long every task runs, "finish" is the order found to end soonest on that pool.
 
     >>> order_to_follow({"a": [], "b": [], "c": ["b"], "d": ["b"]}, "ready")
     ('b', 'a', 'c', 'd')
     """
-    known = as_workflow(flow)
+    workflow = as_workflow(flow)
     if not isinstance(order, str):
-        check_schedule(known.dag, order)
+        check_schedule(workflow.dag, order)
         return tuple(order)
     sequence = None if plan is None else plan.sequence
-    if pool is not None and order == "finish" and is_promised(known):
-        best = soonest_on(terms_of(known, estimate(known).seconds, pool), finishing_rules(known, sequence))
-        return known.dag.named(best.schedule.sequence)
-    return known.dag.named(numbered_order(known, order, sequence))
+    if pool is not None and order == "finish" and is_promised(workflow):
+        best = soonest_on(terms_of(workflow, estimate(workflow).seconds, pool), finishing_rules(workflow, sequence))
+        return workflow.dag.named(best.schedule.sequence)
+    return workflow.dag.named(numbered_order(workflow, order, sequence))
 
 
 def is_promised(flow: Workflow) -> bool:
-    """Whether an order can be made for a pool: the own time of every task is known, and no priority comes before it."""
+    """Whether an order can be computed for a pool: all run times are known, and there are no priorities."""
     return estimate(flow).level == "seconds" and not has_classes(flow)
 
 
 def has_classes(flow: Workflow) -> bool:
-    """Whether the tasks' own priorities part them, so that those of larger ones go first."""
+    """Whether the tasks have different priorities, so that larger ones run first."""
     return len({priority or 0 for priority in flow.column("priority")}) > 1
 
 
 def rule_to_follow(flow: Workflow, name: str, sequence: Ints | None = None) -> Policy:
-    """The rule of that name by which tasks are handed out, larger priorities first; *sequence* is that of their plan."""
+    """The policy with this name, larger priorities first; *sequence* is the order of the plan."""
     return in_classes(policy(name, flow, sequence), flow.column("priority"))
 
 
 def numbered_order(flow: Workflow, name: str, sequence: Ints | None = None) -> Ints:
-    """The order of that name as numbers; *sequence* is that of the plan by which it goes, where it is known."""
+    """The order with this name as task numbers; *sequence* is the order of the plan, if known."""
+    name = present_name(name)
     check_order(name)
     if name == "fifo":
         return in_classes(from_order(flow.dag, flow.dag.order), flow.column("priority")).order()
@@ -86,7 +87,7 @@ def numbered_order(flow: Workflow, name: str, sequence: Ints | None = None) -> I
 
 
 def finishing_rules(flow: Workflow, ready: Ints | None = None, ties: Ints | None = None) -> dict[str, Policy]:
-    """The rules of which a pool gets what ends soonest, by name, the first where they tie.
+    """The policies of which a pool gets the earliest finishing one, by name; ties go to the first.
 
     *ready* is the order of the plan, and *ties* the one by which `finish` breaks ties, where they are known.
     """
@@ -96,11 +97,11 @@ def finishing_rules(flow: Workflow, ready: Ints | None = None, ties: Ints | None
 
 
 def soonest_on(terms: Terms, rules: Mapping[str, Policy]) -> Soonest:
-    """The schedule found to end soonest on a pool: never later than any of the rules by itself."""
+    """The earliest finishing schedule found on a pool: never later than any single policy."""
     return soonest(terms, {name: terms.played(rule.board()) for name, rule in rules.items()})
 
 
 def check_order(name: str) -> None:
-    """Refuse what is no order, before any work is done."""
+    """Raise if a name is not an order."""
     if name not in POLICIES and not isfile(name):
-        raise InputError(f"there is no order {name!r}, nor a file of that name; there are {', '.join(POLICIES)}")
+        raise InputError(f"unknown policy {name!r} (choose from {', '.join(POLICIES)}, or give a file with an order)")

@@ -102,14 +102,14 @@ def _sorted_rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, int]:
 
 def find_cycle(parent_ptr: Ints, parent: Ints, reached: Ints) -> list[int]:
     """A cycle among the tasks that Kahn's pass left over: each has a parent left over, so walk back until one returns."""
-    left = np.ones(len(parent_ptr) - 1, np.bool_)
-    left[reached] = False
+    unreached = np.ones(len(parent_ptr) - 1, np.bool_)
+    unreached[reached] = False
     seen: dict[int, int] = {}
-    v = int(left.argmax())
+    v = int(unreached.argmax())
     while v not in seen:
         seen[v] = len(seen)
         above = parent[parent_ptr[v] : parent_ptr[v + 1]]
-        v = int(above[left[above]][0])
+        v = int(above[unreached[above]][0])
     walk = list(seen)[seen[v] :]
     return [v, *reversed(walk)]
 

@@ -55,7 +55,7 @@ class Schedule(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What the tasks of a dag take, seconds and, on a pool of cores, cores, and what there is for them."""
+    """The seconds, and on a pool of cores the cores, of the tasks of a dag, and the pool."""
 
     dag: Dag
     seconds: Floats
@@ -66,11 +66,15 @@ class Terms:
         amounts = (self.seconds,) if self.cores is None else (self.seconds, self.cores)
         for amount in amounts:
             if len(amount) != len(self.dag) or not (np.isfinite(amount).all() and (amount >= 0).all()):
-                raise InputError(f"each of {len(self.dag):,} tasks takes some time, and cores where these count")
+                raise InputError(
+                    f"each of the {len(self.dag):,} tasks must have a non-negative time, and cores if cores are scheduled"
+                )
         if (self.cores is None) != (self.pool.cores is None):
-            raise InputError(f"on {self.pool}, {'no ' if self.cores is not None else ''}cores of tasks are needed")
+            raise InputError(
+                f"the cores of tasks must {'not ' if self.cores is not None else ''}be given for {self.pool}"
+            )
         if self.cores is not None and self.cores.max(initial=0) > self.pool.size:
-            raise InputError(f"a task needs {self.cores.max():g} cores, and there are {self.pool.size:,}")
+            raise InputError(f"a task needs {self.cores.max():g} cores, but only {self.pool.size:,} are available")
 
     @cached_property
     def _sorts(self) -> tuple[int, Longs, Ints, Ints]:
@@ -97,10 +101,10 @@ class Terms:
         return Crew(board, self._speeds, room, sizes, sort, members)
 
     def played(self, board: Board, seed: int = 0) -> Schedule:
-        """The schedule where whoever is free gets what the board, such as that of a policy, says."""
+        """The schedule in which a free worker gets the task that the board, for example of a policy, chooses."""
         n = len(self.dag)
         if board.n != n:
-            raise InputError(f"a board of {board.n:,} tasks is none of this dag, which has {n:,}")
+            raise InputError(f"the board has {board.n:,} tasks, but this dag has {n:,}")
         return self._scheduled(board, seed)
 
     def _scheduled(self, board: Board, seed: int, deadline: float = 0.0) -> Schedule:
@@ -117,7 +121,7 @@ class Terms:
         return Terms(self.dag.dual(), self.seconds, self.pool, self.cores)
 
     def listed(self, sequence: Ints) -> Schedule:
-        """The schedule where whoever is free gets the ready task that comes first in a sequence of all of them."""
+        """The schedule in which a free worker gets the first ready task of a sequence."""
         return self.played(ranked_board(self.dag, places(len(self.dag), sequence)))
 
     @cached_property
@@ -140,21 +144,21 @@ class Terms:
 
 
 def terms_of(flow: Dag | Workflow, seconds: Sequence[float] | Floats, pool: object) -> Terms:
-    """What a workflow's tasks take and what there is for them, with the cores that its tasks ask for."""
+    """The terms of a workflow on a pool, with the cores that its tasks request."""
     meant, dag = Pool.of(pool), dag_of(flow)
-    known = flow if isinstance(flow, Workflow) else Workflow(dag)
-    return Terms(dag, np.ascontiguousarray(seconds, np.float64), meant, cores_of(known, meant))
+    workflow = flow if isinstance(flow, Workflow) else Workflow(dag)
+    return Terms(dag, np.ascontiguousarray(seconds, np.float64), meant, cores_of(workflow, meant))
 
 
 def ranked_board(dag: Dag, rank: Ints) -> Board:
-    """A board on which the ready task of the smallest rank goes first."""
+    """A board on which the ready task with the smallest rank runs first."""
     sources = np.flatnonzero(dag.indegree == 0).astype(np.int32)
     rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, sources)
     return Board(*rows, np.zeros(len(dag)), np.zeros(0), 0.0, BY_RANK, rank, np.zeros(0), False)
 
 
 class Soonest(NamedTuple):
-    """The schedule that ends soonest of those tried, and the name of what it was made from."""
+    """The earliest finishing schedule found, and the name of its start."""
 
     origin: str
     schedule: Schedule
@@ -170,7 +174,7 @@ PATHS = "longest paths"
 
 
 def soonest(terms: Terms, starts: Mapping[str, Schedule]) -> Soonest:
-    """The schedule that ends soonest, never later than any of the starts: of equally good ones the first.
+    """The schedule that finishes earliest, never later than any of the starts; the first of equals.
 
     The first start is improved, and the others are taken as they are: to improve each and take the best would gain only
     where the seconds are exact. Likewise a schedule for a deadline is taken only where it gains much.
@@ -179,10 +183,10 @@ def soonest(terms: Terms, starts: Mapping[str, Schedule]) -> Soonest:
         Soonest(name, start if place else improved_schedule(terms, start))
         for place, (name, start) in enumerate(starts.items())
     ]
-    best = min(tried, key=lambda found: found.makespan)
+    best = min(tried, key=lambda trial: trial.makespan)
     if terms.pool.equal:
         return best
-    due = min((Soonest(PATHS, each) for each in _for_deadlines(terms, best.makespan)), key=lambda found: found.makespan)
+    due = min((Soonest(PATHS, each) for each in _for_deadlines(terms, best.makespan)), key=lambda trial: trial.makespan)
     return due if due.makespan < best.makespan * (1 - MUCH) else best
 
 
@@ -193,15 +197,15 @@ def _for_deadlines(terms: Terms, latest: float) -> Iterator[Schedule]:
         yield terms.due(terms.least + (latest - terms.least) * k / count)
 
 
-def improved_schedule(terms: Terms, begun: Schedule) -> Schedule:
-    """The best schedule found to and fro, from one that is there already, while each round gains.
+def improved_schedule(terms: Terms, start: Schedule) -> Schedule:
+    """The best schedule found by forward-backward improvement, as long as each round gains.
 
     Listed in the order in which its tasks begin it comes out again, so that this order is as good. More search would gain
     more where the seconds are exact, and lose it again where they are a tenth off.
     """
-    left = min(MOST_PLAYED, max(3, MOST_TASKS // max(1, len(terms.dag)))) - 1
-    best, back = begun, terms.dual()
-    for _ in range(left // 2):
+    plays = min(MOST_PLAYED, max(3, MOST_TASKS // max(1, len(terms.dag)))) - 1
+    best, back = start, terms.dual()
+    for _ in range(plays // 2):
         now = terms.listed(_latest_end_first(back.listed(_latest_end_first(best))))
         if now.makespan >= best.makespan:
             break

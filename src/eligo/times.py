@@ -15,7 +15,7 @@ from eligo.workflow import Workflow
 
 if TYPE_CHECKING:
     from eligo.border import Record
-    from eligo.formats.detecting import StrPath
+    from eligo.formats.detection import StrPath
 
     Histories = StrPath | History | Iterable[StrPath | History | Record]
 
@@ -44,8 +44,8 @@ class RunTimes:
     @property
     def sources(self) -> list[str]:
         """Where run times are from."""
-        said = int(self.estimate.own.sum()) > self.estimate.recalled
-        return [*(["the file"] if said else []), *map(shown, self.histories)]
+        in_file = int(self.estimate.own.sum()) > self.estimate.recalled
+        return [*(["the file"] if in_file else []), *map(shown, self.histories)]
 
     @property
     def says(self) -> str:
@@ -69,9 +69,9 @@ def times_of(flow: Workflow, histories: "Histories" = (), run: str | None = None
         return _of_earlier_run(flow, run)
     if not all(isinstance(each, str | os.PathLike | History) for each in several):
         return RunTimes(with_records(flow, several))  # type: ignore[arg-type]
-    given = [each if isinstance(each, History) else read_history(each) for each in several]  # type: ignore[arg-type]
-    times = fitted_times(flow, given)
-    remarks = (f"{shown(history.path)}: {words}" for history in given for words in history.remarks)
+    sources = [each if isinstance(each, History) else read_history(each) for each in several]  # type: ignore[arg-type]
+    times = fitted_times(flow, sources)
+    remarks = (f"{shown(history.path)}: {words}" for history in sources for words in history.remarks)
     return replace(times, remarks=(*remarks, *times.remarks))
 
 
@@ -87,8 +87,8 @@ def fitted_times(flow: Workflow, histories: Sequence[History], whose: str = "") 
 
 
 def _left_out(history: History, whose: str) -> str:
-    held = f"no task of a name or kind that {whose or 'the workflow'} has" if history.records else "no times"
-    return f"{shown(history.path)} has {held}, so it is left out"
+    held = f"no task with a name or kind of {whose or 'the workflow'}" if history.records else "no run times"
+    return f"{shown(history.path)} has {held}: ignored"
 
 
 def _of_earlier_run(flow: Workflow, run: str | None) -> RunTimes:
@@ -100,12 +100,12 @@ def _of_earlier_run(flow: Workflow, run: str | None) -> RunTimes:
     try:
         history = read_history(place)
     except InputError as error:
-        return RunTimes(flow, remarks=(f"{error}, so what was measured there is not used",))
+        return RunTimes(flow, remarks=(f"{error}: the run times of that run are not used",))
     if not reached(flow, history.records):
         return RunTimes(flow)
     times = RunTimes(with_records(flow, history.records), (history.path,))
-    said = f"run times are from an earlier run, {history.path}: {matched(times.estimate)}"
-    return replace(times, remarks=(said,))
+    remark = f"run times from an earlier run, {history.path}: {matched(times.estimate)}"
+    return replace(times, remarks=(remark,))
 
 
 def matched(times: Estimate) -> str:
@@ -115,7 +115,7 @@ def matched(times: Estimate) -> str:
         (times.recalled, "by name"),
         (int(times.own.sum()) - times.recalled, "from the file itself"),
         (times.by_kind, "by kind" + named),
-        (times.unknown, "not at all: the mean of the kinds"),
+        (times.unknown, "unknown, estimated by the mean of all kinds"),
     )
     first, *others = [f"{count:,} {how}" for count, how in counts if count]
     count, _, how = first.partition(" ")

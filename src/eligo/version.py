@@ -3,4 +3,4 @@
 __version__ = "0.1.0"
 
 #: of the JSON documents that the command prints: a larger number where a key goes or changes its meaning
-SCHEMA = 1
+SCHEMA = 2

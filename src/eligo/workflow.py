@@ -15,7 +15,7 @@ NOTHING = ":"  # the command, as shells know it, of a task that runs nothing and
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What is known of one task; None or empty where nothing is.
+    """The details of one task; None or empty if not known.
 
     >>> Task(name="align", command="bwa mem ref.fa reads.fq", seconds=120.0, cores=4)
     Task('align', command='bwa mem ref.fa reads.fq', seconds=120.0, cores=4)
@@ -45,16 +45,16 @@ class Task:
     def __post_init__(self) -> None:
         for what, amount in (("seconds", self.seconds), ("cores", self.cores), ("memory", self.memory)):
             if amount is not None and not 0 <= amount < float("inf"):
-                raise InputError(f"task {shorten(self.name)!r}: {what} is {amount}, which is no amount")
+                raise InputError(f"task {shorten(self.name)!r}: {what} must be non-negative and finite, got {amount}")
         for label in self.labels:
             check_label(label, f"task {shorten(self.name)!r}: ")
 
     def __repr__(self) -> str:
-        known = "".join(f", {key}={value!r}" for key, value in self.details().items())
-        return f"Task({self.name!r}{known})"
+        details = "".join(f", {key}={value!r}" for key, value in self.details().items())
+        return f"Task({self.name!r}{details})"
 
     def details(self) -> dict[str, Any]:
-        """What is known beside the name."""
+        """The known details without the name."""
         values = ((name, getattr(self, name)) for name in DETAILS)
         return {name: value for name, value in values if value not in (None, ())}
 
@@ -64,7 +64,7 @@ DETAILS = tuple(field.name for field in fields(Task)[1:])
 
 
 class Timed(NamedTuple):
-    """How long a task of some name, of some kind, or both, took once or on average."""
+    """A run time, measured or averaged, of a task name, a kind, or both."""
 
     task: Name | None
     kind: str | None
@@ -84,7 +84,7 @@ class Unhonoured(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a workflow came from, so that it can be written back in kind."""
+    """The source of a workflow: its file, format and remarks."""
 
     #: the format's name, such as "json" or "wfcommons"
     format: str
@@ -126,7 +126,7 @@ class LazyDetails(Mapping[Name, Task]):
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A dag with the details of its tasks. Tasks of which nothing but the name is known need no entry in `details`.
+    """A dag with the details of its tasks. Tasks without details need no entry in `details`.
 
     >>> flow = Workflow(Dag.from_arcs([("a", "b")]), {"a": Task(name="a", seconds=2.0)}, name="tiny")
     >>> flow.task("a").seconds, flow.task("b").seconds
@@ -148,7 +148,7 @@ class Workflow:
                 if name not in self.dag:
                     raise UnknownTaskError(name)
                 if task.name is not name and task.name != name:
-                    raise InputError(f"the details of task {name!r} are those of {task.name!r}")
+                    raise InputError(f"the details of task {name!r} belong to {task.name!r}")
             object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
         object.__setattr__(self, "file_sizes", MappingProxyType(dict(self.file_sizes)))
 
@@ -156,7 +156,7 @@ class Workflow:
         return len(self.dag)
 
     def task(self, name: Name) -> Task:
-        """What is known of the task of this name."""
+        """The details of a task."""
         if name not in self.dag:
             raise UnknownTaskError(name)
         return self.details.get(name) or Task(name=name)
@@ -167,17 +167,17 @@ class Workflow:
         >>> Workflow(Dag.from_arcs([("a", "b")]), {"a": Task(name="a", seconds=2.0)}).column("seconds")
         [2.0, None]
         """
-        found = self.details.column(what) if isinstance(self.details, LazyDetails) else None
-        if found is None or len(found) != len(self.dag):  # the dag has grown, or the details have since
+        values = self.details.column(what) if isinstance(self.details, LazyDetails) else None
+        if values is None or len(values) != len(self.dag):  # the dag has grown, or the details have since
             return [getattr(self.task(name), what) for name in self.dag.tasks]
-        return found
+        return values
 
     def grown(self, dag: Dag) -> "Workflow":
-        """The same once its dag has grown into this one: of the new tasks nothing but their names is known."""
+        """The workflow with a grown dag; new tasks have no details."""
         return self if dag is self.dag else replace(self, dag=dag)
 
     def labelled(self) -> "Workflow":
-        """The same with every task called by its label: what files and pictures show."""
+        """The workflow with every task named by its label, as in files and pictures."""
         dag = self.dag.labelled()
         if dag is self.dag:
             return self

@@ -65,7 +65,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, small_disk: Path) -> No
     with started(flow, *options) as run:
         _, err = run.communicate(timeout=240)
     assert run.returncode == 2
-    assert "a run cannot be kept here: Read-only file system" in err
+    assert "cannot write the run: Read-only file system" in err
     assert not (tmp_path / "ran").exists()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from eligo.stores.serving import Changes
+from eligo.stores.service import Changes
 from sqlite_place import SqlitePlace
 from store_contract import KilledContract, writer
 from store_writing import commit_of, commits_in, fill, submitted

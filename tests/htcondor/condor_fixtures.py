@@ -10,7 +10,7 @@ from condor_pool import Pool, running_pool
 from condor_root import UnavailableError
 
 from eligo.engines import htcondor
-from eligo.engines.queued import QueueEngine
+from eligo.engines.batch_system import QueueEngine
 from engine_contract import Bench
 
 CLIENTS = ["condor_submit", "condor_rm", "condor_q", "condor_submit_dag"]

@@ -61,7 +61,7 @@ def test_failures_are_told_and_a_second_run_goes_on_from_the_rescue_file(bench: 
     flow = flow_of(PARENTS, command)
     fates = play(place, flow)
     assert (fates["d"].state, fates["d"].failure, fates["d"].code) == ("failed", "exit code 4", 4)
-    assert {name for name, fate in fates.items() if fate.state == "futile"} == set("fhjkl")
+    assert {name for name, fate in fates.items() if fate.state == "blocked"} == set("fhjkl")
     assert {name for name, fate in fates.items() if fate.state == "done"} == set("abcegi")
     assert list((place / "run/dagman").glob("flow.dag.rescue*"))
     before = lines(place / "ran")
@@ -94,7 +94,7 @@ def test_dagman_is_stopped_and_goes_on(bench: Bench) -> None:
     place = bench.folder("stopped dag")
     flow = flow_of({"a": [], "b": ["a"]}, lambda name: f"echo {name} >> ran; test -e go || sleep 60")
     fates = play(place, flow, stop=True)
-    assert {fate.state for fate in fates.values()} == {"waiting"}
+    assert {fate.state for fate in fates.values()} == {"pending"}
     (place / "go").touch()
     assert {fate.state for fate in play(place, flow).values()} == {"done"}
     changed = flow_of({"a": [], "b": ["a"]}, lambda name: f"echo {name} >> ran; test -e go || sleep {len(name)}")
@@ -120,5 +120,5 @@ def test_the_command_hands_a_workflow_to_dagman(
     words = ["run", str(flow), "--on", "htcondor-dagman", "--workers", "2", "--retries", "0", "--json"]
     assert run_command_line(words) == 1
     told = json.loads(capsys.readouterr().out)
-    assert (told["tasks"], told["done"], told["failed"], told["futile"]) == (3, 1, {"b": "exit code 3"}, ["c"])
+    assert (told["tasks"], told["done"], told["failed"], told["blocked"]) == (3, 1, {"b": "exit code 3"}, ["c"])
     assert lines(place / "ran") == ["a"]

@@ -96,7 +96,7 @@ class Outcome:
 
 def plan(folder: Path, *options: str) -> list[str]:
     """The order of `eligo plan user.dag`, run as a user would."""
-    command = [ELIGO, "plan", "user.dag", "--json", "--order", "ready", *options]
+    command = [ELIGO, "plan", "user.dag", "--json", "--policy", "ready", *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     order: list[str] = json.loads(done.stdout)["order"]

@@ -1,4 +1,4 @@
-"""Two servers on one database that are killed again and again; `-s` prints the line of docs/reliability.md."""
+"""Two servers on one database that are killed again and again; `-s` prints the line of docs/understand/reliability.md."""
 
 import os
 from pathlib import Path

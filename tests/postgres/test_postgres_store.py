@@ -18,9 +18,9 @@ from postgres_server import PostgresServer
 
 from eligo.errors import InputError, NotHeldError
 from eligo.stores.database import newest, steps_after
-from eligo.stores.serving import HELD, Changes
-from eligo.stores.serving_naming import service_store
-from eligo.stores.serving_postgres import STEPS, PostgresServiceStore
+from eligo.stores.service import HELD, Changes
+from eligo.stores.service_names import service_store
+from eligo.stores.service_postgres import STEPS, PostgresServiceStore
 from eligo.work.attempts import Attempt, Lease
 from store_contract import KilledContract, StoreContract, check_client_of_before, last_told, program, writer
 from store_writing import ADDRESS, WORKFLOW, commit_of, commits_in, fill, keep, submitted
@@ -30,7 +30,7 @@ pytest_plugins = ["postgres_fixtures"]
 EXTRA = "CREATE TABLE extra_1 (n INT); SELECT pg_sleep(0.3); CREATE TABLE extra_2 (n INT);"
 LAST = newest(STEPS)
 MIGRATING = """
-from eligo.stores import serving_postgres as home
+from eligo.stores import service_postgres as home
 real = home.steps_after
 home.steps_after = lambda folder, version: [*real(folder, version), *([({last} + 1, {extra!r})] if version == {last} else [])]
 home.newest = lambda folder: {last} + 1
@@ -326,7 +326,7 @@ def test_a_workflow_that_another_holds_can_be_neither_taken_nor_written(place: P
         a.commit([submitted()])
         assert b.hold(WORKFLOW) is None
         assert b.holders() == {WORKFLOW: "http://a"}
-        with pytest.raises(NotHeldError, match="this server does not hold w-1: another one does") as refused:
+        with pytest.raises(NotHeldError, match="another server holds w-1") as refused:
             b.commit([Changes(facts=[("n", "7")]), *commit_of(1)])
         assert refused.value.workflows == (WORKFLOW,)
         assert a.facts() == {"n": "0"}
@@ -367,7 +367,7 @@ def test_what_is_wrong_and_not_held_is_said_to_be_not_held(place: PostgresPlace)
 SLEEPER = """
 import sys
 from eligo.errors import NotHeldError
-from eligo.stores.serving_naming import service_store
+from eligo.stores.service_names import service_store
 from store_writing import commit_of
 store = service_store(sys.argv[1], "http://sleeper")
 print(store.hold("w-1"), store.keep_holding(3.0), flush=True)
@@ -396,7 +396,7 @@ def test_a_server_that_slept_beyond_its_hold_can_write_no_more(place: PostgresPl
             sleeper.send_signal(signal.SIGCONT)
             sleeper.stdin.write("go\n")
             sleeper.stdin.flush()
-            assert "does not hold w-1" in sleeper.stdout.readline()
+            assert "another server holds w-1" in sleeper.stdout.readline()
         assert taken == 3
         assert commits_in(store) == 1
 
@@ -491,10 +491,10 @@ def test_clients_of_before_are_held_by_nobody_and_have_no_tags(place: PostgresPl
 
 
 def test_a_store_by_name_tells_where_it_is_without_the_password(postgres: PostgresServer) -> None:
-    with pytest.raises(InputError, match="a server cannot keep its state here") as refused:
+    with pytest.raises(InputError, match="cannot be used as the store of a server") as refused:
         service_store("postgresql://eligo:secret@127.0.0.1:1/nothing")
     assert "secret" not in str(refused.value)
-    with pytest.raises(InputError, match="this is no address of a PostgreSQL database"):
+    with pytest.raises(InputError, match="not the address of a PostgreSQL database"):
         service_store("postgresql://a/b?no=option")
     with closing(service_store(postgres.new_database())) as store:
         assert store.remark is None
@@ -514,7 +514,7 @@ def test_a_database_that_does_not_sync_is_remarked(place: PostgresPlace) -> None
 def test_a_backup_needs_pg_dump(place: PostgresPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(place.open()) as store:
         monkeypatch.setattr(shutil, "which", lambda name: None)
-        with pytest.raises(InputError, match="pg_dump, which is not installed here"):
+        with pytest.raises(InputError, match="pg_dump, which is not installed"):
             store.backup(tmp_path / "copy")
 
 

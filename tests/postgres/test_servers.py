@@ -24,7 +24,7 @@ from serving_programs import (
     wait_for,
 )
 
-from eligo.stores.serving import HELD
+from eligo.stores.service import HELD
 
 pytest_plugins = ["postgres_fixtures"]
 

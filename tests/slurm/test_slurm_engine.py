@@ -8,7 +8,7 @@ import pytest
 from slurm_pool import Cluster
 
 from eligo.engines import Command, Job, slurm
-from eligo.engines.queued import QueueEngine
+from eligo.engines.batch_system import QueueEngine
 from eligo.running import Runner
 from engine_contract import Bench, EngineContract, flow_of, lines, prepare
 

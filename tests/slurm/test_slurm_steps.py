@@ -63,7 +63,7 @@ def test_two_at_a_time_and_failures(bench: Bench) -> None:
     began = time.monotonic()
     runner = going.run()
     assert time.monotonic() - began < 2
-    assert (runner.failures["c"].attempt.code, sorted(runner.execution.futile)) == (3, ["d"])
+    assert (runner.failures["c"].attempt.code, sorted(runner.execution.blocked)) == (3, ["d"])
 
 
 def test_words_folder_and_streams_are_as_they_should(bench: Bench) -> None:
@@ -106,5 +106,5 @@ def test_nothing_is_lost_or_done_twice_when_the_dispatcher_is_killed(
 
 def test_without_a_job_there_are_no_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-    with pytest.raises(InputError, match="this process is in none"):
+    with pytest.raises(InputError, match="slurm-steps must run inside a Slurm job"):
         slurm_steps.make(1, str(tmp_path), "0badcafe")

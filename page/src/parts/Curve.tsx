@@ -29,7 +29,7 @@ function Legend({ curve, at, going }: { curve: Numbers; at: number | null; going
       {curve.starved.length > 0 && (
         <li>
           <span class="starved-swatch" aria-hidden="true" />
-          <span>clients starved: too little was ready</span>
+          <span>idle workers: too few ready tasks</span>
         </li>
       )}
     </ul>
@@ -86,7 +86,7 @@ export function Curve({ curve, going = false }: { curve: Numbers; going?: boolea
       <Drawing curve={curve} moved={setAt} />
       <p class="quiet">{summary(curve)}</p>
       <details>
-        <summary>The same as a table</summary>
+        <summary>Show as a table</summary>
         <table class="plain numbers">
           <thead>
             <tr>

@@ -8,7 +8,7 @@ import { many } from "../format";
 import { draw, type Ink } from "./dag_draw";
 import { described } from "./StateBar";
 
-const NAMES = ["done", "running", "ready", "waiting", "futile", "again", "failed"];
+const NAMES = ["done", "running", "ready", "pending", "blocked", "again", "failed"];
 
 function inks(): Ink {
   const ink: Ink = { ink: colour("ink"), ink2: colour("ink-2"), paper: colour("paper"), edge: colour("edge"), arc: colour("arc"), accent: colour("accent"), hatch: colour("hatch") };

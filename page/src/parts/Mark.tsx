@@ -6,9 +6,9 @@ const SHAPES: Record<State, string> = {
   done: "M2.5 6.5l2.5 2.5 4.5-5.5",
   running: "M4 2.5v7l5.5-3.5z",
   ready: "M6 2.5a3.5 3.5 0 1 0 .01 0z",
-  waiting: "M2.5 6h.01M6 6h.01M9.5 6h.01",
-  futile: "M6 2a4 4 0 1 0 .01 0zM3.2 8.8l5.6-5.6",
-  "to be tried again": "M9.3 4.2A3.8 3.8 0 1 0 9.8 6.6M9.6 1.8v2.6H7",
+  pending: "M2.5 6h.01M6 6h.01M9.5 6h.01",
+  blocked: "M6 2a4 4 0 1 0 .01 0zM3.2 8.8l5.6-5.6",
+  retrying: "M9.3 4.2A3.8 3.8 0 1 0 9.8 6.6M9.6 1.8v2.6H7",
   failed: "M3 3l6 6M9 3l-6 6",
 };
 

@@ -5,12 +5,12 @@ import { address } from "../session";
 
 export async function retry(workflow: string, tasks: string[] | null): Promise<string> {
   const { count } = await post<{ count?: number }>(`${address(workflow)}/retry`, { tasks });
-  return count === undefined ? "Will be tried again." : `${many(count, "task")} will be tried again.`;
+  return count === undefined ? "Will be retried." : `${many(count, "task")} will be retried.`;
 }
 
 export async function release(workflow: string, tasks: string[]): Promise<string> {
   const { count } = await post<{ count?: number }>(`${address(workflow)}/release`, { tasks });
-  return count ? "Taken back: somebody else gets it." : "Nobody has it any more.";
+  return count ? "Taken back: another client gets it." : "No client has it.";
 }
 
 export async function cancel(workflow: string): Promise<string> {

@@ -23,7 +23,7 @@ interface Marked {
   path: Set<string>;
 }
 
-const GLYPHS: Record<State, string> = { done: "✓", running: "▶", ready: "●", waiting: "…", futile: "⊘", "to be tried again": "↻", failed: "✕" };
+const GLYPHS: Record<State, string> = { done: "✓", running: "▶", ready: "●", pending: "…", blocked: "⊘", retrying: "↻", failed: "✕" };
 
 function marked(lineage: Lineage): Marked {
   const path = new Set(lineage.path.slice(1).map((node, at) => `${lineage.path[at]} ${node}`));
@@ -116,8 +116,8 @@ function nearArcs(pen: CanvasRenderingContext2D, { dag, camera, ink }: Picture, 
 function fill(pen: CanvasRenderingContext2D, state: State, ink: Ink, draw: () => void): void {
   pen.fillStyle = ink[slug[state]]!;
   draw();
-  if (["futile", "to be tried again", "failed"].includes(state)) {
-    pen.fillStyle = hatch(pen, ink.hatch!, state === "futile" ? 4 : 7);
+  if (["blocked", "retrying", "failed"].includes(state)) {
+    pen.fillStyle = hatch(pen, ink.hatch!, state === "blocked" ? 4 : 7);
     draw();
   }
 }

@@ -23,7 +23,7 @@ function Body() {
   if (route.value.workflow && current) return <Run view={current} />;
   return (
     <main id="main" tabIndex={-1} class="alone">
-      {route.value.workflow ? link.value.state === "fine" && <p class="empty">Asking the server …</p> : <Workflows />}
+      {route.value.workflow ? link.value.state === "fine" && <p class="empty">Loading …</p> : <Workflows />}
     </main>
   );
 }

@@ -12,7 +12,7 @@ export function Connection() {
   return (
     <div class="lost" role="alert">
       {state.state === "lost"
-        ? `Connection lost since ${since}, trying again. What is shown was right until then.`
+        ? `Connection lost since ${since}; reconnecting. The page shows the state at that time.`
         : `The server does not show this workflow: ${state.why}`}
     </div>
   );

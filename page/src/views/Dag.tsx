@@ -65,7 +65,7 @@ const LISTED = 200;
 function List({ dag, counts, choose }: { dag: Drawing; counts: Counts[]; choose: (node: DagNode) => void }) {
   return (
     <details class="listed">
-      <summary>The same as a list</summary>
+      <summary>Show as a list</summary>
       <Scroll label="Nodes of the dag">
         <table class="plain">
           <thead>

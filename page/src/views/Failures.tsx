@@ -41,22 +41,22 @@ function Cause({ failure, view }: { failure: Failure; view: View }) {
       <h3>Last lines printed</h3>
       <Log lines={failure.tail} label={`Last lines printed: ${failure.cause}`} />
       {view.can.retry && failure.count === failure.tasks.length && (
-        <Action label={`Try ${failure.count === 1 ? "it" : "these"} again`} act={() => retry(view.workflow, failure.tasks)} />
+        <Action label={`Retry ${failure.count === 1 ? "it" : "these"}`} act={() => retry(view.workflow, failure.tasks)} />
       )}
     </Box>
   );
 }
 
 export function Failures({ view }: { view: View }) {
-  const futile = count(view.counts, "futile");
+  const blocked = count(view.counts, "blocked");
   return (
     <>
       <div class="top">
         <p class="headline small">
           {view.failures_total ? `${many(view.failures_total, "task")} failed, ${many(view.failures.length, "cause")}` : "No task has failed"}
-          {futile ? `; ${many(futile, "task")} cannot be done because of it` : ""}
+          {blocked ? `; ${many(blocked, "task")} blocked by it` : ""}
         </p>
-        {view.can.retry && count(view.counts, "failed") > 0 && <Action label="Try all failed tasks again" act={() => retry(view.workflow, null)} />}
+        {view.can.retry && count(view.counts, "failed") > 0 && <Action label="Retry all failed tasks" act={() => retry(view.workflow, null)} />}
       </div>
       {view.failures.map((failure) => (
         <Cause key={failure.cause} failure={failure} view={view} />

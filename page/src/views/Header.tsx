@@ -65,7 +65,7 @@ function Tools({ shown }: { shown: View | null }) {
         <Action
           label="Cancel the run"
           danger
-          confirm="No more tasks are handed out, and those that run are taken back. What is done stays done. This cannot be undone."
+          confirm="The server stops handing out tasks and takes back those that are running. Finished tasks keep their results. This cannot be undone."
           act={() => cancel(shown.workflow)}
         />
       )}

@@ -14,7 +14,7 @@ export function Login() {
         again();
       }}
     >
-      <h1>This server asks for a token</h1>
+      <h1>This server requires a token</h1>
       <p>
         Whoever runs it makes one with <code>eligo token</code>; one that may read is enough to look.
       </p>
@@ -28,7 +28,7 @@ export function Login() {
       <button type="submit" class="main">
         Show the page
       </button>
-      <p class="quiet">It is kept in this tab only, and forgotten when the tab is closed.</p>
+      <p class="quiet">The token is kept in this tab only, until you close it.</p>
     </form>
   );
 }

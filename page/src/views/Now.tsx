@@ -25,13 +25,13 @@ export function RunningBox({ view }: { view: View }) {
   if (!view.running.length) {
     return (
       <Box title="Running now">
-        <p class="quiet">Nothing runs at this moment.</p>
+        <p class="quiet">No task is running.</p>
       </Box>
     );
   }
   return (
     <Box title="Running now" kind="running-now" beside={<span class="quiet">{number(whole)}, the longest first</span>}>
-      <Scroll label="Tasks that run now" tall>
+      <Scroll label="Running tasks" tall>
         <table class="plain">
           <thead>
             <tr>
@@ -74,12 +74,12 @@ export function RecentBox({ view }: { view: View }) {
   if (!view.recent.length) return null;
   return (
     <Box title="Ended last" kind="ended-last">
-      <Scroll label="Attempts that ended last" tall>
+      <Scroll label="Latest attempts" tall>
         <table class="plain">
           <thead>
             <tr>
               <th scope="col">Task</th>
-              <th scope="col">How it ended</th>
+              <th scope="col">Result</th>
               <th scope="col" class="wide">
                 Worker
               </th>

@@ -116,7 +116,7 @@ export function Search({ table }: { table: string }) {
           ))}
         {shows && (
           <li role="option" aria-selected={false} class="all" onMouseDown={all}>
-            {found?.total ? `Enter shows ${found.total === 1 ? "it" : `all ${number(found.total)}`} in the table` : "No task is called so"}
+            {found?.total ? `Enter shows ${found.total === 1 ? "it" : `all ${number(found.total)}`} in the table` : "No task has this name"}
           </li>
         )}
       </ul>

@@ -96,10 +96,10 @@ function Known({ detail, view }: { detail: Detail; view: View | null }) {
         {detail.place !== null && <span class="quiet">position {number(detail.place)} in the order</span>}
       </p>
       {failed && view?.can.retry && <Action label="Try it again" act={() => retry(view.workflow, [detail.task])} />}
-      {detail.state === "running" && view?.can.release && <Action label="Give it to somebody else" act={() => release(view.workflow, [detail.task])} />}
+      {detail.state === "running" && view?.can.release && <Action label="Give it to another client" act={() => release(view.workflow, [detail.task])} />}
       {detail.why.length > 0 && (
         <>
-          <h3>Why it is placed here</h3>
+          <h3>Why it has this place</h3>
           {detail.why.map((words) => (
             <p key={words}>{words}</p>
           ))}

@@ -59,7 +59,7 @@ function Key({ gantt }: { gantt: Gantt }) {
 function Busy({ gantt }: { gantt: Gantt }) {
   return (
     <details class="listed">
-      <summary>The same as a table</summary>
+      <summary>Show as a table</summary>
       <table class="plain numbers">
         <thead>
           <tr>

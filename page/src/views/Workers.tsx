@@ -105,7 +105,7 @@ const HEADS: [words: string, number: boolean, meaning: string][] = [
   ["State", false, ""],
   ["Last seen", true, ""],
   ["Speed", true, "compared with what tasks were expected to take: 2 is twice as fast"],
-  ["Done", true, "attempts that ended well"],
+  ["Done", true, "attempts that succeeded"],
   ["Failed", true, "attempts that failed"],
   ["Lost", true, "attempts that it never brought back"],
   ["Share", false, "done, failed and lost as parts of all"],
@@ -115,7 +115,7 @@ const HEADS: [words: string, number: boolean, meaning: string][] = [
 export function Workers({ view }: { view: View }) {
   const alive = view.clients.filter((client) => client.alive).length;
   const bad = view.clients.filter((client) => client.bad).length;
-  if (!view.clients.length) return <p class="empty">No worker has come yet.</p>;
+  if (!view.clients.length) return <p class="empty">No workers yet.</p>;
   return (
     <>
       <p class="headline small">

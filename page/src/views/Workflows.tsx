@@ -65,7 +65,7 @@ function List({ title, flows }: { title: string; flows: WorkflowLine[] }) {
 
 export function Workflows() {
   const all = workflows.value;
-  if (!all) return <p class="empty">{problem.value || "Asking the server …"}</p>;
+  if (!all) return <p class="empty">{problem.value || "Loading …"}</p>;
   if (!all.length) return <p class="empty">This server has no workflow yet. Send one with: eligo submit FILE</p>;
   const newest = [...all].sort((first, second) => second.made - first.made);
   return (

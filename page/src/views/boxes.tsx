@@ -13,12 +13,12 @@ const more = (section: string, words: string) => (
 
 export function FailureBox({ view }: { view: View }) {
   const causes = view.failures.length;
-  const again = count(view.counts, "to be tried again");
+  const again = count(view.counts, "retrying");
   if (!view.failures_total && !causes) {
     return (
       <Box title="Failures" tone="good">
-        <p class="answer">{again ? "None for good" : "None"}</p>
-        <p class="quiet">{again ? `${many(again, "task")} did not work out and will be tried again.` : "No task has failed."}</p>
+        <p class="answer">{again ? "None permanent" : "None"}</p>
+        <p class="quiet">{again ? `${many(again, "task")} failed and will be retried.` : "No task has failed."}</p>
       </Box>
     );
   }
@@ -60,7 +60,7 @@ export function WorkerBox({ view }: { view: View }) {
       {poor.length ? (
         <ul class="lines">{poor.slice(0, 3).map(bad)}</ul>
       ) : (
-        <p class="quiet">{view.clients.length ? "None of them stands out as bad." : "Nobody has come yet."}</p>
+        <p class="quiet">{view.clients.length ? "No worker is unusually slow or failing." : "No workers yet."}</p>
       )}
       {poor.length > 3 && <p class="quiet">and {many(poor.length - 3, "more", "more")}</p>}
     </Box>
@@ -84,7 +84,7 @@ export function OrderBox({ view }: { view: View }) {
 export function PaceBox({ view }: { view: View }) {
   const over = view.ended !== null || view.state === "stopped";
   const done = count(view.counts, "done");
-  const lines: [string, string][] = [over ? ["Mean rate", rate(done / (view.seconds || 1))] : ["Rate of late", rate(view.rate)]];
+  const lines: [string, string][] = [over ? ["Mean rate", rate(done / (view.seconds || 1))] : ["Current rate", rate(view.rate)]];
   if (view.busy !== null) lines.push(["Workers busy", percent(view.busy, 1)]);
   if (!over && view.left) {
     lines.push(["Ends between", `${clock(view.now + view.left[0], view.now)} and ${clock(view.now + view.left[1], view.now)}`]);

@@ -8,13 +8,13 @@
 | fat tasks | `by_cluster` |
 | slow clients, long tasks, overdue copies, around any of them | `prudent` |
 
-Several allocators may serve one execution: each follows its journal. docs/live.md shows how.
+Several allocators may serve one execution: each follows its journal. docs/howto/hand-out-tasks.md shows how.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from eligo.allocating.asking import Allocator, Ask, Grant
+from eligo.allocating.asks import Allocator, Ask, Grant
 from eligo.allocating.by_policy import ByPolicy
 from eligo.allocating.prudent import PRUDENT, Prudent, Rules, informed
 from eligo.allocating.speeds import Speeds
@@ -22,15 +22,15 @@ from eligo.allocating.speeds import Speeds
 if TYPE_CHECKING:
     from eligo.allocating.by_batch import ByBatch
     from eligo.allocating.by_cluster import ByCluster, FatGrant
-    from eligo.allocating.naming import ALLOCATORS, allocator
+    from eligo.allocating.registry import ALLOCATORS, allocator
 
 #: what is imported when first used, for it brings batches and clusters along
 _HOME = {
-    "ALLOCATORS": "eligo.allocating.naming",
+    "ALLOCATORS": "eligo.allocating.registry",
     "ByBatch": "eligo.allocating.by_batch",
     "ByCluster": "eligo.allocating.by_cluster",
     "FatGrant": "eligo.allocating.by_cluster",
-    "allocator": "eligo.allocating.naming",
+    "allocator": "eligo.allocating.registry",
 }
 
 __all__ = [

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from itertools import islice
 
-from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none
+from eligo.allocating.asks import Ask, Grant, Refusals, all_or_none
 from eligo.batches import Batches
+from eligo.batches.limits import FULL, Limits
 from eligo.batches.states import Batch
 from eligo.errors import InputError
 from eligo.execution import Execution
@@ -14,7 +15,7 @@ SECONDS = 1.0  # for a batch, where components are hard
 
 
 class ByBatch:
-    """Answers those who ask together with the batch of tasks that leaves the most ready once all are executed (BICSO).
+    """Serves simultaneous requests with the batch that leaves the most tasks ready once all are executed (BICSO).
 
     Of the batch, the tasks with the longest remaining paths go to those who asked first, and the others to modest clients.
 
@@ -24,47 +25,49 @@ class ByBatch:
     [('a',), ('b',)]
     """
 
-    def __init__(self, execution: Execution, method: str = "auto", seconds: float = SECONDS) -> None:
+    def __init__(
+        self, execution: Execution, method: str = "auto", seconds: float = SECONDS, limits: Limits = FULL
+    ) -> None:
         self.execution = execution
-        self._batches = Batches(execution)
+        self._batches = Batches(execution, limits)
         self._method, self._limit = method, seconds
 
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
         """See `Allocator`."""
         asks = list(asks)
         if any(ask.seconds is not None for ask in asks):
-            raise InputError("a batch is counted in tasks: ask for a size instead of seconds")
+            raise InputError("a batch is measured in tasks, not seconds (give a size instead)")
         if not asks or not self.execution.eligible:
             return []
         best = self._batches.best(sum(ask.size for ask in asks), self._method, self._limit)
         dag = self.execution.dag
-        left = dict.fromkeys(sorted(best.tasks, key=lambda task: (-dag.height[dag.index[task]], dag.index[task])))
-        grants, made, refusals = dict[int, Grant](), list[Grant](), Refusals()
-        with all_or_none(self.execution, made):
+        remaining = dict.fromkeys(sorted(best.tasks, key=lambda task: (-dag.height[dag.index[task]], dag.index[task])))
+        grants, granted, refusals = dict[int, Grant](), list[Grant](), Refusals()
+        with all_or_none(self.execution, granted):
             for i in sorted(range(len(asks)), key=lambda i: asks[i].modest):
-                tasks = () if refusals.covers(asks[i]) else tuple(self._tasks_for(asks[i], left))
+                tasks = () if refusals.covers(asks[i]) else tuple(self._tasks_for(asks[i], remaining))
                 if not tasks:
                     refusals.note(asks[i])
                     continue
                 self.execution.take(*tasks)
                 grants[i] = Grant(asks[i], tasks, _why(best))
-                made.append(grants[i])
+                granted.append(grants[i])
         return [grants[i] for i in sorted(grants)]
 
-    def _tasks_for(self, ask: Ask, left: dict[Name, None]) -> list[Name]:
+    def _tasks_for(self, ask: Ask, remaining: dict[Name, None]) -> list[Name]:
         """Tasks of the batch that a client can run; where it can run none of them, of the other ready ones."""
-        ordered = reversed(left) if ask.modest else iter(left)
+        ordered = reversed(remaining) if ask.modest else iter(remaining)
         chosen = list(islice(filter(ask.admits, ordered), ask.size))
         for task in chosen:
-            del left[task]
-        return chosen or self._others(ask, left)
+            del remaining[task]
+        return chosen or self._others(ask, remaining)
 
-    def _others(self, ask: Ask, left: dict[Name, None]) -> list[Name]:
+    def _others(self, ask: Ask, remaining: dict[Name, None]) -> list[Name]:
         dag = self.execution.dag
-        others = [task for task in self.execution.eligible if task not in left and ask.admits(task)]
+        others = [task for task in self.execution.eligible if task not in remaining and ask.admits(task)]
         return sorted(others, key=lambda task: -dag.height[dag.index[task]])[: ask.size]
 
 
 def _why(best: Batch) -> str:
     most = "no choice leaves more" if best.exact else f"no choice leaves more than {best.upper_bound:,}"
-    return f"of the {len(best.tasks):,} tasks that together leave {best.eligible_after:,} ready; {most}"
+    return f"one of {len(best.tasks):,} tasks that together leave {best.eligible_after:,} ready; {most}"

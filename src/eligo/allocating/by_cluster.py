@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none
-from eligo.clusters.clustering import Clusters
+from eligo.allocating.asks import Ask, Grant, Refusals, all_or_none
 from eligo.clusters.fat import FatTask
+from eligo.clusters.fat_tasks import Clusters
 from eligo.execution import Execution
 
 
 @dataclass(frozen=True, slots=True)
 class FatGrant(Grant):
-    """A fat task for a client, with what it cuts and leaves."""
+    """A fat task for a client, with its cut arcs and the remaining dag."""
 
     fat: FatTask
 
 
 class ByCluster:
-    """Gives every client one fat task of the size, or about the seconds, that it asks for, or of what can go now.
+    """Gives each client one fat task of about the requested size or seconds, or of what can run now if that is less.
 
     >>> game = Execution({"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]})
     >>> allocator = ByCluster(game.dag, game)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from eligo.allocating.asking import Ask, Grant, Refusals, Saves, all_or_none, whole_seed
+from eligo.allocating.asks import Ask, Grant, Refusals, Saves, all_or_none, whole_seed
 from eligo.errors import InputError
 from eligo.estimating import estimate
 from eligo.execution import COMPLETE, ELIGIBLE, FAIL, HOLD, RELEASE, TAKE, Execution, unpacked
@@ -24,7 +24,7 @@ _NOWHERE = -1  # a state that no task of a board has
 
 
 class ByPolicy:
-    """Gives every client the ready task of the highest score, in O(log n) a decision; a modest one that of the lowest.
+    """Gives each client the ready task with the highest score, a modest client the lowest, in O(log n) per decision.
 
     Where the tasks of *flow* have priorities, the policy decides among those of the largest one that is ready.
 
@@ -79,16 +79,16 @@ class ByPolicy:
         """See `Allocator`."""
         asks = list(asks)
         if self._seconds is None and any(ask.seconds is not None for ask in asks):
-            raise InputError("how long the tasks run is not known, so nobody can ask for seconds of work")
+            raise InputError("run times are not known, so work cannot be requested in seconds")
         self._follow()
         if len(asks) == 1:  # as in a run of short tasks: nothing to take back, nobody like it
             return self._granted(asks[0])
         refusals, grants = Refusals(), list[Grant]()
         with all_or_none(self.execution, grants):
             for ask in self._in_turn(asks, refusals):
-                found = [] if refusals.covers(ask) else self._granted(ask)
-                grants += found
-                if not found:
+                granted = [] if refusals.covers(ask) else self._granted(ask)
+                grants += granted
+                if not granted:
                     refusals.note(ask)
         return grants
 
@@ -97,14 +97,14 @@ class ByPolicy:
         if not any(ask.bytes_kept for ask in asks):
             yield from asks
             return
-        left, name = list(asks), self.execution.graph.name
-        while left:
-            first, place = left[0], 0
+        waiting, name = list(asks), self.execution.graph.name
+        while waiting:
+            first, place = waiting[0], 0
             if first.bytes_kept is not None and not refusals.covers(first):
                 names = list(map(name, self._near(self._admits(first))))
-                saved = [_saved(ask, names) if ask.fits is first.fits else -1 for ask in left[:MOST_PAIRED]]
+                saved = [_saved(ask, names) if ask.fits is first.fits else -1 for ask in waiting[:MOST_PAIRED]]
                 place = saved.index(max(saved))
-            yield left.pop(place)
+            yield waiting.pop(place)
 
     def _granted(self, ask: Ask) -> list[Grant]:
         """One grant, or none."""
@@ -226,8 +226,8 @@ class ByPolicy:
 
     def _why(self, ask: Ask, ready: int) -> str:
         which = "the last, for a slow client," if ask.modest else "the first"
-        classes = "by priority, and among equals " if len(self.policy.lead) else ""
-        return f"{which} of {ready:,} ready task{'' if ready == 1 else 's'} {classes}by the rule {self.policy.name!r}"
+        classes = "by priority, then " if len(self.policy.lead) else ""
+        return f"{which} of {ready:,} ready task{'' if ready == 1 else 's'} {classes}by the policy {self.policy.name!r}"
 
 
 def _saved(ask: Ask, names: Sequence[Name]) -> int:

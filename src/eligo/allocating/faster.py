@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import chain
 
-from eligo.allocating.asking import Fits
+from eligo.allocating.asks import Fits
 from eligo.names import Name
 
 
@@ -38,7 +38,7 @@ class FasterClients:
                 yield until, fits
 
     def leave(self, fits: Fits | None) -> Fits:
-        """What fits somebody and none of them can run."""
+        """The tasks that fit a client but that none of these clients can run."""
         return lambda task: (fits is None or fits(task)) and not self.can_run(task)
 
 

@@ -3,7 +3,7 @@
 The rules gain more than any order does where clients differ [1]_: whoever is slow must not hold what others wait for, and
 at the end, when nothing else is ready, what has been out for long is given to somebody else as well.
 
-.. [1] `eligo compare` and docs/comparison.md show by how much.
+.. [1] `eligo compare` and docs/understand/comparison.md show by how much.
 """
 
 import math
@@ -18,7 +18,7 @@ from operator import is_
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.allocating.asking import Allocator, Ask, Fits, Grant, all_or_none
+from eligo.allocating.asks import Allocator, Ask, Fits, Grant, all_or_none
 from eligo.allocating.by_policy import ByPolicy
 from eligo.allocating.faster import FasterClients
 from eligo.allocating.speeds import Speeds
@@ -35,9 +35,9 @@ _OUT = {ALLOCATED, HELD}
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rules:
-    """What an allocator may do beyond its choice; by default nothing.
+    """What an allocator does for slow clients and overdue tasks; by default nothing.
 
-    Speeds are estimated from what clients brought back: expected work over time taken, as a share of all clients' mean.
+    Speeds are estimated from results: expected work divided by the time taken, relative to the mean of all clients.
     """
 
     #: a client slower than this share of the mean gets what matters least; 0: never
@@ -60,7 +60,7 @@ class Rules:
         amounts = {"slow": self.slow, "long": self.long, "overdue": self.overdue, "copies": copies}
         for name, amount in amounts.items():
             if not is_amount(amount):
-                raise InputError(f"the rule {name!r} cannot be {getattr(self, name)}")
+                raise InputError(f"the rule {name!r} must be a non-negative number, got {getattr(self, name)}")
 
 
 SLOW = 0.5  # of the mean speed
@@ -70,18 +70,18 @@ LONG = 3.0  # mean task times
 
 
 def informed(rules: Rules, flow: Workflow) -> Rules:
-    """The rules with what is known of the tasks' times: as far as every time is known, slow clients get nothing long."""
-    known = estimate(flow)
-    if known.level == "nothing":
+    """The rules with the known run times: if all are known, slow clients get no long tasks."""
+    estimates = estimate(flow)
+    if estimates.level == "nothing":
         return rules
-    return replace(rules, expected=known.seconds, long=LONG if known.level == "seconds" else rules.long)
+    return replace(rules, expected=estimates.seconds, long=LONG if estimates.level == "seconds" else rules.long)
 
 
 class Prudent:
-    """Any allocator, with `Rules` around it; one for an execution, since it knows who got what from it.
+    """An allocator that applies `Rules` around another one; for one execution, whose assignments it records.
 
-    `learn` tells it how long a client took, `gone` that one is here no more. Times are those of *clock*. Where somebody got
-    nothing only because no copy is overdue yet, `due` is when to ask again.
+    Call `learn` with the time that a client took, and `gone` when a client has left. Times are those of *clock*. If a client
+    got nothing only because no copy is overdue yet, `due` is when to ask again.
 
     >>> from eligo.allocating.by_policy import ByPolicy
     >>> from eligo.execution import Execution
@@ -101,7 +101,7 @@ class Prudent:
         self, allocator: Allocator, rules: Rules = PRUDENT, clock: Callable[[], float] = time.monotonic
     ) -> None:
         if not isinstance(rules, Rules):
-            raise InputError(f"rules are eligo.Rules, and {rules!r} are none")
+            raise InputError(f"rules must be eligo.Rules, got {rules!r}")
         self.allocator, self.rules, self.clock = allocator, rules, clock
         self.execution = allocator.execution
         self.speeds = Speeds()
@@ -121,26 +121,26 @@ class Prudent:
 
     @property
     def due(self) -> float | None:
-        """When something that is out becomes overdue, for somebody who got nothing; None where nobody waits for that."""
+        """When a running task becomes overdue for a client that got nothing; None if no client waits for one."""
         return self._handed.due
 
     def copies_from(self) -> float | None:
-        """When somebody may get the next copy of a task; None: not before something changes."""
+        """When the next copy of a task may be given; None: not before something changes."""
         return self._handed.first_due(self.speeds) if self.rules.copies > 1 else None
 
     def is_slow(self, client: Hashable) -> bool:
-        """Whether a client is known to be slow here, so that it gets less than others."""
+        """Whether a client is known to be slow and gets less than others."""
         return self.speeds.is_slow(client, self.rules.slow)
 
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
-        """See `Allocator`: slow clients get what matters least, and who gets nothing a copy of what is overdue."""
+        """See `Allocator`: slow clients get the least urgent tasks, and idle ones copies of overdue tasks."""
         asks = list(asks)
         self.fastest_from = None
         self._handed.note()
         for ask in asks:
             self._present[ask.client] = ask.speed, ask.fits
         queue = sorted(asks, key=self._pace, reverse=True) if self.rules.fastest else asks
-        grants = self._served([ask for ask in queue if self.may_fit(ask)])
+        grants = self._grant_prudently([ask for ask in queue if self.may_fit(ask)])
         if self.rules.copies > 1:
             with all_or_none(self.execution, grants):
                 self._handed.note(grants)
@@ -149,14 +149,14 @@ class Prudent:
         return grants if in_order else sorted(grants, key=_places(queue))
 
     def catch_up(self) -> bool:
-        """Follow the execution a little further; whether nothing is left that would keep the next ask waiting."""
+        """Process more of the journal; returns whether nothing is left that would delay the next ask."""
         self._handed.note()
         return self.allocator.catch_up() if isinstance(self.allocator, ByPolicy) else True
 
     def learn(self, client: Hashable, task: Name, seconds: float) -> None:
-        """A client took so long for a task."""
+        """Record how long a client took for a task."""
         if not is_amount(seconds):
-            raise InputError(f"a client takes some seconds for a task, and {seconds!r} are none")
+            raise InputError(f"seconds must be a non-negative number, got {seconds!r}")
         self.learn_numbers(client, [self.execution.graph.number(task)], seconds)
 
     def learn_numbers(self, client: Hashable, tasks: Sequence[int], seconds: float) -> None:
@@ -172,61 +172,61 @@ class Prudent:
         return float(expected[v] if v < len(expected) else expected.mean())
 
     def joined(self, client: Hashable) -> None:
-        """A client is here, and busy; one that asks is here anyway."""
+        """Record that a client is connected and busy; an ask records it too."""
         self._present.setdefault(client, (None, None))
 
     def has(self, client: Hashable, task: Name) -> None:
-        """A client has a task that was handed out before this began."""
+        """Record that a client holds a task that was handed out earlier."""
         self._present.setdefault(client, (None, None))
         self._handed.note([Grant(Ask(client), (task,), "")])
 
     def gone(self, client: Hashable) -> None:
-        """A client is here no more, and has nothing."""
+        """Record that a client has left and holds nothing."""
         self._present.pop(client, None)
         self._handed.gone(client)
 
     def copy_no_more(self, v: int) -> None:
-        """Give nobody else a task, by number, that is out, until it comes back."""
+        """Give out no more copies of a task, by number, until it is returned."""
         self._handed.copy_no_more(v)
 
     def forget(self, clients: Set[Hashable]) -> None:
-        """These clients will not come again; what they did still counts for the mean."""
+        """Drop clients that will not return; their times still count for the mean."""
         for client in self._present.keys() & clients:
             self.gone(client)
         for client in self.speeds.clients & clients:
             self.speeds.forget(client)
 
-    def _served(self, queue: Sequence[Ask]) -> list[Grant]:
+    def _grant_prudently(self, queue: Sequence[Ask]) -> list[Grant]:
         """What the allocator gives, slow clients being modest; what is long they get only where nobody faster can run it."""
         if not any(ask.seconds is not None or self._is_slow(ask) for ask in queue):
             return self.allocator.hand_out(queue)
         shorts: dict[int, Fits] = {}  # by identity: a function need not be hashable
-        told = [self._modest(ask, shorts) if self._is_slow(ask) else self._sized(ask) for ask in queue]
-        grants = self._answered(queue, told)
+        adjusted = [self._modest(ask, shorts) if self._is_slow(ask) else self._sized(ask) for ask in queue]
+        grants = self._with_own_asks(queue, adjusted)
         slow = [ask for ask in _unserved(queue, grants) if self._is_slow(ask)] if self._long else []
         faster = FasterClients(self._faster_clients())
         if slow and not faster.can_run_all():
             with all_or_none(self.execution, grants):
-                grants += self._answered(slow, self._leftovers(slow, faster))
+                grants += self._with_own_asks(slow, self._leftovers(slow, faster))
         self.fastest_from = faster.until
         return grants
 
     def _leftovers(self, slow: Sequence[Ask], faster: FasterClients) -> list[Ask]:
         """Slow clients ask for what nobody faster can run."""
-        left: dict[int, Fits] = {}
-        fits = [left.setdefault(id(ask.fits), faster.leave(ask.fits)) for ask in slow]
+        narrowed: dict[int, Fits] = {}
+        fits = [narrowed.setdefault(id(ask.fits), faster.leave(ask.fits)) for ask in slow]
         return [replace(self._sized(ask), modest=True, fits=fit) for ask, fit in zip(slow, fits, strict=True)]
 
-    def _answered(self, asks: Sequence[Ask], told: Sequence[Ask]) -> list[Grant]:
+    def _with_own_asks(self, asks: Sequence[Ask], adjusted: Sequence[Ask]) -> list[Grant]:
         """The grants for asks that were put to the allocator in other words, with the asks as they were made."""
         waiting: dict[int, list[Ask]] = {}
-        for ask, said in zip(asks, told, strict=True):
-            waiting.setdefault(id(said), []).append(ask)
-        found = []
-        for grant in self.allocator.hand_out(told):
+        for ask, adjusted_ask in zip(asks, adjusted, strict=True):
+            waiting.setdefault(id(adjusted_ask), []).append(ask)
+        grants = []
+        for grant in self.allocator.hand_out(adjusted):
             ask = waiting[id(grant.ask)].pop(0)
-            found.append(grant if grant.ask is ask else replace(grant, ask=ask))
-        return found
+            grants.append(grant if grant.ask is ask else replace(grant, ask=ask))
+        return grants
 
     def _sized(self, ask: Ask) -> Ask:
         """An ask for seconds says the speed that is known."""
@@ -255,8 +255,8 @@ class Prudent:
         """The connected clients that are not slow, the last one found first: until when each is, and what fits it."""
         now, last = self.clock(), self._present.get(self._faster)
         present = chain([] if last is None else [(self._faster, last)], self._present.items())
-        known = ((client, self.here_until(client), fits) for client, (_, fits) in present)
-        for client, until, fits in chain(known, self.bystanders()):
+        connected = ((client, self.here_until(client), fits) for client, (_, fits) in present)
+        for client, until, fits in chain(connected, self.bystanders()):
             if until > now and not self._stays_slow(client):
                 self._faster = client
                 yield until, fits
@@ -267,7 +267,7 @@ class Prudent:
 
 
 class Handed:
-    """The tasks that are out, since when and with whom, and which of them may be given to somebody else as well.
+    """The tasks that are handed out, since when and to whom, and which of them may be copied.
 
     As long as everybody gets something, nobody asks for that: it is noted, and followed when somebody does.
     """
@@ -295,15 +295,15 @@ class Handed:
         with all_or_none(self.execution, grants):
             for ask in asks:
                 like = ask.client, id(ask.fits)
-                found = [] if like in barren or is_slow(ask) else self._copy(ask, speeds)
-                grants += found
-                self._given_to(found)
-                if not found:
+                copies = [] if like in barren or is_slow(ask) else self._copy(ask, speeds)
+                grants += copies
+                self._given_to(copies)
+                if not copies:
                     barren.add(like)
         return grants
 
     def first_due(self, speeds: Speeds) -> float | None:
-        """When the task that has been out for longest becomes overdue, whoever asks; None where nothing can be copied."""
+        """When the longest running task becomes overdue; None if nothing can be copied."""
         if not speeds.results:
             return None
         self.note()
@@ -343,7 +343,7 @@ class Handed:
         task = self.execution.graph.name(v)
         self.execution.take(task, again=True)
         times = (self.clock() - self._began[v]) / mean if mean else math.inf
-        why = f"another copy: it has been out for {times:.1f} mean task times, and nothing else is ready"
+        why = f"a copy: it has been running for {times:.1f} times the mean task time, and nothing else is ready"
         return Grant(ask, (task,), why)
 
     def note(self, grants: Sequence[Grant] = ()) -> None:
@@ -380,15 +380,15 @@ class Handed:
 
     def _given_to(self, grants: Sequence[Grant]) -> None:
         """Remember who got what of which nothing came yet."""
-        given, codes = self._given, self.execution.codes
+        holders, codes = self._given, self.execution.codes
         for grant in grants:
             client, alone = grant.ask.client, (grant.ask.client,)
             numbers = [v for v in self.execution.graph.numbers(grant.tasks) if codes[v] in _OUT]
             if numbers:
                 self._has.setdefault(client, set()).update(numbers)
             for v in numbers:
-                known = given.get(v)
-                given[v] = alone if known is None else known if client in known else (*known, client)
+                clients = holders.get(v)
+                holders[v] = alone if clients is None else clients if client in clients else (*clients, client)
 
     def _moved(self, moves: int, now: float) -> None:
         """Tasks went out and came back by then; of those that have come back since, nothing is remembered."""
@@ -428,12 +428,12 @@ def _unserved(queue: Sequence[Ask], grants: Sequence[Grant]) -> list[Ask]:
     if len(grants) == len(queue):
         return []
     served = Counter(id(grant.ask) for grant in grants)
-    left = []
+    unserved = []
     for ask in queue:
         served[id(ask)] -= 1
         if served[id(ask)] < 0:
-            left.append(ask)
-    return left
+            unserved.append(ask)
+    return unserved
 
 
 def _places(queue: Sequence[Ask]) -> Callable[[Grant], int]:
@@ -449,6 +449,6 @@ def _long(rules: Rules, n: int) -> frozenset[int]:
         return frozenset()
     expected = np.asarray(rules.expected, np.float64)
     if expected.shape != (n,) or not (np.isfinite(expected).all() and (expected >= 0).all()):
-        raise InputError(f"expected: there must be a time that is not negative for each of {n} tasks")
+        raise InputError(f"expected: each of the {n} tasks must have a non-negative time")
     mean = math.fsum(expected) / n if n else 0.0
     return frozenset(np.flatnonzero(expected > rules.long * mean).tolist()) if rules.long else frozenset()

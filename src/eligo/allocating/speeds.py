@@ -4,7 +4,7 @@ from collections.abc import Hashable, KeysView
 
 
 class Speeds:
-    """How fast clients are, as shares of the mean, from what they brought back.
+    """The speeds of clients relative to the mean, estimated from their results.
 
     >>> speeds = Speeds()
     >>> for client, seconds in (("ann", 10.0), ("bob", 30.0), ("ann", 10.0)):
@@ -21,12 +21,12 @@ class Speeds:
         self.results = 0
 
     def record(self, client: Hashable, seconds: float, work: float = 1.0, results: int = 1) -> None:
-        """A client took so long for tasks; *work* is what these were expected to take, where that is known."""
+        """Record how long a client took for tasks; *work* is the expected time, if known."""
         self.introduce(client, seconds, work)
         self.results += results
 
     def introduce(self, client: Hashable, seconds: float, work: float) -> None:
-        """A client is known to do so much work in so many seconds."""
+        """Record the known speed of a client: work per seconds."""
         done, spent = self._past.get(client, (0.0, 0.0))
         self._past[client] = done + work, spent + seconds
         self.work += work
@@ -38,7 +38,7 @@ class Speeds:
         return self._past.keys()
 
     def forget(self, client: Hashable) -> None:
-        """Somebody else comes under this name; what it did still counts for the mean."""
+        """Forget a client whose name will be reused; its times still count for the mean."""
         self._past.pop(client, None)
 
     def of(self, client: Hashable) -> float | None:

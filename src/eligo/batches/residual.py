@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.batches.solving import BatchSolution, solve
+from eligo.batches.component_solver import BatchSolution, solve
+from eligo.batches.limits import Budget
 from eligo.dag import Dag
-from eligo.deciding.work import Clock
 from eligo.execution import ELIGIBLE, EXECUTED, WAITING, Execution, unpacked
 from eligo.kernels import walks
 from eligo.rows import Ints, gathered
@@ -32,7 +32,6 @@ from eligo.theory.solutions import WALK, recognise
 
 
 ARC_BYTES = 8  # two numbers an arc
-LARGEST_TREE = 10_000_000  # sources times the largest batch: about a second and 160 MB
 
 #: a named family, or the numbers of sources and sinks and the arcs
 ShapeKey = Kind | tuple[int, int, bytes]
@@ -87,12 +86,17 @@ class Shape:
         tails, heads = np.frombuffer(arcs, np.int32).reshape(2, -1)
         return Dag.from_checked(sources + sinks, tails, heads + np.int32(sources), None)
 
-    def solution(self, limit: int, clock: Clock) -> BatchSolution | None:
+    def _is_small(self, size: int, budget: Budget) -> bool:
+        """Whether there is a solver that may begin with it."""
+        if self.is_tree:
+            return budget.allows_tree(self.sources + self.sinks, self.sources, size)
+        return budget.items > 0
+
+    def solution(self, limit: int, budget: Budget) -> BatchSolution | None:
         """The best batches of up to *limit* sources; None where that takes too long."""
         size = min(limit, self.sources)
         if self._solution is None or not self._solution.reaches(size):
-            large = self.is_tree and self.sources * size > LARGEST_TREE
-            self._solution = None if large else solve(self.dag(), size, clock)
+            self._solution = solve(self.dag(), size, budget) if self._is_small(size, budget) else None
         return self._solution
 
 
@@ -212,7 +216,7 @@ class Residual:
         busy = np.bincount(tails, minlength=len(sources)) > 0
         place = (np.cumsum(busy) - 1).astype(np.int32)
         count = int(busy.sum())
-        sinks, heads = _numbered(len(self.dag), children[live])
+        sinks, heads = _number_distinct(len(self.dag), children[live])
         return Dag.from_checked(count + sinks, place[tails], heads + np.int32(count), None), sources[busy]
 
     def rendered(self, tasks: Ints) -> int:
@@ -283,14 +287,14 @@ def _distinct(n: int, tasks: Ints) -> Ints:
     """The different ones among these tasks, ascending: by sorting where they are few, else by marking."""
     if len(tasks) * 16 < n:
         return np.unique(tasks)
-    seen = np.zeros(n, np.bool_)
-    seen[tasks] = True
-    return np.flatnonzero(seen).astype(np.int32)
+    present = np.zeros(n, np.bool_)
+    present[tasks] = True
+    return np.flatnonzero(present).astype(np.int32)
 
 
-def _numbered(n: int, tasks: Ints) -> tuple[int, Ints]:
+def _number_distinct(n: int, tasks: Ints) -> tuple[int, Ints]:
     """How many different tasks there are, and each one's rank among them."""
-    seen = np.zeros(n, np.bool_)
-    seen[tasks] = True
-    rank = np.cumsum(seen, dtype=np.int32)
+    present = np.zeros(n, np.bool_)
+    present[tasks] = True
+    rank = np.cumsum(present, dtype=np.int32)
     return int(rank[-1]) if n else 0, rank[tasks] - np.int32(1)

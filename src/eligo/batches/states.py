@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from operator import index
 from typing import Any
 
-from eligo.batches.choosing import SOLVERS, choose
+from eligo.batches.best import SOLVERS, choose
+from eligo.batches.limits import FULL, Budget, Limits
 from eligo.batches.residual import Residual
 from eligo.border import dag_of
 from eligo.deciding.work import Clock
@@ -36,7 +37,7 @@ class Batch:
         return f"{', '.join(map(shorten, self.tasks))}: {self.eligible_after} tasks eligible afterwards, {most}"
 
     def document(self) -> dict[str, Any]:
-        """The batch as plain data, fit for JSON."""
+        """The batch as a dict for JSON."""
         return asdict(self) | {"tasks": labels_of(self.tasks)}
 
 
@@ -50,21 +51,21 @@ def batch(  # noqa: PLR0913 - the state is part of the question
     method: str = "auto",
     seconds: float | None = None,
 ) -> Batch:
-    """Which eligible tasks to hand out to that many requests, so that the most tasks are eligible once they are executed.
+    """The eligible tasks to hand out to *requests* clients so that the most tasks are eligible once they are done.
 
-    Where fewer are eligible, all of them are handed out.
+    If fewer are eligible, all of them are handed out.
 
     *executed* tasks are done; *allocated* ones are handed out and not returned, so they are neither executed nor eligible.
     All other tasks whose parents are executed are eligible, or where *eligible* is given, those only. *method* is "auto",
-    "exact" (which takes what time it needs), "greedy" or "expansive" (within half of the largest gain on expansive dags).
-    *seconds* bounds the time that hard components get.
+    "exact" (without a time limit), "greedy" or "expansive" (within half of the largest gain on expansive dags).
+    *seconds* limits the time for hard components.
 
     >>> batch({"a": [], "b": [], "x": [], "c": ["a", "b"], "d": ["a", "b"], "y": ["x"]}, requests=2)
     Batch(tasks=('a', 'b'), eligible_after=3, upper_bound=3, exact=True, method='closed form')
     """
-    game, wanted = _state(flow, executed, allocated, eligible), _asked(requests)
+    game, wanted = _state(flow, executed, allocated, eligible), _request_count(requests)
     if wanted < 1:
-        raise InputError(f"{wanted} tasks were asked for; at least 1 must be")
+        raise InputError(f"requests must be at least 1, got {wanted}")
     return Batches(game).best(wanted, method, seconds)
 
 
@@ -77,9 +78,9 @@ def decide(  # noqa: PLR0913 - the state is part of the question
     allocated: Iterable[Name] = (),
     seconds: float = math.inf,
 ) -> bool | None:
-    """Whether some batch of that size makes the number of eligible tasks grow by *increase*, which may be negative.
+    """Whether some batch of *requests* tasks increases the number of eligible tasks by *increase*, which may be negative.
 
-    The decision version of the problem, NP-complete; None where it is not decided in time.
+    This is the NP-complete decision problem; the answer is None if the time does not suffice.
 
     >>> flow = {"a": [], "b": [], "x": [], "c": ["a", "b"], "y": ["x"]}
     >>> decide(flow, requests=2, increase=-1), decide(flow, requests=2, increase=0)
@@ -87,14 +88,14 @@ def decide(  # noqa: PLR0913 - the state is part of the question
     """
     dag, done, out = dag_of(flow), tuple(executed), tuple(allocated)
     before = len(Execution(dag, done, out).eligible)
-    found = batch(dag, done, requests, allocated=out, method="exact", seconds=seconds)
-    if found.eligible_after >= before + increase:
+    best = batch(dag, done, requests, allocated=out, method="exact", seconds=seconds)
+    if best.eligible_after >= before + increase:
         return True
-    return False if found.upper_bound < before + increase else None
+    return False if best.upper_bound < before + increase else None
 
 
 class Batches:
-    """The best batches of an execution while it goes on: what does not change between two calls is not computed again.
+    """The best batches of a running execution; results that do not change between calls are reused.
 
     >>> game = Execution({"a": [], "b": [], "x": [], "c": ["a", "b"], "y": ["x"]})
     >>> batches = Batches(game)
@@ -106,35 +107,39 @@ class Batches:
     (('a', 'b'), ('a', 'b', 'y'))
     """
 
-    def __init__(self, execution: Execution) -> None:
-        self.execution = execution
+    def __init__(self, execution: Execution, limits: Limits = FULL) -> None:
+        self.execution, self._limits = execution, limits
         _ = execution.dag.index  # so that no later call must wait for it
         self._residual = Residual(execution)
 
     def best(self, requests: int, method: str = "auto", seconds: float | None = None) -> Batch:
-        """The best batch now, of that many tasks or of all that are eligible."""
+        """The best batch of *requests* tasks, or of all eligible tasks if there are fewer."""
         self._residual.follow()
-        if _asked(requests) < 0:
-            raise InputError(f"{requests} tasks were asked for")
-        return _answer(self._residual, min(requests, len(self.execution.eligible)), method, seconds)
+        if _request_count(requests) < 0:
+            raise InputError(f"requests must not be negative, got {requests}")
+        check_choice("method", method, SOLVERS)
+        budget = Budget(_clock(method, seconds), self._limits)
+        return _answer(self._residual, min(requests, len(self.execution.eligible)), method, budget)
 
 
-def _answer(residual: Residual, size: int, method: str, seconds: float | None) -> Batch:
-    check_choice("method", method, SOLVERS)
+def _clock(method: str, seconds: float | None) -> Clock:
     if seconds is not None and not (is_amount(seconds) or seconds == math.inf):
-        raise InputError(f"{seconds} seconds is no time")
-    clock = Clock(SECONDS.get(method, math.inf) if seconds is None else seconds)
-    found = choose(residual, size, method, clock)
-    left = len(residual.eligible) - size
-    exact = found.rendered == found.bound
-    return Batch(residual.dag.named(found.tasks), left + found.rendered, left + found.bound, exact, found.method)
+        raise InputError(f"seconds must be a non-negative number, got {seconds}")
+    return Clock(SECONDS.get(method, math.inf) if seconds is None else seconds)
 
 
-def _asked(requests: int) -> int:
+def _answer(residual: Residual, size: int, method: str, budget: Budget) -> Batch:
+    choice = choose(residual, size, method, budget)
+    rest = len(residual.eligible) - size
+    exact = choice.rendered == choice.bound
+    return Batch(residual.dag.named(choice.tasks), rest + choice.rendered, rest + choice.bound, exact, choice.method)
+
+
+def _request_count(requests: int) -> int:
     try:
         return index(requests)
     except TypeError:
-        raise InputError(f"the number of requests is a whole number, and {requests!r} is not") from None
+        raise InputError(f"requests must be an integer, got {requests!r}") from None
 
 
 def _state(

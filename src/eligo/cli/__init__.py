@@ -1,7 +1,6 @@
 """The command: `eligo VERB FILE ...`. Arguments and printing only; the work is done by the library.
 
-Exit codes: 0 done; 1 a "no" (not a schedule, a proof that does not hold); 2 wrong usage or bad input, told in one line on
-standard error.
+Exit codes: 0 success; 1 the answer is no, or tasks failed; 2 usage or input error, reported in one line on standard error.
 """
 
 import errno
@@ -11,7 +10,8 @@ import sys
 from copy import copy
 from typing import TYPE_CHECKING
 
-from eligo.cli.printing import open_streams, outlast_readers, speak_plainly
+from eligo.cli.aliases import without_old_names
+from eligo.cli.output import open_streams, outlast_readers, speak_plainly
 from eligo.cli.versions import version_line
 
 if TYPE_CHECKING:
@@ -28,27 +28,27 @@ LOOKING = ("plan", "show", "verify")
 THREADS = "OPENBLAS_NUM_THREADS"
 #: what the library calls an argument that would help, as the command has it
 REMEDIES = {
-    "allow_outside": "give --allow-outside to read it",
-    "arcs": "--format arcs reads it as one",
-    "format": "name it with --to",
-    "arguments": "--args NAME=VALUE or --args FILE says what it stands for",
-    "environment": "--env looks into yours",
+    "allow_outside": "add --allow-outside to read it",
+    "arcs": "--format arcs reads it as a list of arcs",
+    "format": "give it with --to",
+    "arguments": "set it with --args NAME=VALUE or --args FILE",
+    "environment": "--env reads it from the environment",
     "names": "`eligo convert` changes such names",
-    "file_names": "`eligo convert` leaves such files out",
-    "columns": "--columns FROM,TO names yours",
+    "file_names": "`eligo convert` omits such files",
+    "columns": "give the titles with --columns FROM,TO",
     "in_place": "--in-place changes the file itself",
     "force": "--force overwrites it",
-    "history": "--history FILE takes run times from earlier runs",
-    "workers": "--workers N gives more",
-    "run": "--run FOLDER begins another run",
-    "insecure": "--cert FILE --key FILE turn on TLS, or --insecure lets it be",
-    "open": "leave --open out, or add --insecure to let anybody in",
-    "token": "name a token with --token-file FILE or ELIGO_TOKEN_FILE",
-    "files": "--no-files lets no file travel, --dir says where they are",
-    "folder": "--folder DIR names another",
-    "directory": "--dir DIR names another",
-    "ca": "--ca FILE names the certificates to trust",
-    "family": "`eligo generate list` shows them all",
+    "history": "add --history FILE with run times of an earlier run",
+    "workers": "raise it with --workers N",
+    "run": "start another run with --run FOLDER",
+    "insecure": "enable TLS with --cert FILE --key FILE, or add --insecure",
+    "open": "leave --open out, or add --insecure to allow everyone",
+    "token": "give a token with --token-file FILE or ELIGO_TOKEN_FILE",
+    "files": "give their folder with --dir DIR, or add --no-files to transfer none",
+    "folder": "choose another with --folder DIR",
+    "directory": "choose another with --dir DIR",
+    "ca": "give the certificates to trust with --ca FILE",
+    "family": "`eligo generate list` lists all",
 }
 
 
@@ -71,7 +71,7 @@ def run(arguments: list[str]) -> int:
 
     speak_plainly()
     try:
-        return _answered(arguments or ["--help"])
+        return _run_and_flush(arguments or ["--help"])
     except NotBuiltError as error:
         return _complain(str(error), 1)
     except EligoError as error:
@@ -83,14 +83,14 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if hasattr(error, "format_message"):  # wrong usage, told by the argument parser
             verb = getattr(getattr(error, "ctx", None), "command_path", "eligo")
-            return _complain(f"{error.format_message()} ({verb} --help lists what there is)")
+            return _complain(f"{error.format_message()} (see {verb} --help)")
         if getattr(error, "errno", None) == errno.ENOSPC:
-            return _complain("what it says cannot be written: no space left on device")
+            return _complain("cannot write the output: no space left on device")
         if type(error).__module__ == "sqlite3":  # which takes long to import
-            return _complain(f"the state cannot be written: {error}")
+            return _complain(f"cannot write the state: {error}")
         if os.environ.get("ELIGO_DEBUG"):
             raise
-        return _complain(f"internal error: {type(error).__name__}: {error} (ELIGO_DEBUG=1 shows where)")
+        return _complain(f"internal error: {type(error).__name__}: {error} (set ELIGO_DEBUG=1 for a traceback)")
 
 
 def _explained(error: "EligoError") -> str:
@@ -104,17 +104,20 @@ def _explained(error: "EligoError") -> str:
     return f"{error}: {remedy}" if remedy else str(error)
 
 
-def _answered(arguments: list[str]) -> int:
+def _run_and_flush(arguments: list[str]) -> int:
     """The exit code, once everything is written."""
-    code = _done(arguments)
+    code = _run_verb(arguments)
     sys.stdout.flush()
     return _complain("stopped", code) if code == INTERRUPTED else code
 
 
-def _done(arguments: list[str]) -> int:
+def _run_verb(arguments: list[str]) -> int:
     if arguments == ["--version"]:  # answered before anything heavy is imported
         sys.stdout.write(version_line())
         return 0
+    arguments, warnings = without_old_names(arguments)
+    for warning in warnings:
+        sys.stderr.write(f"eligo: {warning}\n")
     if arguments[0] in COMPUTING and THREADS not in os.environ:
         _load_numpy()
     return int(_verb(arguments[0])(arguments, prog_name="eligo", standalone_mode=False) or 0)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from eligo.cli.completing import offered
+from eligo.cli.completion import offered
 from eligo.cli.effects import BESIDE_EXPERIMENTS, NOT_OF_EXPERIMENTS, check_cluster, check_plan, refuse_useless
 from eligo.cli.options import (
     ClusterRequest,
@@ -21,12 +21,12 @@ from eligo.cli.options import (
     To,
     grouped,
 )
-from eligo.cli.printing import print_facts, print_json
+from eligo.cli.output import print_facts, print_json
 from eligo.cli.versions import version_line
 from eligo.errors import InputError
 
 app = typer.Typer(
-    help="Which ready task of a workflow to hand out next, and how good that choice is.",
+    help="Decide which ready task of a workflow runs next, and prove how good the choice is.",
     rich_markup_mode=None,  # brackets in help texts are meant literally: URL[/WORKFLOW]
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -42,10 +42,25 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Which ready task of a workflow to hand out next, and how good that choice is."""
+    """Decide which ready task of a workflow runs next, and prove how good the choice is."""
+
+
+@app.command()
+@grouped
+def plan(context: typer.Context, request: PlanRequest, reading: Reading) -> None:
+    """Compute an order for the tasks and prove how good it is.
+
+    Reports the estimated time, a lower bound that no order can beat, and whether first come, first served would do as
+    well.
+    """
+    check_plan(context)
+    from eligo.cli.plan import answer
+    from eligo.cli.plan_text import read_told, recall
+
+    answer(recall(read_told(request.file, reading), request.history), request)
 
 
 @app.command()
@@ -57,22 +72,14 @@ def show(
     history: Histories = None,
     json: Json = False,
 ) -> None:
-    """Size and shape of a workflow, and how many tasks are ready under first come, first served."""
-    from eligo.cli.plans import read_told, recall
-    from eligo.cli.showing import show_shape
+    """Show the size and shape of a workflow.
+
+    Also shows how many tasks are ready at a time if they run first come, first served.
+    """
+    from eligo.cli.plan_text import read_told, recall
+    from eligo.cli.shape import show_shape
 
     show_shape(recall(read_told(file, reading), history), file, json)
-
-
-@app.command()
-@grouped
-def plan(context: typer.Context, request: PlanRequest, reading: Reading) -> None:
-    """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
-    check_plan(context)
-    from eligo.cli.planning import answer
-    from eligo.cli.plans import read_told, recall
-
-    answer(recall(read_told(request.file, reading), request.history), request)
 
 
 @app.command()
@@ -86,8 +93,8 @@ def explain(
     reading: Reading,
     json: Json = False,
 ) -> None:
-    """What the workflow is made of, why the plan is right, and a picture of it."""
-    from eligo.cli.plans import explain_plan, read_told
+    """Explain why the plan is good, and draw the workflow."""
+    from eligo.cli.plan_text import explain_plan, read_told
 
     flow = read_told(file, reading)
     explain_plan(flow, effort, seconds, output, json)
@@ -95,17 +102,39 @@ def explain(
 
 @app.command()
 @grouped
+def compare(context: typer.Context, request: CompareRequest) -> None:
+    """Compare policies on workflows by simulation.
+
+    Shows how long each policy takes, by the number of workers or the rate of requests.
+    """
+    from functools import partial
+
+    from eligo.cli.compare import compare as play
+
+    play(request, partial(refuse_useless, context, BESIDE_EXPERIMENTS, *NOT_OF_EXPERIMENTS))
+
+
+@app.command()
+@grouped
 def verify(
     file: File,
-    order: Annotated[str, typer.Argument(help="Names, one a line, or JSON: a list, or a plan saved with its proof.")],
+    order: Annotated[
+        str,
+        typer.Argument(
+            metavar="ORDER", help="Task names, one per line or as JSON; or a plan from `eligo plan --save`."
+        ),
+    ],
     *,
     reading: Reading,
     history: Histories = None,
     json: Json = False,
 ) -> int:
-    """Is ORDER a schedule, how far is it from the best, and does its proof hold? Exit code 1 says no."""
-    from eligo.cli.plans import read_told, recall
-    from eligo.cli.verifying import check_order, check_plan
+    """Check an order, or a saved plan and its proof.
+
+    Exit code 1 if the order is not valid or the proof does not hold.
+    """
+    from eligo.cli.plan_text import read_told, recall
+    from eligo.cli.verify import check_order, check_plan
     from eligo.formats import read_claim
 
     flow = recall(read_told(file, reading), history).flow
@@ -115,20 +144,104 @@ def verify(
 
 @app.command()
 @grouped
+def batch(
+    file: File,
+    *,
+    requests: Annotated[int, typer.Option("-r", "--requests", metavar="N", help="Number of tasks to choose.")],
+    executed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="File that names the finished tasks, one per line or as JSON; - reads standard input."
+        ),
+    ] = None,
+    allocated: Annotated[str | None, typer.Option(metavar="FILE", help="File that names the running tasks.")] = None,
+    eligible: Annotated[
+        str | None, typer.Option(metavar="FILE", help="File that names the tasks to choose from. [default: all ready]")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", autocompletion=offered("method"), help="auto, exact, greedy or expansive.")
+    ] = "auto",
+    seconds: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time limit of the search. [default: none]")
+    ] = None,
+    reading: Reading,
+    json: Json = False,
+) -> None:
+    """Choose ready tasks to hand out together.
+
+    Chooses those that leave the most tasks ready once they are finished.
+    """
+    from eligo.cli.batch import ask_batch, print_batch
+    from eligo.cli.plan_text import read_told
+
+    flow = read_told(file, reading)
+    state = {"executed": executed, "allocated": allocated, "eligible": eligible}
+    choice = ask_batch(flow, requests, **state, method=method, seconds=seconds)
+    if json:
+        print_json(choice.document())
+    else:
+        print_batch(choice, requests)
+
+
+@app.command()
+@grouped
+def cluster(
+    context: typer.Context,
+    file: File,
+    *,
+    request: ClusterRequest,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="OUT", help="Picture (.svg, .png, .html), or the file of --export."),
+    ] = None,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", autocompletion=offered("export"), help="Write it for pegasus, snakemake or dagman."
+        ),
+    ] = None,
+    force: Force = False,
+    reading: Reading,
+    json: Json = False,
+) -> None:
+    """Choose a cluster of tasks for one client to run as a unit.
+
+    Chooses tasks so that the remaining workflow can still be ordered well.
+    """
+    check_cluster(context)
+    from eligo.cli.cluster import answer
+    from eligo.cli.places import check_place
+    from eligo.cli.plan_text import read_told
+
+    flow = read_told(file, reading)
+    check_place(flow, output, force)
+    answer(flow, request, output, export, json)
+
+
+@app.command()
+@grouped
 def convert(
     file: File,
-    out: Annotated[str, typer.Argument(help="Where to write; - is standard output.")],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write; - is standard output.")],
     *,
     reading: Reading,
     to: To = None,
     names: Annotated[
-        str, typer.Option("--names", help="Names that OUT's format cannot hold: change, or keep and refuse to write.")
+        str,
+        typer.Option(
+            "--names",
+            metavar="MODE",
+            help="Names that are invalid in OUT's format: change them, or keep them and fail.",
+        ),
     ] = "change",
     force: Force = False,
 ) -> None:
-    """Read a workflow in one format and write it in another; what the other has no place for is told."""
+    """Convert a workflow to another format.
+
+    Reports what the target format cannot represent.
+    """
     from eligo.cli.places import check_place
-    from eligo.cli.plans import read_told, tell, tell_renamed
+    from eligo.cli.plan_text import read_told, tell, tell_renamed
     from eligo.formats import format_to_write, lost, write
     from eligo.formats.fidelity import rewritten
 
@@ -139,25 +252,35 @@ def convert(
     tell_renamed(write(flow, out, format, names), format)
     tell(remarks)
     missing = lost(flow, format)
-    tell([f"{format} has no place for {', '.join(missing)}"] if missing else [])
+    tell([f"{format} cannot represent {', '.join(missing)}: left out"] if missing else [])
     tell([] if out == "-" else [f"wrote {out}"])
 
 
 @app.command()
 def generate(
     family: Annotated[
-        str, typer.Argument(autocompletion=offered("family"), help="The family's name; `list` shows them all.")
+        str,
+        typer.Argument(
+            metavar="FAMILY", autocompletion=offered("family"), help="Name of the family; `list` lists all."
+        ),
     ],
-    parameters: Annotated[list[str] | None, typer.Argument(help="Its sizes, in order or as name=value.")] = None,
-    seed: Annotated[int, typer.Option(help="For the random families.")] = 0,
-    out: Annotated[str, typer.Option("-o", "--output", help="Where to write.")] = "-",
+    parameters: Annotated[
+        list[str] | None, typer.Argument(metavar="[SIZE]...", help="Sizes, in order or as name=value.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random families.")] = 0,
+    out: Annotated[
+        str, typer.Option("-o", "--output", metavar="OUT", help="File to write; - is standard output.")
+    ] = "-",
     to: To = None,
     force: Force = False,
 ) -> None:
-    """Make a dag of a named family, such as `eligo generate out-mesh 10` or `eligo generate w 3 2`."""
-    from eligo.cli.generating import family_usages, make
+    """Generate a workflow of a named family.
+
+    For example, `eligo generate out-mesh 10` or `eligo generate w 3 2`.
+    """
+    from eligo.cli.generate import family_usages, make
     from eligo.cli.places import check_place
-    from eligo.cli.plans import tell
+    from eligo.cli.plan_text import tell
     from eligo.formats import write
     from eligo.workflow import Workflow
 
@@ -171,83 +294,7 @@ def generate(
     tell([] if out == "-" else [f"wrote {out}"])
 
 
-@app.command()
-@grouped
-def batch(
-    file: File,
-    *,
-    requests: Annotated[int, typer.Option("-r", "--requests", help="How many tasks are asked for together.")],
-    executed: Annotated[
-        str | None,
-        typer.Option(help="A file that names the executed tasks, one a line, or as JSON; - is standard input."),
-    ] = None,
-    allocated: Annotated[
-        str | None, typer.Option(help="Likewise the tasks that somebody has and has not returned.")
-    ] = None,
-    eligible: Annotated[
-        str | None, typer.Option(help="Likewise the tasks that may be handed out, where not all eligible ones may.")
-    ] = None,
-    method: Annotated[
-        str, typer.Option(autocompletion=offered("method"), help="auto, exact, greedy or expansive.")
-    ] = "auto",
-    seconds: Annotated[float | None, typer.Option(help="How long to look where the choice is hard.")] = None,
-    reading: Reading,
-    json: Json = False,
-) -> None:
-    """Which ready tasks to hand out together, so that the most tasks are ready once they are done."""
-    from eligo.cli.batching import ask_batch, print_batch
-    from eligo.cli.plans import read_told
-
-    flow = read_told(file, reading)
-    state = {"executed": executed, "allocated": allocated, "eligible": eligible}
-    found = ask_batch(flow, requests, **state, method=method, seconds=seconds)
-    if json:
-        print_json(found.document())
-    else:
-        print_batch(found, requests)
-
-
-@app.command()
-@grouped
-def cluster(
-    context: typer.Context,
-    file: File,
-    *,
-    request: ClusterRequest,
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", help="A picture or page (.svg, .png, .html), or where --export goes."),
-    ] = None,
-    export: Annotated[
-        str | None, typer.Option(autocompletion=offered("export"), help="Write it for pegasus, snakemake or dagman.")
-    ] = None,
-    force: Force = False,
-    reading: Reading,
-    json: Json = False,
-) -> None:
-    """Which tasks to give to one client at once, as many as suit it, so that what is left stays good."""
-    check_cluster(context)
-    from eligo.cli.clustering import answer
-    from eligo.cli.places import check_place
-    from eligo.cli.plans import read_told
-
-    flow = read_told(file, reading)
-    check_place(flow, output, force)
-    answer(flow, request, output, export, json)
-
-
-@app.command()
-@grouped
-def compare(context: typer.Context, request: CompareRequest) -> None:
-    """Which order would have served you best, and at which rate of requests: schedulers side by side."""
-    from functools import partial
-
-    from eligo.cli.comparing import compare as play
-
-    play(request, partial(refuse_useless, context, BESIDE_EXPERIMENTS, *NOT_OF_EXPERIMENTS))
-
-
 @app.command(hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 def reproduce() -> None:
-    """Say where the papers' experiments are now."""
-    raise InputError("the papers' experiments are not part of the command any more: run 'python -m papers' in a clone")
+    """Show where the experiments of the papers are now."""
+    raise InputError("eligo reproduce was removed: run 'python -m papers' in a clone of the repository")

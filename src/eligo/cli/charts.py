@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from eligo.cli.printing import width
+from eligo.cli.output import width
 
 PLAN, USUAL, BOUND = "*", "o", "."  # marks; a later one is drawn over the earlier
 MARGIN = 10  # characters before the first column
@@ -28,15 +28,15 @@ def chart(
               fifo: first come, first served; bound: no order has more ready
     """
     curves = {BOUND: bound, USUAL: other, PLAN: profile}
-    shown = {mark: curve for mark, curve in curves.items() if mark == PLAN or list(curve) != list(profile)}
-    names = {BOUND: "bound", USUAL: "fifo", PLAN: name if USUAL in shown else f"{name}, fifo"}
-    labels = [f"{mark} {names[mark]}" for mark in shown]
+    visible = {mark: curve for mark, curve in curves.items() if mark == PLAN or list(curve) != list(profile)}
+    names = {BOUND: "bound", USUAL: "fifo", PLAN: name if USUAL in visible else f"{name}, fifo"}
+    labels = [f"{mark} {names[mark]}" for mark in visible]
     room = width() - MARGIN - max(2 + max(map(len, labels)), 1 + len(DONE))
-    drawn = {mark: _columns(curve, room) for mark, curve in shown.items()}
+    drawn = {mark: _columns(curve, room) for mark, curve in visible.items()}
     top = max(1, -int(-max(map(max, drawn.values())) // 1))
     rows = _painted(drawn, top, max(len(labels), min(height, max(3, top))))
     axis = _axis(len(rows[0]), len(profile) - 1)
-    return "\n".join(["  tasks ready", *_framed(rows, labels, top), *axis, " " * MARGIN + _told(BOUND in shown)])
+    return "\n".join(["  tasks ready", *_framed(rows, labels, top), *axis, " " * MARGIN + _legend(BOUND in visible)])
 
 
 def _columns(curve: Sequence[int], room: int) -> list[float]:
@@ -75,5 +75,5 @@ def _axis(wide: int, last: int) -> Iterator[str]:
     yield f"{'':{MARGIN}}0{last:>{wide - 1},} {DONE}"
 
 
-def _told(bounded: bool) -> str:
+def _legend(bounded: bool) -> str:
     return "fifo: first come, first served" + ("; bound: no order has more ready" if bounded else "")

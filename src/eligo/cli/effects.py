@@ -13,51 +13,51 @@ NOT_ON_DAGMAN = ("batch", "fat", "max_failures", "skip_done", "page", "quiet")
 NOT_REHEARSED = ("skip_done", "directory", "ignore", "page", "quiet")
 #: of `work`, those that say how tasks are run
 NOT_OF_LEAVES = (
-    "cores", "memory", "output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace", "verbose",
+    "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace", "verbose",
 )  # fmt: skip
 #: of `compare`, those that an experiment's file says itself
-BESIDE_EXPERIMENTS = "with an experiment, whose file says all of this"
-NOT_OF_EXPERIMENTS = ("schedulers", "order", "rates", "workers", "clients", "stay", "away", "runs", "seed", "reverse")
+BESIDE_EXPERIMENTS = "with an experiment file, which sets these itself"
+NOT_OF_EXPERIMENTS = ("policy", "order", "rates", "workers", "clients", "stay", "away", "runs", "seed", "reverse")
 
 
 def check_plan(context: typer.Context) -> None:
     """Refuse options of `eligo plan` that have no effect beside the others."""
-    given = context.params
-    if given["names"]:
+    params = context.params
+    if params["names"]:
         refuse_useless(context, "with --names", "in_place", "priority_base", "to", "verbose")
-    elif given["in_place"]:
+    elif params["in_place"]:
         refuse_useless(context, "with --in-place", "to", "force")
-    elif given["output"] is None:
-        refuse_useless(context, "unless an order is written (-o, --in-place)", "priority_base", "to")
-        if given["save"] is None:
+    elif params["output"] is None:
+        refuse_useless(context, "unless an order is written (-o or --in-place)", "priority_base", "to")
+        if params["save"] is None:
             refuse_useless(context, "unless a file is written", "force")
 
 
 def check_cluster(context: typer.Context) -> None:
     """Refuse options of `eligo cluster` that have no effect beside the others."""
-    given = context.params
-    if given["goal"] != "mixed":
+    params = context.params
+    if params["goal"] != "mixed":
         refuse_useless(context, "unless --goal is mixed", "weight")
-    if given["seconds"] is None:
+    if params["seconds"] is None:
         refuse_useless(context, "without --seconds", "tolerance")
-    if given["output"] is None:
+    if params["output"] is None:
         refuse_useless(context, "without --output", "force")
-    if given["tasks"] is not None:
+    if params["tasks"] is not None:
         refuse_useless(context, "with --tasks", "goal", "strategy")
 
 
 def check_run(context: typer.Context) -> None:
     """Refuse options of `eligo run` that have no effect beside the others."""
-    given, on = context.params, str(context.params["on"])
-    if given["file"] is None:
-        refuse_useless(context, "without FILE (a run is resumed as it was read)", *READING)
+    params, on = context.params, str(context.params["on"])
+    if params["file"] is None:
+        refuse_useless(context, "without FILE (the original reading options apply)", *READING)
     elif on.startswith(SERVER):
         refuse_useless(context, "with FILE", "resume")
-    if given["folder"] is not None:
+    if params["folder"] is not None:
         refuse_useless(context, "with --run", "resume")
-    if given["batch"]:
+    if params["batch"]:
         refuse_useless(context, "with --batch", "policy")
-    if given["rehearse"] is not None:
+    if params["rehearse"] is not None:
         refuse_useless(context, "with --rehearse", *NOT_REHEARSED)
     elif on.startswith(SERVER):
         refuse_useless(context, f"with --on {on}", *NOT_ON_SERVER)
@@ -69,17 +69,17 @@ def check_run(context: typer.Context) -> None:
 
 def check_token(context: typer.Context, place: str, name: str | None) -> None:
     """Refuse options of `eligo token` that have no effect beside the others."""
-    given = context.params
-    if given["list_"]:
+    params = context.params
+    if params["list_"]:
         refuse_useless(context, "with --list", "scope", "days", "revoke")
         if name is not None:
-            raise InputError(f"--list lists the tokens of every name: leave {name!r} out")
-    elif given["revoke"]:
+            raise InputError(f"--list takes no name, got {name!r}: leave it out")
+    elif params["revoke"]:
         refuse_useless(context, "with --revoke", "scope", "days")
     elif name is None:
-        raise InputError("a token needs a name: eligo token WHERE NAME, or --list")
+        raise InputError("give the NAME of the token: eligo token URL NAME (or STORE NAME), or use --list")
     if not place.startswith(SERVER):
-        refuse_useless(context, "on a store", "token_file", "ca")
+        refuse_useless(context, "with a store", "token_file", "ca")
 
 
 def is_server(context: typer.Context) -> bool:
@@ -88,7 +88,7 @@ def is_server(context: typer.Context) -> bool:
 
     if is_on_server(context.params["folder"]):
         return True
-    refuse_useless(context, "on a folder", *({"token_file", "ca"} & context.params.keys()))
+    refuse_useless(context, "with a run folder", *({"token_file", "ca"} & context.params.keys()))
     return False
 
 
@@ -100,10 +100,10 @@ def check_look(context: typer.Context) -> None:
 def refuse_useless(context: typer.Context, reason: str, *names: str) -> None:
     """Refuse options that were given although they have no effect, for a *reason* such as "without --output"."""
     options = {str(each.name): each.opts for each in context.command.params}
-    given = [next(flag for flag in options[name] if flag[:2] == "--") for name in names if _is_given(context, name)]
-    if given:
-        verb, them = ("has", "it") if len(given) == 1 else ("have", "them")
-        raise InputError(f"{', '.join(given)} {verb} no effect {reason}: leave {them} out")
+    flags = [next(flag for flag in options[name] if flag[:2] == "--") for name in names if _is_given(context, name)]
+    if flags:
+        verb, them = ("has", "it") if len(flags) == 1 else ("have", "them")
+        raise InputError(f"{', '.join(flags)} {verb} no effect {reason}: leave {them} out")
 
 
 def given_names(context: typer.Context) -> set[str]:

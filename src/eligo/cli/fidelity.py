@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from eligo.cli.plans import tell
-from eligo.cli.printing import harmless
+from eligo.cli.output import harmless
+from eligo.cli.plan_text import tell
 from eligo.formats.fidelity import as_runnable, listed, unused
 from eligo.workflow import Workflow
 
@@ -15,5 +15,5 @@ def accepted(
     flow = as_runnable(flow, ignore, elsewhere, served)
     ignored = listed(flow)
     tell([harmless(f"warning: {what} without {', '.join(ignored)}")] if ignored else [])
-    tell([harmless(f"warning: --ignore {word}: nothing in this file needs it") for word in unused(flow, ignore)])
+    tell([harmless(f"warning: --ignore {word} has no effect on this file") for word in unused(flow, ignore)])
     return flow

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from eligo.cli.printing import harmless, print_json, print_lines, print_table
+from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.server_door import ServerDoor
-from eligo.client.owning import Owner
+from eligo.client.owner import Owner
 from eligo.errors import InputError, check_choice
 from eligo.plotting.labels import counted
 
 NONE = 1  # the exit code where nothing was there to be done
 STATES = ("running", "paused", "held", "failed", "done", "cancelled", "unavailable")
 PAGE = 1_000  # workflows in one answer
-ACCESS = {"revoked": "revoked", "void": "not approved in time"}
+ACCESS = {"revoked": "revoked", "void": "expired"}  # of clients that are not approved; others wait for approval
 
 
 def post_to_workflow(door: ServerDoor, verb: str, message: str, json: bool) -> int:
@@ -34,7 +34,7 @@ def change_tasks(door: ServerDoor, verb: str, tasks: Sequence[str], json: bool) 
     if json:
         print_json({"workflow": door.workflow, "count": count})
     else:
-        done = {"retry": "failed {} to be retried", "release": "running {} taken back"}[verb]
+        done = {"retry": "failed {} will be retried", "release": "running {} taken back"}[verb]
         print_lines([f"{count:,} {done.format('task' if count == 1 else 'tasks')}"])
     return 0 if count else NONE
 
@@ -46,7 +46,7 @@ def fetch_results(door: ServerDoor, folder: str | None, force: bool, json: bool)
         os.makedirs(place, exist_ok=True)
         state, names, fetched = door.owner().fetch_made(door.workflow, place, force)
     except OSError as error:
-        raise InputError(f"{harmless(place)}: the files cannot be written here: {error.strerror}") from None
+        raise InputError(f"{harmless(place)}: cannot write the files: {error.strerror}") from None
     if json:
         print_json({"workflow": door.workflow, "state": state, "folder": place, "files": names, "fetched": fetched})
     else:
@@ -64,7 +64,7 @@ def list_workflows(door: ServerDoor, state: str | None, limit: int, json: bool) 
         raise InputError(f"--limit must be at least 0, got {limit}")
     if state is not None:
         check_choice("state", state, STATES)
-    workflows, more = _listed(door.owner(), state, limit)
+    workflows, more = _fetch_workflows(door.owner(), state, limit)
     if json:
         print_json({"workflows": workflows, "more": more})
         return 0
@@ -75,34 +75,34 @@ def list_workflows(door: ServerDoor, state: str | None, limit: int, json: bool) 
         ]
         for one in workflows
     ]  # fmt: skip
-    print_table(["workflow", "name", "state", "done", "tasks", "owner", "submitted"], rows, whole=["workflow"])
-    print_lines(["older ones are not shown: --limit 0 lists all"] if more else [])
+    print_table(["workflow", "name", "state", "done", "tasks", "owner", "submitted"], rows, uncut=["workflow"])
+    print_lines(["older workflows are not shown: --limit 0 lists all"] if more else [])
     return 0
 
 
-def _listed(owner: Owner, state: str | None, limit: int) -> tuple[list[dict[str, Any]], bool]:
+def _fetch_workflows(owner: Owner, state: str | None, limit: int) -> tuple[list[dict[str, Any]], bool]:
     """So many workflows, the newest first, or all where the limit is 0; whether there are more."""
-    found, before = list[dict[str, Any]](), None
-    while not limit or len(found) < limit:
-        asked = {"limit": min(PAGE, limit - len(found)) if limit else PAGE, "state": state, "before": before}
+    workflows, before = list[dict[str, Any]](), None
+    while not limit or len(workflows) < limit:
+        asked = {"limit": min(PAGE, limit - len(workflows)) if limit else PAGE, "state": state, "before": before}
         words = urlencode({name: value for name, value in asked.items() if value is not None})
         page = owner.get(f"/v1/workflows?{words}")
-        found += page["workflows"]
+        workflows += page["workflows"]
         before = page.get("before")
         if before is None:
             break
-    return found, before is not None
+    return workflows, before is not None
 
 
 def drain(door: ServerDoor, stop: bool, json: bool) -> int:
     """Have a server hand out nothing new, or again."""
-    told = door.owner().post("/v1/drain", {"on": not stop})
+    reply = door.owner().post("/v1/drain", {"on": not stop})
     if json:
-        print_json(told)
-    elif told["status"] == "draining":
-        print_lines([f"{door.server} hands out nothing new until: eligo drain {door.server} --stop"])
+        print_json(reply)
+    elif reply["status"] == "draining":
+        print_lines([f"{door.server} hands out no more tasks; to resume: eligo drain {door.server} --stop"])
     else:
-        print_lines([f"{door.server} hands out tasks"])
+        print_lines([f"{door.server} hands out tasks again"])
     return 0
 
 
@@ -119,13 +119,13 @@ class ClientChanges(NamedTuple):
     def calls(self) -> list[tuple[str, dict[str, Any]]]:
         """The addresses to be called, and what is told there."""
         verbs = {"approve": self.approve, "revoke": self.revoke, "pause": self.pause, "resume": self.resume}
-        found = [(f"{quote(client)}/{verb}", dict[str, Any]()) for verb, some in verbs.items() for client in some]
+        calls = [(f"{quote(client)}/{verb}", dict[str, Any]()) for verb, some in verbs.items() for client in some]
         for text in self.tag:
             client, equals, tags = text.partition("=")
             if not equals:
                 raise InputError(f"--tag takes CLIENT=TAG,TAG, got {text!r}")
-            found.append((f"{quote(client)}/tags", {"tags": [tag for tag in tags.split(",") if tag]}))
-        return found
+            calls.append((f"{quote(client)}/tags", {"tags": [tag for tag in tags.split(",") if tag]}))
+        return calls
 
 
 def list_clients(door: ServerDoor, changes: ClientChanges, json: bool) -> int:
@@ -133,29 +133,28 @@ def list_clients(door: ServerDoor, changes: ClientChanges, json: bool) -> int:
     owner = door.owner()
     for path, words in changes.calls():
         owner.post(f"/v1/clients/{path}", words)
-    found = owner.get("/v1/clients")["clients"]
+    clients = owner.get("/v1/clients")["clients"]
     if json:
-        print_json({"clients": found})
+        print_json({"clients": clients})
         return 0
     now = time.time()
     rows = [
         [
             one["client"], harmless(one["name"]), f"{one['holds']:,}", f"{one['done']:,}", f"{one['failed']:,}",
-            f"{one['lost']:,}", "" if one["speed"] is None else f"{one['speed']:.2f}", _standing(one, now),
-            " ".join(one.get("labels", ())), " ".join(one.get("tags", ())),
+            f"{one['lost']:,}", "" if one["speed"] is None else f"{one['speed']:.2f}", _client_state(one),
+            f"{max(0.0, now - one['seen']):.0f} s ago", " ".join(one.get("labels", ())), " ".join(one.get("tags", ())),
         ]
-        for one in found
+        for one in clients
     ]  # fmt: skip
     print_table(
-        ["client", "name", "has", "done", "failed", "lost", "speed", "seen", "labels", "tags"],
+        ["client", "name", "tasks", "done", "failed", "lost", "speed", "state", "seen", "labels", "tags"],
         rows,
-        whole=["client", "tags"],
+        uncut=["client", "state", "tags"],
     )
     return 0
 
 
-def _standing(client: dict[str, Any], now: float) -> str:
+def _client_state(client: dict[str, Any]) -> str:
     if not client["approved"]:
-        return ACCESS.get(client.get("access", ""), "waits for approval")
-    seen = f"{max(0.0, now - client['seen']):.0f} s ago"
-    return f"{seen}, paused" if client.get("held") else seen
+        return ACCESS.get(client.get("access", ""), "unapproved")
+    return "paused" if client.get("held") else "approved"

@@ -11,10 +11,10 @@ __all__ = ["Server", "WorkflowPlace", "app"]
 
 Server = Annotated[
     str | None,
-    typer.Argument(metavar="[URL]", show_default=False, help="Address of a server. [default: $ELIGO_URL]"),
+    typer.Argument(metavar="[URL]", show_default=False, help="URL of a server. [default: $ELIGO_URL]"),
 ]
 WorkflowPlace = Annotated[
-    str, typer.Argument(metavar="URL/ID", help="A workflow of a server; its ID alone where ELIGO_URL is set.")
+    str, typer.Argument(metavar="URL/ID", help="Workflow on a server; only its ID if ELIGO_URL is set.")
 ]
 Tasks = Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="Names of tasks. [default: all failed]")]
 
@@ -23,14 +23,17 @@ Tasks = Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="Na
 def list_(
     url: Server = None,
     state: Annotated[
-        str | None, typer.Option(help="Only those that are running, paused, held, done, failed or cancelled.")
+        str | None,
+        typer.Option(
+            metavar="STATE", help="List only workflows that are running, paused, held, done, failed or cancelled."
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(help="How many at most; 0: all.")] = 50,
+    limit: Annotated[int, typer.Option(metavar="N", help="Maximum number of workflows; 0: all.")] = 50,
     token_file: Token = None,
     ca: Authority = None,
     json: Json = False,
 ) -> int:
-    """List the workflows of a server, the newest first."""
+    """List the workflows of a server, newest first."""
     from eligo.cli.operator import list_workflows
     from eligo.cli.server_door import ServerDoor
 
@@ -39,17 +42,20 @@ def list_(
 
 @app.command()
 def pause(url: WorkflowPlace, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
-    """Hand out nothing of a workflow until it is resumed. Running tasks finish, and their results count."""
+    """Pause a workflow: the server hands out no more of its tasks.
+
+    Running tasks finish, and their results count. `eligo resume` continues it.
+    """
     from eligo.cli.operator import post_to_workflow
     from eligo.cli.server_door import ServerDoor
 
     door = ServerDoor.find(url, token_file, ca)
-    return post_to_workflow(door, "pause", "{} is held: eligo resume continues it", json)
+    return post_to_workflow(door, "pause", "{} is paused: eligo resume continues it", json)
 
 
 @app.command()
 def resume(url: WorkflowPlace, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
-    """Hand out tasks of a workflow again that was paused."""
+    """Resume a paused workflow."""
     from eligo.cli.operator import post_to_workflow
     from eligo.cli.server_door import ServerDoor
 
@@ -58,7 +64,7 @@ def resume(url: WorkflowPlace, token_file: Token = None, ca: Authority = None, j
 
 @app.command()
 def cancel(url: WorkflowPlace, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
-    """End a workflow: the server hands out nothing more of it."""
+    """Cancel a workflow: the server hands out no more of its tasks."""
     from eligo.cli.operator import post_to_workflow
     from eligo.cli.server_door import ServerDoor
 
@@ -67,18 +73,24 @@ def cancel(url: WorkflowPlace, token_file: Token = None, ca: Authority = None, j
 
 @app.command()
 def purge(url: WorkflowPlace, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
-    """Forget a workflow that has ended, and its files. One that has not ended is refused."""
+    """Delete a workflow that has ended, and its files.
+
+    Refused if the workflow has not ended.
+    """
     from eligo.cli.operator import post_to_workflow
     from eligo.cli.server_door import ServerDoor
 
-    return post_to_workflow(ServerDoor.find(url, token_file, ca), "purge", "{} is forgotten", json)
+    return post_to_workflow(ServerDoor.find(url, token_file, ca), "purge", "{} is deleted", json)
 
 
 @app.command()
 def retry(
     url: WorkflowPlace, tasks: Tasks = None, token_file: Token = None, ca: Authority = None, json: Json = False
 ) -> int:
-    """Try failed tasks of a workflow again. Exit code 1 if there is none."""
+    """Retry failed tasks of a workflow.
+
+    Exit code 1 if no task has failed.
+    """
     from eligo.cli.operator import change_tasks
     from eligo.cli.server_door import ServerDoor
 
@@ -93,7 +105,10 @@ def release(
     ca: Authority = None,
     json: Json = False,
 ) -> int:
-    """Take running tasks back from their clients, so that others get them. Exit code 1 if none is running."""
+    """Take running tasks back from their clients.
+
+    The server reassigns them. Exit code 1 if none of them is running.
+    """
     from eligo.cli.operator import change_tasks
     from eligo.cli.server_door import ServerDoor
 
@@ -105,14 +120,17 @@ def results(
     url: WorkflowPlace,
     folder: Annotated[
         str | None,
-        typer.Argument(metavar="[FOLDER]", show_default=False, help="Where to put them. [default: ID-results]"),
+        typer.Argument(metavar="[FOLDER]", show_default=False, help="Folder to write to. [default: ID-results]"),
     ] = None,
     force: Force = False,
     token_file: Token = None,
     ca: Authority = None,
     json: Json = False,
 ) -> int:
-    """Fetch the files that a workflow made so far, and verify their hashes."""
+    """Fetch the output files of a workflow and verify their hashes.
+
+    Fetches the files that exist so far if the workflow is still running.
+    """
     from eligo.cli.operator import fetch_results
     from eligo.cli.server_door import ServerDoor
 
@@ -127,7 +145,10 @@ def drain(
     ca: Authority = None,
     json: Json = False,
 ) -> int:
-    """Have a server hand out nothing new, until --stop or its next start. Running tasks finish."""
+    """Stop a server from handing out more tasks.
+
+    Lasts until --stop or the next start of the server. Running tasks finish.
+    """
     from eligo.cli.operator import drain as drain_server
     from eligo.cli.server_door import ServerDoor
 
@@ -137,20 +158,27 @@ def drain(
 @app.command()
 def clients(
     url: Server = None,
-    approve: Annotated[list[str] | None, typer.Option(metavar="CLIENT", help="Let in one that waits.")] = None,
-    revoke: Annotated[list[str] | None, typer.Option(metavar="CLIENT", help="Give no more work to this one.")] = None,
-    pause: Annotated[
-        list[str] | None, typer.Option(metavar="CLIENT", help="Give this one no tasks until it is resumed.")
+    approve: Annotated[
+        list[str] | None, typer.Option(metavar="CLIENT", help="Approve a client that waits for approval.")
     ] = None,
-    resume: Annotated[list[str] | None, typer.Option(metavar="CLIENT", help="Give this one tasks again.")] = None,
+    revoke: Annotated[
+        list[str] | None, typer.Option(metavar="CLIENT", help="Revoke a client: it gets no more tasks.")
+    ] = None,
+    pause: Annotated[
+        list[str] | None, typer.Option(metavar="CLIENT", help="Pause a client: it gets no tasks until resumed.")
+    ] = None,
+    resume: Annotated[list[str] | None, typer.Option(metavar="CLIENT", help="Resume a paused client.")] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="CLIENT=TAG,...", help="Replace the tags of this one; CLIENT=: none.")
+        list[str] | None,
+        typer.Option(
+            "--tag", "--tags", metavar="CLIENT=TAG,...", help="Replace the tags of a client; CLIENT= removes all."
+        ),
     ] = None,
     token_file: Token = None,
     ca: Authority = None,
     json: Json = False,
 ) -> int:
-    """List the clients of a server: what each has, has done and lost, and how fast it is."""
+    """List the clients of a server, or approve, pause or tag them."""
     from eligo.cli.operator import ClientChanges, list_clients
     from eligo.cli.server_door import ServerDoor
 

@@ -8,108 +8,113 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from eligo.cli.completing import offered
+from eligo.cli.completion import offered
 from eligo.errors import InputError
 
 Answer = TypeVar("Answer")
 
-File = Annotated[str, typer.Argument(help="A workflow in any format that eligo reads; - reads standard input.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that eligo did not write.")]
+File = Annotated[str, typer.Argument(metavar="FILE", help="Workflow in any supported format; - reads standard input.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that eligo did not write.")]
 Workers = Annotated[
     str | None,
     typer.Option(
-        "--workers", help="Say when it ends on so many workers, or on 4x1.0,2x0.5 of some speeds; order for them."
+        "--workers", metavar="N", help="Estimate the time on N workers; 4x1.0,2x0.5 gives counts and relative speeds."
     ),
 ]
 Cores = Annotated[
-    int | None, typer.Option("--cores", help="The same for so many cores in all, which tasks share as they need.")
+    int | None,
+    typer.Option("--cores", metavar="N", help="Estimate the time on N cores, with tasks sharing them as they need."),
 ]
 Histories = Annotated[
     list[str] | None,
     typer.Option(
-        "--history",
-        metavar="FILE",
-        help="How long tasks took in earlier runs: a trace, log, table, workflow or folder; may be repeated.",
+        "--history", metavar="FILE", help="Run times from earlier runs: a trace, log, table or run folder. Repeatable."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 EffortOption = Annotated[
     str,
     typer.Option(
-        "--effort", autocompletion=offered("effort"), help="How long to look: quick, normal (seconds) or thorough."
+        "--effort",
+        metavar="LEVEL",
+        autocompletion=offered("effort"),
+        help="Search budget: quick, normal or thorough.",
     ),
 ]
 SearchSeconds = Annotated[
-    float | None, typer.Option("--seconds", help="Look no longer than this, whatever the effort.")
+    float | None, typer.Option("--seconds", metavar="SECONDS", help="Time limit of the search. [default: none]")
 ]
 From = Annotated[
     str | None,
     typer.Option(
         "--from",
         "--format",
+        metavar="NAME",
         autocompletion=offered("format"),
-        help="The input's format, where its name and content do not tell.",
+        help="Input format. [default: detected from the content]",
     ),
 ]
 To = Annotated[
     str | None,
     typer.Option(
-        "--to", autocompletion=offered("format"), help="The format to write, where OUT's suffix does not tell."
+        "--to", metavar="NAME", autocompletion=offered("format"), help="Output format. [default: by the suffix]"
     ),
 ]
-Outside = Annotated[
-    bool, typer.Option("--allow-outside", help="Also read files outside the input's folder where it names them.")
-]
+Outside = Annotated[bool, typer.Option("--allow-outside", help="Allow included files outside the input's folder.")]
 Args = Annotated[
-    list[str] | None, typer.Option("--args", help="For JX: NAME=VALUE, or a file of names and values; may be repeated.")
+    list[str] | None,
+    typer.Option("--args", metavar="NAME=VALUE", help="JX: a variable, or a file of them. Repeatable."),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(
-        "--ignore",
-        metavar="WORD,...",
-        help="Run without these things that the file asks for and a run does not do, such as PRE,POST; or all of them: all.",
-    ),
+    typer.Option("--ignore", metavar="WORD,...", help="Skip unsupported features: PRE,POST,... or all."),
 ]
-Env = Annotated[bool, typer.Option("--env", help="For Makeflow: take variables from the environment.")]
+Env = Annotated[bool, typer.Option("--env", help="Makeflow: expand environment variables.")]
 Columns = Annotated[
-    str | None, typer.Option("--columns", help="For tables: the titles of parents and children, FROM,TO.")
+    str | None, typer.Option("--columns", metavar="FROM,TO", help="Tables: titles of the parent and child columns.")
 ]
 Trace = Annotated[
-    str | None, typer.Option("--trace", help="For what Nextflow draws: the trace or report that has its tasks.")
+    str | None, typer.Option("--trace", metavar="FILE", help="Nextflow: trace or report that lists the tasks.")
 ]
-Picture = Annotated[str | None, typer.Option("-o", "--output", help="A picture or page: .svg, .png or .html.")]
-Reverse = Annotated[
-    bool, typer.Option("--reverse", help="Turn every arc round: for graphs that point at what is needed first.")
-]
+Picture = Annotated[str | None, typer.Option("-o", "--output", metavar="OUT", help="Draw it: .svg, .png or .html.")]
+Reverse = Annotated[bool, typer.Option("--reverse", help="Reverse every dependency in the input.")]
 OrderWritten = Annotated[
     str,
     typer.Option(
+        metavar="NAME",
         autocompletion=offered("policy"),
-        help="The order used and written: finish (ends sooner), ready (most ready), fifo, a policy or a file.",
+        help="Policy that chooses the next task: finish (shortest time), ready (most tasks ready), fifo, another policy,"
+        " or a file with an order.",
     ),
 ]
 TextTo = Annotated[
     str | None,
     typer.Option(
         "--to",
+        metavar="NAME",
         autocompletion=offered("format", "text"),
-        help="The format to write, where OUT's suffix does not tell; also names, and snakemake for its rules.",
+        help="Output format, or names, or snakemake. [default: by OUT's suffix]",
     ),
 ]
 Prefer = Annotated[
     str,
     typer.Option(
+        metavar="RULE",
         autocompletion=offered("prefer"),
-        help="Among equally good orders: path (longest remaining path first) or finish (begun branches).",
+        help="Tie-break between equally good orders: path (longest remaining path first) or finish (started branches"
+        " first).",
     ),
 ]
 Override = Annotated[
     bool,
-    typer.Option("--override", help="Replace the priorities that tasks have; else they part them into classes."),
+    typer.Option(
+        "--override",
+        help="Ignore existing priorities. By default tasks are ordered only within equal priority.",
+    ),
 ]
 PriorityBase = Annotated[
-    int | None, typer.Option(help="The priority of the first task; the others count down from it.")
+    int | None,
+    typer.Option(metavar="N", help="Priority of the first task; later ones count down."),
 ]
 
 
@@ -122,11 +127,11 @@ def grouped(verb: Callable[..., Answer]) -> Callable[..., Answer]:
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
 
     @wraps(verb)
-    def called(**given: Any) -> Answer:
-        made = {
-            name: kind(**{each.name: given.pop(each.name) for each in fields(kind)}) for name, kind in groups.items()
+    def called(**values: Any) -> Answer:
+        instances = {
+            name: kind(**{each.name: values.pop(each.name) for each in fields(kind)}) for name, kind in groups.items()
         }
-        return verb(**given, **made)
+        return verb(**values, **instances)
 
     own = inspect.signature(verb).parameters
     options = [each for name in own for each in (_options(groups[name]) if name in groups else [own[name]])]
@@ -162,36 +167,41 @@ class PlanRequest:
     """What is asked of `eligo plan`."""
 
     file: File
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", help="Write the workflow here with priorities; .txt: the order; .smk: rules."),
-    ] = None
-    names: Annotated[bool, typer.Option("--names", help="Write the order: a name a line, here or to OUT.")] = False
-    in_place: Annotated[
-        bool, typer.Option("--in-place", help="Put the priorities into FILE itself, and change nothing else.")
-    ] = False
-    order: OrderWritten = "finish"
-    priority_base: PriorityBase = None
-    force: Force = False
-    override: Override = False
-    to: TextTo = None
-    save: Annotated[str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")] = None
     workers: Workers = None
     cores: Cores = None
+    policy: OrderWritten = "finish"
     history: Histories = None
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="OUT",
+            help="Write the workflow with priorities; .txt: the order; .smk: rule priorities.",
+        ),
+    ] = None
+    in_place: Annotated[bool, typer.Option("--in-place", help="Write the priorities into FILE itself.")] = False
+    names: Annotated[bool, typer.Option("--names", help="Write the order, one name per line.")] = False
+    save: Annotated[
+        str | None, typer.Option("--save", metavar="PLAN", help="Write the plan with its proof, for `eligo verify`.")
+    ] = None
+    json: Json = False
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also show how the result is proved.")] = False
     effort: EffortOption = "normal"
     seconds: SearchSeconds = None
+    override: Override = False
+    priority_base: PriorityBase = None
+    to: TextTo = None
+    force: Force = False
     prefer: Prefer = "path"
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also say what the verdict rests on.")] = False
-    json: Json = False
 
     def __post_init__(self) -> None:
         if self.in_place and self.output is not None:
-            raise InputError("--in-place writes FILE itself: leave -o out")
+            raise InputError("--in-place cannot be combined with -o: leave one of them out")
         if [self.place, self.save, "-" if self.json else None].count("-") > 1:
-            raise InputError("only one of -o -, --save - and --json can go to standard output")
+            raise InputError("give only one of '-o -', '--save -' and '--json': each prints to standard output")
         if self.workers is not None and self.cores is not None:
-            raise InputError("--workers and --cores both say what there is: give one of them")
+            raise InputError("--workers cannot be combined with --cores: leave one of them out")
 
     @property
     def place(self) -> str | None:
@@ -208,42 +218,51 @@ class PlanRequest:
 class ClusterRequest:
     """What is asked of `eligo cluster`."""
 
-    size: Annotated[int | None, typer.Option(help="How many tasks one client is to get.")] = None
-    sizes: Annotated[
-        str | None, typer.Option(help="Deal all of it out to clients of these sizes, such as 8,4,2, again and again.")
-    ] = None
+    size: Annotated[int | None, typer.Option(metavar="N", help="Number of tasks in the cluster.")] = None
     seconds: Annotated[
-        float | None, typer.Option(help="How long the client is to be busy, where runtimes are known.")
+        float | None, typer.Option(metavar="SECONDS", help="Total run time of the cluster, if run times are known.")
     ] = None
-    tolerance: Annotated[float, typer.Option(help="How far off the seconds may be, as a share.")] = 0.1
-    tasks: Annotated[str | None, typer.Option(help="A file that names the tasks, where they were chosen by hand.")] = (
-        None
-    )
+    sizes: Annotated[
+        str | None,
+        typer.Option(metavar="N,...", help="Divide the whole workflow among clients of these sizes, in turn: 8,4,2."),
+    ] = None
+    tasks: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Evaluate the cluster of the tasks that this file names.")
+    ] = None
     goal: Annotated[
         str,
         typer.Option(
+            metavar="GOAL",
             autocompletion=offered("goal"),
-            help="productive (most tasks made ready), communication (least to send back) or mixed.",
+            help="productive (most tasks made ready), communication (least data sent back) or mixed.",
         ),
     ] = "productive"
-    weight: Annotated[float, typer.Option(help="How much sending counts when mixed, from 0 to 1.")] = 0.5
-    strategy: Annotated[
-        str, typer.Option(autocompletion=offered("strategy"), help="auto, direct, staggered or searched.")
-    ] = "auto"
+    weight: Annotated[
+        float, typer.Option(metavar="SHARE", help="Weight of communication with --goal mixed, from 0 to 1.")
+    ] = 0.5
+    tolerance: Annotated[
+        float, typer.Option(metavar="SHARE", help="Allowed deviation from --seconds, as a fraction.")
+    ] = 0.1
     executed: Annotated[
-        str | None, typer.Option(help="A file that names the executed tasks, one a line, or as JSON.")
+        str | None, typer.Option(metavar="FILE", help="File that names the finished tasks, one per line or as JSON.")
     ] = None
-    exchange: Annotated[float, typer.Option(help="With --sizes: the time that every exchange takes.")] = 0.0
+    exchange: Annotated[
+        float, typer.Option(metavar="SECONDS", help="With --sizes: time that each exchange with a client takes.")
+    ] = 0.0
+    strategy: Annotated[
+        str,
+        typer.Option(metavar="NAME", autocompletion=offered("strategy"), help="auto, direct, staggered or searched."),
+    ] = "auto"
     effort: EffortOption = "normal"
 
     def __post_init__(self) -> None:
         ways = [self.size, self.seconds, self.sizes, self.tasks]
         if sum(way is not None for way in ways) != 1:
-            raise InputError("say how much to take: one of --size, --seconds, --sizes and --tasks")
+            raise InputError("give exactly one of --size, --seconds, --sizes and --tasks")
         if self.exchange and self.sizes is None:
-            raise InputError("--exchange is the time of an exchange with one of several clients: it goes with --sizes")
+            raise InputError("--exchange has no effect without --sizes: add --sizes or leave it out")
         if [self.executed, self.tasks].count("-") > 1:
-            raise InputError("standard input can be read only once")
+            raise InputError("standard input can be read only once: give a file instead of one -")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,34 +272,47 @@ class CompareRequest:
     files: Annotated[
         list[str] | None, typer.Argument(metavar="FILE...", help="Workflows, or one experiment (YAML).")
     ] = None
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,...", autocompletion=offered("scheduler"), help="Policies to compare, separated by commas."
+        ),
+    ] = "finish,ready,critical-path,greedy,fifo,lifo"
+    workers: Annotated[
+        str | None,
+        typer.Option(metavar="N,...", help="Numbers of steady workers, if all run times are known: 4,16,64."),
+    ] = None
+    rates: Annotated[str, typer.Option(metavar="N,...", help="Mean numbers of simultaneous requests.")] = (
+        "2,4,8,16,32,64,128,256"
+    )
+    order: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="Also compare the order in this file. Repeatable.")
+    ] = None
     family: Annotated[
         list[str] | None,
         typer.Option(
-            autocompletion=offered("family"), help="A dag of a family, such as 'out-mesh 40'; may be repeated."
+            metavar="NAME",
+            autocompletion=offered("family"),
+            help="Compare on a generated workflow, such as 'out-mesh 40'. Repeatable.",
         ),
     ] = None
-    schedulers: Annotated[
-        str,
-        typer.Option(
-            autocompletion=offered("scheduler"), help="Which orders to compare, by name, with commas between them."
-        ),
-    ] = "finish,plan,critical-path,greedy,fifo,lifo"
-    order: Annotated[list[str] | None, typer.Option(help="A file with an order of yours; may be repeated.")] = None
-    rates: Annotated[str, typer.Option(help="How many clients ask at once, on average.")] = "2,4,8,16,32,64,128,256"
-    workers: Annotated[
-        str | None, typer.Option(help="How many steady workers, where every task's run time is known: 4,16,64.")
-    ] = None
-    clients: Annotated[int, typer.Option(help="How many clients come and go, for the times.")] = 16
-    stay: Annotated[float, typer.Option(help="How long one stays on average, in mean task times; inf: always.")] = 10.0
-    away: Annotated[float, typer.Option(help="How long one is away on average, likewise.")] = 10.0
-    runs: Annotated[int, typer.Option(help="How often each game is played.")] = 50
-    seed: Annotated[int, typer.Option(help="For all that is random.")] = 0
-    processes: Annotated[int, typer.Option("-p", "--processes", help="How many play at once.")] = 1
-    on: Annotated[str | None, typer.Option(help="A Dask cluster that plays instead: dask://HOST:PORT.")] = None
+    history: Histories = None
+    runs: Annotated[int, typer.Option(metavar="N", help="Number of simulations per setting.")] = 50
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random numbers.")] = 0
+    clients: Annotated[int, typer.Option(metavar="N", help="Number of clients that come and go.")] = 16
+    stay: Annotated[
+        float, typer.Option(metavar="TIME", help="Mean time a client stays, in mean task times; inf: always.")
+    ] = 10.0
+    away: Annotated[float, typer.Option(metavar="TIME", help="Mean time a client is away, in mean task times.")] = 10.0
+    processes: Annotated[
+        int, typer.Option("-p", "--processes", metavar="N", help="Number of simulations that run at once.")
+    ] = 1
+    on: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Simulate on a Dask cluster: dask://HOST:PORT.")] = (
+        None
+    )
     results: Annotated[
-        str | None, typer.Option(help="Keep finished results here (.csv, .parquet), and go on from what it has.")
+        str | None, typer.Option(metavar="FILE", help="Store results here (.csv, .parquet) and resume from it.")
     ] = None
     output: Picture = None
     reverse: Reverse = False
-    history: Histories = None
     json: Json = False

@@ -14,7 +14,7 @@ from eligo.simulation.steady import Finish
 
 WIDTH = 80  # characters
 USED = "*"
-UNCOUNTED = "not counted: too many tasks"
+UNCOUNTED = "not computed: too many tasks"
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 ROUNDED = 1e-6  # a share that only comes from rounding
 LITTLE = 0.01  # more workers that gain less than this share gain nothing
@@ -30,10 +30,10 @@ class Phrases(NamedTuple):
 
 
 LONG = Phrases(
-    "ready on average", "ready on average, of possible", "rounds if {} ask at a time", "most possible (proved)"
+    "ready on average", "ready on average, of possible", "rounds to finish at {} requests", "most possible (proved)"
 )
-SHORT = LONG._replace(rounds="rounds if {} ask")
-SHORTEST = SHORT._replace(of_possible="ready, of possible", most="most (proved)")
+SHORT = LONG._replace(rounds="rounds at {} requests")
+SHORTEST = SHORT._replace(rounds="rounds at {}", of_possible="ready, of possible", most="most (proved)")
 
 
 def table(choice: ChosenOrder) -> Iterator[str]:
@@ -62,8 +62,8 @@ def _row(choice: ChosenOrder, name: str, called: str, phrases: Phrases) -> list[
         return [label, UNCOUNTED, *[""] * (len(_head(choice, phrases)) - 2)]
     averages = [number(other.average) for other in choice.candidates.values()]
     ready = f"{number(each.average):>{max(map(len, averages))}}  {_share(choice, each, phrases.most)}"
-    shown = [[number(value) for value in other.rounds] for other in choice.candidates.values()]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    rounds = [[number(value) for value in other.rounds] for other in choice.candidates.values()]
+    widths = [max(map(len, column)) for column in zip(*rounds, strict=True)]
     polls = ["  ".join(f"{number(value):>{wide}}" for value, wide in zip(each.rounds, widths, strict=True))]
     return [label, ready, *(polls if each.rounds else []), *([] if each.seconds is None else [lasting(each.seconds)])]
 
@@ -98,12 +98,14 @@ def finish_lines(choice: ChosenOrder, pool: Pool) -> list[str]:
     finish = choice.finish
     if finish is None:
         count = int((~choice.times.estimate.own).sum())
-        unknown = f"the own run time of {count:,} task{'' if count == 1 else 's'} is not known"
-        return [f"{pool}: no time is promised, for {unknown}; the means of kinds are good for an order only."]
-    within = f" (this one is within {_upward(finish.gap)} % of that)" if finish.gap > ROUNDED else ""
+        unknown = (
+            f"{count:,} task{' has' if count == 1 else 's have'} no run time of {'its' if count == 1 else 'their'} own"
+        )
+        return [f"{pool}: no estimate, because {unknown}; averages of their kind serve for the order only."]
+    within = f" (this order is within {_upward(finish.gap)} % of it)" if finish.gap > ROUNDED else ""
     about = f"{pool}: about {lasting(finish.makespan)}, if tasks take as long as {choice.times.says}"
     return [
-        f"{about}; no order can finish before {lasting(finish.bound.seconds)}{within}.",
+        f"{about}. Lower bound: no order can finish before {lasting(finish.bound.seconds)}{within}.",
         f"Why: {finish.bound.why(lasting)}.",
         *([_more(choice, pool, finish)] if pool.equal else []),
     ]
@@ -118,8 +120,8 @@ def _more(choice: ChosenOrder, pool: Pool, finish: Finish) -> str:
     ends = dict(sorted({**choice.ends(sizes), pool.size: finish.makespan}.items()))
     enough = next(n for n, end in ends.items() if end <= min(ends.values()) * (1 + LITTLE))
     each = ", ".join(f"{n:,}: {lasting(end)}" for n, end in ends.items())
-    knee = f"; beyond {enough:,} nothing is gained" if enough < max(ends) else ""
-    return f"{'Workers' if pool.cores is None else 'Cores'} and finish: {each}{knee}."
+    knee = f"; more than {enough:,} gain nothing" if enough < max(ends) else ""
+    return f"Time by number of {'workers' if pool.cores is None else 'cores'}: {each}{knee}."
 
 
 def sooner(makespan: float, usual: float) -> str:

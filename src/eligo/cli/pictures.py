@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from eligo.clusters import FatTask
 from eligo.errors import NotBuiltError
 from eligo.pages.built import ABSENT
+from eligo.pages.html import save_page
 from eligo.pages.plans import plan_page
 from eligo.pages.reports import cluster_report, report_page
-from eligo.pages.writing import save_page
 from eligo.planning import Plan
 from eligo.plotting import draw_dealing, draw_fat_task, save_explanation, save_figure
 from eligo.plotting.comparison import save_report
@@ -34,19 +34,21 @@ def save_comparison(report: Report, output: str, headline: Sequence[str] | None 
 
 
 def save_fat(
-    flow: Workflow, found: FatTask | Dealing, output: str, headline: str, facts: Iterable[tuple[str, object]]
+    flow: Workflow, clusters: FatTask | Dealing, output: str, headline: str, facts: Iterable[tuple[str, object]]
 ) -> bool:
     """Draw fat tasks, or write a page of them; returns whether that was possible."""
     if is_page(output):
-        return save_page(output, lambda: report_page(cluster_report(flow, found), facts, [headline]))
-    save_figure(draw_fat_task(flow, found) if isinstance(found, FatTask) else draw_dealing(flow, found), output)
+        return save_page(output, lambda: report_page(cluster_report(flow, clusters), facts, [headline]))
+    save_figure(
+        draw_fat_task(flow, clusters) if isinstance(clusters, FatTask) else draw_dealing(flow, clusters), output
+    )
     return True
 
 
 def check_saved(output: str, saved: bool) -> None:
     """Raise an error where a page could not be written, which says how it can."""
     if not saved:
-        raise NotBuiltError(f"{output} was not written: {ABSENT}")
+        raise NotBuiltError(f"cannot write {output}: {ABSENT}")
 
 
 def is_page(output: str) -> bool:

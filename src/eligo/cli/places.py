@@ -20,15 +20,15 @@ def check_place(flow: Workflow, path: str | None, force: bool = False) -> None:
         return
     refuse_source(flow, path)
     if not force and os.path.isfile(path) and not is_ours(path, flow):
-        raise InputError(f"{path}: there is such a file already, and eligo did not write it").cured_by("force")
+        raise InputError(f"{path}: the file exists and was not written by eligo").cured_by("force")
 
 
 def is_ours(path: str, flow: Workflow) -> bool:
-    """Whether a file is empty, a picture, marked as eligo's, a saved plan, this workflow again, or a generated one."""
+    """Whether a file is empty, a picture, marked as eligo's, a plan or order, this workflow again, or a generated one."""
     if path.lower().endswith(PICTURES) or not os.path.getsize(path):
         return True
     beginning = _beginning(path)
-    if MARK in beginning or (beginning.startswith("{") and _is_plan(path)):
+    if MARK in beginning or (beginning.startswith("{") and _is_plan(path)) or _is_order(path, flow):
         return True
     from eligo.families import FAMILIES  # numpy's random numbers come with them
 
@@ -41,10 +41,19 @@ def is_ours(path: str, flow: Workflow) -> bool:
 
 def _is_again(there: Workflow, flow: Workflow) -> bool:
     """Whether a file has this workflow, and knows nothing but priorities that this one does not."""
-    known = (replace(task, priority=None).details().items() for task in there.details.values())
+    details = (replace(task, priority=None).details().items() for task in there.details.values())
     return there.dag == flow.dag and all(
-        items <= flow.task(name).details().items() for name, items in zip(there.details, known, strict=True)
+        items <= flow.task(name).details().items() for name, items in zip(there.details, details, strict=True)
     )
+
+
+def _is_order(path: str, flow: Workflow) -> bool:
+    """Whether a file has an order of this workflow: the names of all its tasks, one per line."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return sorted(file.read().splitlines()) == sorted(flow.dag.labels)
+    except (OSError, ValueError):
+        return False
 
 
 def _beginning(path: str) -> str:

@@ -13,17 +13,18 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from eligo.cli.fidelity import accepted
-from eligo.cli.plans import heeding, tell, working
-from eligo.cli.printing import print_json, print_lines
+from eligo.cli.look import counts_told, failures_told, notes_told
+from eligo.cli.output import print_json, print_lines
+from eligo.cli.plan_text import heeding, tell, working
 from eligo.cli.requests import FAILED, INTERRUPTED, Ended, RunRequest
-from eligo.cli.seeing import counts_told, failures_told, notes_told
 from eligo.cli.server_door import ServerDoor, full_address
-from eligo.client.owning import Owner, hashed, split_address
-from eligo.client.transferring import HashedFile
+from eligo.client.owner import Owner, hashed, split_address
+from eligo.client.transfers import HashedFile
 from eligo.errors import InputError, shorten
+from eligo.estimating import lasting
 from eligo.names import check_workflow_name
 from eligo.pages.sources import OVER
-from eligo.server.travelling import Travels
+from eligo.server.rules.file_travel import Travels
 from eligo.workflow import Workflow
 
 WAITING = {"paused", "held"}  # states in which files or signatures may be missing
@@ -33,26 +34,26 @@ DAY = 86_400  # seconds
 SELDOM = 10.0  # seconds between two lines that tell how it goes
 
 
-def worked(url: str | None, given: Mapping[str, Any]) -> int:
+def worked(url: str | None, options: Mapping[str, Any]) -> int:
     """Run tasks for a server, and say what was done."""
     from eligo.client.options import WorkOptions
-    from eligo.client.working import work
+    from eligo.client.worker import work
 
-    known = dict(given)
+    parsed = dict(options)
     for what in ("memory", "output", "cache"):
-        if what in known:
-            known[what] = _amount(known[what])
-    tell([str(work(WorkOptions(url=full_address(url), **known)))])
+        if what in parsed:
+            parsed[what] = _amount(parsed[what])
+    tell([str(work(WorkOptions(url=full_address(url), **parsed)))])
     return 0
 
 
-def served_below(url: str | None, given: Mapping[str, Any], place: str, settings: Mapping[str, Any]) -> int:
+def served_below(url: str | None, values: Mapping[str, Any], place: str, settings: Mapping[str, Any]) -> int:
     """Hand the tasks of a server on to clients of one's own, and say what was done."""
-    from eligo.cli.serving import announced, set_up
+    from eligo.cli.serve_text import announced, set_up
     from eligo.client.options import WorkOptions
-    from eligo.client.working import tell as say
+    from eligo.client.worker import tell as say
 
-    plain = WorkOptions(url=full_address(url), **given)
+    plain = WorkOptions(url=full_address(url), **values)
     options = replace(plain, folder=plain.folder or f"{plain.home()}_leaf")
     host, port = _place(place)
     setup = set_up(
@@ -60,7 +61,7 @@ def served_below(url: str | None, given: Mapping[str, Any], place: str, settings
     )
     from eligo.server.upstream import serve_below
 
-    tell([str(serve_below(options, given.get("size"), setup, announced, say))])
+    tell([str(serve_below(options, values.get("size"), setup, announced, say))])
     return 0
 
 
@@ -91,38 +92,40 @@ class Signer(NamedTuple):
     days: float
 
 
-def submitted(  # noqa: PLR0913, PLR0917
-    flow: Workflow,
-    door: ServerDoor,
-    wishes: dict[str, str],
-    parts: tuple[Signer | None, str | None],
-    manner: tuple[bool, bool],
-    ignore: Sequence[str] = (),
-) -> int:
+class SubmitOptions(NamedTuple):
+    """How `eligo submit` submits a workflow, apart from what it asks of the server."""
+
+    signer: Signer | None
+    #: the folder of the tasks' files; None: the folder of the workflow's file
+    directory: str | None
+    wait: bool
+    json: bool
+    ignore: Sequence[str] = ()
+
+
+def submitted(flow: Workflow, door: ServerDoor, wishes: dict[str, str], options: SubmitOptions) -> int:
     """Hand a workflow to a server; its id, and where that is waited for what came of it."""
-    flow = accepted(flow, ignore, served=True)
-    sign, directory = parts
-    wait, json = manner
-    owner, folder = door.owner(), directory or _folder(flow)
-    told = hand_in(flow, owner, wishes, sign, folder)
-    tell(notes_told(told))
-    place = f"{door.server}/{told['workflow']}"
-    if told["state"] == "failed":
-        tell([f"{place} was submitted before and failed: eligo retry {place} tries its failed tasks again"])
-    if not wait:
-        print_json(told) if json else print_lines([told["workflow"]])
+    flow = accepted(flow, options.ignore, served=True)
+    owner, folder = door.owner(), options.directory or _folder(flow)
+    reply = hand_in(flow, owner, wishes, options.signer, folder)
+    tell(notes_told(reply))
+    place = f"{door.server}/{reply['workflow']}"
+    if reply["state"] == "failed":
+        tell([f"{place} was submitted before and failed; to retry its failed tasks: eligo retry {place}"])
+    if not options.wait:
+        print_json(reply) if options.json else print_lines([reply["workflow"]])
         return 0
-    _check_going(told, place)
-    last = follow(owner, told["workflow"], quiet=json)
+    _check_going(reply, place)
+    last = follow(owner, reply["workflow"], quiet=options.json)
     if last.get("state") not in OVER:
-        return _goes_on(door.url, told["workflow"])
-    fetched = owner.fetch(told["workflow"], folder, Travels(flow).makers)
-    if json:
+        return _goes_on(door.url, reply["workflow"])
+    fetched = owner.fetch(reply["workflow"], folder, Travels(flow).makers)
+    if options.json:
         print_json(last | {"fetched": fetched})
     else:
-        print_lines(
-            [*failures_told(last), f"{told['workflow']} is {last['state']}; {_counted(last)}; {fetched:,} files."]
-        )
+        counts = [words for words in [_counted(last)] if words]  # those of a cancelled workflow are not kept
+        line = "; ".join([f"{reply['workflow']} is {last['state']}", *counts, f"{fetched:,} files fetched"])
+        print_lines([*failures_told(last), line])
     return 0 if last["state"] == "done" else FAILED
 
 
@@ -141,27 +144,27 @@ def hand_in(flow: Workflow, owner: Owner, wishes: dict[str, str], sign: Signer |
     with working(f"submitting {len(flow):,} tasks"):
         files = {} if wishes.get("files") == "false" else hashed(Travels(flow).needs, folder)
         key = sha256(f"{sorted(wishes.items())} {sorted(files.items())} {text}".encode()).hexdigest()
-        told = owner.submit(text, wishes | {"format": "json"}, key)
-        while told["state"] == "cancelled":  # it is submitted anew
-            key = sha256(f"{key} {told['workflow']}".encode()).hexdigest()
-            told = owner.submit(text, wishes | {"format": "json"}, key)
-        if sign is not None and told["state"] in WAITING:
-            owner.sign(told["workflow"], _signed(flow, wishes["name"], sign, files))
-        if files and told["state"] in WAITING:
-            owner.provide(told["workflow"], files, folder)
-    return told
+        reply = owner.submit(text, wishes | {"format": "json"}, key)
+        while reply["state"] == "cancelled":  # it is submitted anew
+            key = sha256(f"{key} {reply['workflow']}".encode()).hexdigest()
+            reply = owner.submit(text, wishes | {"format": "json"}, key)
+        if sign is not None and reply["state"] in WAITING:
+            owner.sign(reply["workflow"], _signed(flow, wishes["name"], sign, files))
+        if files and reply["state"] in WAITING:
+            owner.provide(reply["workflow"], files, folder)
+    return reply
 
 
 def _private_key(path: str) -> Any:
     try:
-        from eligo.server.signing import private_key
+        from eligo.server.auth.signatures import private_key
     except ImportError:
         raise InputError('signing needs cryptography: pip install "eligo[server]"') from None
     return private_key(path)
 
 
 def _signed(flow: Workflow, name: str, signer: Signer, files: Mapping[str, HashedFile]) -> dict[str, str]:
-    from eligo.server.signing import signatures
+    from eligo.server.auth.signatures import signatures
 
     expires = int(time.time() + signer.days * DAY)
     return signatures(flow, name, _private_key(signer.key), files, expires)
@@ -176,10 +179,10 @@ def _stem(flow: Workflow) -> str:
     return Path(flow.origin.path).stem if flow.origin and flow.origin.path else ""
 
 
-def _check_going(told: Mapping[str, Any], place: str) -> None:
+def _check_going(status: Mapping[str, Any], place: str) -> None:
     """Refuse to wait for a workflow that somebody has paused."""
-    if told["state"] == "held":
-        raise InputError(f"{place} was submitted before and is paused: eligo resume {place} continues it")
+    if status["state"] == "held":
+        raise InputError(f"{place} was submitted before and is paused: resume it with eligo resume {place}")
 
 
 def follow(owner: Owner, workflow: str, quiet: bool = False) -> dict[str, Any]:
@@ -192,44 +195,44 @@ def follow(owner: Owner, workflow: str, quiet: bool = False) -> dict[str, Any]:
     def stop(number: int, frame: FrameType | None) -> None:
         stopping.append(number)
 
-    told, due, said = dict[str, Any](), 0.0, ""
+    status, due, last_line = dict[str, Any](), 0.0, ""
     with heeding(stop, signal.SIGINT, signal.SIGTERM):
-        for told in owner.followed(workflow, lambda: bool(stopping)):
-            line = _counted(told)
-            if not quiet and line != said and (time.monotonic() >= due):
+        for status in owner.followed(workflow, lambda: bool(stopping)):
+            line = _counted(status)
+            if not quiet and line != last_line and (time.monotonic() >= due):
                 tell([line])
-                said, due = line, time.monotonic() + (2.0 if sys.stderr.isatty() else SELDOM)
-    return told
+                last_line, due = line, time.monotonic() + (2.0 if sys.stderr.isatty() else SELDOM)
+    return status
 
 
 def _goes_on(url: str, workflow: str) -> int:
     place = f"{split_address(url)[0]}/{workflow}"
-    tell([f"it goes on there: eligo status {place}, and eligo cancel {place} stops it"])
+    tell([f"the workflow continues on the server; see eligo status {place}, or stop it with eligo cancel {place}"])
     return INTERRUPTED
 
 
-def _counted(told: Mapping[str, Any]) -> str:
-    return counts_told(told["counts"])
+def _counted(status: Mapping[str, Any]) -> str:
+    return counts_told(status["counts"])
 
 
 def by_server(flow: Workflow, request: RunRequest) -> int:
     """Have a server run a workflow, follow it to its end, and bring what it made; the exit code."""
     if request.fat > 1 or request.skip_done:
-        raise InputError("a server's clients decide how many tasks they take, and no file is looked at beforehand")
+        raise InputError("--fat and --skip-done have no effect with a server: leave them out")
     owner = ServerDoor(request.on, request.token, request.ca).owner()
     folder = request.directory or _folder(flow)
     wishes = {"policy": request.policy, "retries": str(request.retries)}
     if request.timeout is not None:
         wishes["timeout"] = str(request.timeout)
     began = time.monotonic()
-    told = hand_in(flow, owner, wishes, None, folder)
-    workflow = told["workflow"]
-    tell(notes_told(told))
-    _check_going(told, f"{request.on.rstrip('/')}/{workflow}")
-    if told["state"] == "failed":
+    reply = hand_in(flow, owner, wishes, None, folder)
+    workflow = reply["workflow"]
+    tell(notes_told(reply))
+    _check_going(reply, f"{request.on.rstrip('/')}/{workflow}")
+    if reply["state"] == "failed":
         count = owner.post(f"/v1/workflows/{workflow}/retry", {})["count"]
         tell([f"{workflow} failed before: {count:,} failed task{'' if count == 1 else 's'} will be retried"])
-    tell([f"{request.on.rstrip('/')}/{workflow} has it; clients work for it with: eligo work {request.on}"])
+    tell([f"submitted as {request.on.rstrip('/')}/{workflow}; start clients with: eligo work {request.on}"])
     last = follow(owner, workflow, request.quiet or request.json)
     if last.get("state") not in OVER:
         return _goes_on(request.on, workflow)
@@ -237,18 +240,30 @@ def by_server(flow: Workflow, request: RunRequest) -> int:
     ended = Ended(len(flow), time.monotonic() - began, f"{request.on.rstrip('/')}/{workflow}")
     if request.json:
         failed = {task: one["cause"] for one in last["failures"] for task in one["tasks"]}
-        print_json(request.document(last["counts"].get("done", 0), failed, [], ended))
+        print_json(request.document(last["counts"].get("done", 0), failed, [], ended) | {"state": last["state"]})
     else:
-        print_lines([*failures_told(last), f"{len(flow):,} tasks: {_counted(last)}, in {ended.seconds:.1f} s."])
+        print_lines([*failures_told(last), _end_line(last, ended)])
     return 0 if last["state"] == "done" else FAILED
+
+
+def _end_line(last: Mapping[str, Any], ended: Ended) -> str:
+    """How a workflow ended, and after how many seconds."""
+    if last["state"] == "cancelled":
+        return f"{ended.run} was cancelled after {lasting(round(ended.seconds, 1))}"
+    return f"{ended.tasks:,} tasks: {_counted(last)}, in {lasting(round(ended.seconds, 1))}"
 
 
 def made_key(path: str) -> int:
     """Make a pair of keys."""
     try:
-        from eligo.server.signing import new_key
+        from eligo.server.auth.signatures import new_key
     except ImportError:
         raise InputError('keys need cryptography: pip install "eligo[server]"') from None
     public = new_key(path)
-    print_lines([f"{path} is yours alone: eligo submit --sign {path}", f"{public} is for clients: --trust {public}"])
+    print_lines(
+        [
+            f"private key: {path} (keep it secret; eligo submit --sign {path})",
+            f"public key:  {public} (for clients; eligo work --trust {public})",
+        ]
+    )
     return 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from eligo.cli.options import Reading
-from eligo.cli.plans import tell
+from eligo.cli.plan_text import tell
 from eligo.running import Retries, Settings
 
 #: the options with which a run is resumed, unless others are given then
@@ -58,16 +58,16 @@ class RunRequest:
             return ignored
         how = self.reading
         words = how.args and [word if "=" in word else os.path.abspath(word) for word in how.args]
-        given = (words, how.env, how.columns, how.trace and os.path.abspath(how.trace))
-        return {**ignored, "reading": json.dumps((how.from_, how.allow_outside, how.reverse, given))}
+        rest = (words, how.env, how.columns, how.trace and os.path.abspath(how.trace))
+        return {**ignored, "reading": json.dumps((how.from_, how.allow_outside, how.reverse, rest))}
 
-    def as_before(self, facts: Mapping[str, str], given: Collection[str]) -> "RunRequest":
+    def as_before(self, facts: Mapping[str, str], overridden: Collection[str]) -> "RunRequest":
         """The same with the options of the run that is resumed, except for those that are given now."""
         before = json.loads(facts.get("options", "{}"))
-        new = {"policy"} if "batch" in given else set[str]()
-        old = {name: before[name] for name in REMEMBERED if name in before and name not in {*given, *new}}
+        new = {"policy"} if "batch" in overridden else set[str]()
+        old = {name: before[name] for name in REMEMBERED if name in before and name not in {*overridden, *new}}
         words = [f"--{name.replace('_', '-')} {value}" for name, value in old.items() if value != getattr(self, name)]
-        tell([f"resuming with {' '.join(words)}, as before"] if words else [])
+        tell([f"resuming with the options of the run: {' '.join(words)}"] if words else [])
         return replace(self, **old)
 
     def settings(self, policy: str | None = None) -> Settings:
@@ -83,8 +83,14 @@ class RunRequest:
             directory=self.directory,
         )
 
-    def document(self, done: int, failed: Mapping[str, str], futile: Sequence[str], ended: Ended) -> dict[str, Any]:
+    def document(self, done: int, failed: Mapping[str, str], blocked: Sequence[str], ended: Ended) -> dict[str, Any]:
         """What JSON says of a run, whoever ran it."""
-        known = {"tasks": ended.tasks, "done": done, "failed": dict(failed), "futile": list(futile)}
+        fields = {
+            "tasks": ended.tasks,
+            "done": done,
+            "failed": dict(failed),
+            "blocked": list(blocked),
+            "futile": list(blocked),
+        }  # futile: its name in schema 1
         times = {"seconds": ended.seconds, "makespan": ended.seconds}
-        return known | times | {"run": ended.run, "policy": self.policy, "report": ended.report}
+        return fields | times | {"run": ended.run, "policy": self.policy, "report": ended.report}

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from eligo.cli.app import app
-from eligo.cli.completing import offered
+from eligo.cli.completion import offered
 from eligo.cli.effects import check_look, check_run, given_names, is_server, refuse_useless
 from eligo.cli.options import Histories, Ignore, Json, Reading, grouped
 
@@ -13,74 +13,98 @@ __all__ = ["app"]
 
 Folder = Annotated[
     str,
-    typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run, or FILE; or a server's URL[/WORKFLOW]."),
+    typer.Argument(metavar="RUN", help="Run folder (such as FILE.run), its FILE, or a server's URL[/WORKFLOW]."),
 ]
 Token = Annotated[
     str | None,
     typer.Option(
         "--token-file",
-        help="A file with the token for the server. [default: $ELIGO_TOKEN_FILE, or what your own server offers here]",
+        metavar="FILE",
+        help="File with the token. [default: $ELIGO_TOKEN_FILE, or the token of your own server on this machine]",
     ),
 ]
-Authority = Annotated[str | None, typer.Option("--ca", help="A file with the certificates to trust, for https.")]
-TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task of it, by its name.")]
+Authority = Annotated[str | None, typer.Option("--ca", metavar="FILE", help="Certificates to trust, for https.")]
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="Name of a task.")]
 
 
 @app.command()
 @grouped
 def run(
     context: typer.Context,
-    file: Annotated[str | None, typer.Argument(help="A workflow with commands, in any format.")] = None,
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="Workflow with commands, in any supported format.")
+    ] = None,
     *,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            "-j",
+            "--jobs",
+            metavar="N",
+            help="Maximum number of concurrent tasks. [default: number of cores]",
+        ),
+    ] = None,
     on: Annotated[
         str,
         typer.Option(
-            help="Who runs the tasks: local, dask[=ADDRESS], ray[=ADDRESS], parsl, slurm, slurm-steps, htcondor,"
-            " htcondor-dagman, or the clients of a server: http://..."
+            metavar="ENGINE",
+            help="Engine that runs the tasks: local, dask[=ADDRESS], ray[=ADDRESS], parsl, slurm, slurm-steps, htcondor,"
+            " htcondor-dagman, or the URL of an eligo server.",
         ),
     ] = "local",
-    workers: Annotated[
-        int | None, typer.Option(help="How many tasks run at a time: the cores of this machine.")
-    ] = None,
     policy: Annotated[
         str,
         typer.Option(
+            metavar="NAME",
             autocompletion=offered("policy"),
-            help="Which ready task goes next, or an order's file; to rehearse, several with commas.",
+            help="Policy that chooses the next task, or a file with an order.",
         ),
     ] = "finish",
-    folder: Annotated[str | None, typer.Option("--run", help="Where its state and logs go: FILE.run.")] = None,
-    resume: Annotated[str | None, typer.Option(metavar="RUN", help="Go on with this run; FILE is not needed.")] = None,
-    batch: Annotated[bool, typer.Option("--batch", help="Choose for all free workers together.")] = False,
-    fat: Annotated[int, typer.Option(help="How many tasks a worker gets at once.")] = 1,
-    retries: Annotated[int, typer.Option(help="How often a task that failed is tried again.")] = 2,
-    timeout: Annotated[float | None, typer.Option(help="How many seconds a task may take.")] = None,
-    max_failures: Annotated[int | None, typer.Option(help="Begin nothing more once so many tasks failed.")] = None,
+    resume: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Resume the run in this folder; FILE is not needed.")
+    ] = None,
+    retries: Annotated[int, typer.Option(metavar="N", help="Retries of a failed task.")] = 2,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time limit of each attempt. [default: none]")
+    ] = None,
+    max_failures: Annotated[int | None, typer.Option(metavar="N", help="Start no more tasks after N failures.")] = None,
     skip_done: Annotated[
         bool, typer.Option("--skip-done", help="Skip tasks whose outputs are newer than their inputs, like make.")
     ] = False,
+    page: Annotated[bool, typer.Option("--page", help="Serve a live web page of the run and print its URL.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the result.")] = False,
+    json: Json = False,
+    folder: Annotated[
+        str | None, typer.Option("--run", metavar="FOLDER", help="Folder for state and logs. [default: FILE.run]")
+    ] = None,
+    directory: Annotated[
+        str | None, typer.Option("--dir", metavar="DIR", help="Directory of the tasks. [default: FILE's folder]")
+    ] = None,
     history: Histories = None,
     rehearse: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS", help="Run nothing: sleep instead, all in about so long, to see how long it takes."
+            metavar="SECONDS",
+            help="Replace tasks by sleeps, scaled to about SECONDS in all; --policy may list several to compare.",
         ),
     ] = None,
-    directory: Annotated[str | None, typer.Option("--dir", help="Where tasks run: the folder of FILE.")] = None,
+    batch: Annotated[bool, typer.Option("--batch", help="Choose tasks for all free workers together.")] = False,
+    fat: Annotated[int, typer.Option(metavar="N", help="Tasks handed to a worker at once.")] = 1,
     ignore: Ignore = None,
     reading: Reading,
     token_file: Token = None,
     ca: Authority = None,
-    page: Annotated[bool, typer.Option("--page", help="Show it in a browser while it goes on: says where.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only how it ended.")] = False,
-    json: Json = False,
 ) -> int:
-    """Run the tasks of a workflow in the order that eligo decides; the same command again goes on after any stop."""
+    """Run the tasks of a workflow.
+
+    Run the same command again to resume, even after kill -9. Finished tasks are not repeated.
+    """
     check_run(context)
-    from eligo.cli.plans import read_told, recall
-    from eligo.cli.rehearsing import rehearse_all
+    from eligo.cli.plan_text import read_told, recall
+    from eligo.cli.rehearse import rehearse_all
     from eligo.cli.requests import RunRequest
-    from eligo.cli.running import answer, facts_of_run, flow_of_run
+    from eligo.cli.run_text import answer, facts_of_run, flow_of_run
     from eligo.formats.fidelity import words_in
 
     request = RunRequest(
@@ -113,35 +137,54 @@ def run(
 def add(
     context: typer.Context,
     folder: Folder,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A workflow in JSON or YAML: the tasks to add.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Tasks to add: a workflow in JSON or YAML.")],
     directory: Annotated[
         str | None,
         typer.Option(
-            "--dir", help="Where the files are that new tasks of a server read. [default: the folder of FILE]"
+            "--dir",
+            metavar="DIR",
+            help="Server only: folder of the files that new tasks read. [default: folder of FILE]",
         ),
     ] = None,
     token_file: Token = None,
     ca: Authority = None,
     json: Json = False,
 ) -> int:
-    """Add tasks to a run, also while it is under way. They may come after its tasks, and read the files these write."""
-    from eligo.cli.adding import add_to_folder, add_to_server
+    """Add tasks to a run, even while it is running.
+
+    New tasks may depend on existing tasks and read the files that these write.
+    """
+    from eligo.cli.add import add_to_folder, add_to_server
     from eligo.cli.server_door import ServerDoor
 
     if is_server(context):
         return add_to_server(ServerDoor.find(folder, token_file, ca), file, directory, json)
-    refuse_useless(context, "on a folder", "directory")
+    refuse_useless(context, "with a run folder", "directory")
     return add_to_folder(folder, file, json)
 
 
 @app.command()
 def status(
-    context: typer.Context, folder: Folder, token_file: Token = None, ca: Authority = None, json: Json = False
+    context: typer.Context,
+    folder: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            show_default=False,
+            help="The folder of a run, such as FILE.run, or FILE; or a server's URL[/WORKFLOW]."
+            " [default: $ELIGO_URL, or the only run here]",
+        ),
+    ] = None,
+    token_file: Token = None,
+    ca: Authority = None,
+    json: Json = False,
 ) -> int:
-    """Where a run stands, also while it goes on: counts, what runs since when, and failures by cause."""
-    check_look(context)
-    from eligo.cli.seeing import show_status
+    """Show the counts, running tasks and failures of a run."""
+    from eligo.cli.look import show_status
+    from eligo.cli.server_door import usual_place
 
+    folder = context.params["folder"] = usual_place(folder)
+    check_look(context)
     return show_status(folder, json, token_file, ca)
 
 
@@ -154,9 +197,12 @@ def why(
     ca: Authority = None,
     json: Json = False,
 ) -> int:
-    """Why a task of a run stands where it does: what it waits for, its place in the order, and how it was tried."""
+    """Explain the state of one task.
+
+    Shows what it waits for, its place in the order, and its attempts.
+    """
     check_look(context)
-    from eligo.cli.seeing import show_why, sight_of
+    from eligo.cli.look import show_why, sight_of
 
     return show_why(sight_of(folder, token_file, ca), task, json)
 
@@ -166,14 +212,16 @@ def log(
     context: typer.Context,
     folder: Folder,
     task: TaskName,
-    err: Annotated[bool, typer.Option("--err", help="Standard error instead of standard output.")] = False,
-    attempt: Annotated[int | None, typer.Option(help="Which attempt, from 1: the last.")] = None,
+    err: Annotated[bool, typer.Option("--err", help="Print standard error instead of standard output.")] = False,
+    attempt: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of the attempt, from 1. [default: the last]")
+    ] = None,
     token_file: Token = None,
     ca: Authority = None,
 ) -> int:
-    """What a task of a run printed, also while it runs."""
+    """Print the output of a task, even while it is running."""
     check_look(context)
-    from eligo.cli.seeing import show_log, sight_of
+    from eligo.cli.look import show_log, sight_of
 
     return show_log(sight_of(folder, token_file, ca), task, err, attempt)
 
@@ -182,18 +230,21 @@ def log(
 def page(
     context: typer.Context,
     folder: Annotated[
-        str, typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run, or FILE; or a server's URL.")
+        str, typer.Argument(metavar="RUN", help="Run folder (such as FILE.run), its FILE, or a server's URL.")
     ],
-    port: Annotated[int, typer.Option(help="The port on this machine; 0: any that is free.")] = 8751,
-    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port on this machine; 0: any free port.")] = 8751,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
     token_file: Token = None,
 ) -> int:
-    """Show a run as a live page, while it runs and after; or print the link to a server's page, which holds your token."""
-    from eligo.cli.paging import link_page, show_page
+    """Show a run as a live web page.
+
+    For a server, print the link to its page; the link contains your token.
+    """
+    from eligo.cli.run_page import link_page, show_page
 
     if is_server(context):
-        refuse_useless(context, "on a server", "port")
+        refuse_useless(context, "with a server", "port")
         return link_page(folder, token_file, open_)
     return show_page(folder, port, open_, with_parent)
 
@@ -204,16 +255,20 @@ def top(
     folder: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN]", help="As for status: RUN, FILE or a server's URL[/WORKFLOW]; the only run here."
+            metavar="[RUN]",
+            help="Run folder, its FILE, or a server's URL[/WORKFLOW]. [default: the only run in this folder]",
         ),
     ] = None,
     token_file: Token = None,
     ca: Authority = None,
-    once: Annotated[bool, typer.Option("--once", help="Print how it stands now, as text, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the current state as text and exit.")] = False,
 ) -> int:
-    """A run or a server's workflow in the terminal, as it goes on: what is ready, running, failed, by whom, how long yet."""
+    """Show a run live in the terminal.
+
+    Shows tasks by state, workers, failures, and the estimated time left.
+    """
     check_look(context)
-    from eligo.cli.seeing import source_of
+    from eligo.cli.look import source_of
 
     source = source_of(folder, token_file, ca)
     if once:
@@ -231,13 +286,15 @@ def report(
     folder: Folder,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", help="Where to write it. [default: RUN/report.html; of a server, report.html]"),
+        typer.Option(
+            "-o", "--output", metavar="OUT", help="File to write. [default: RUN/report.html; for a server, report.html]"
+        ),
     ] = None,
     token_file: Token = None,
     ca: Authority = None,
 ) -> int:
-    """The report of a run, as one page: ready tasks, what each worker did, what decided its end, failures."""
+    """Write a report of a run as one HTML page."""
     check_look(context)
-    from eligo.cli.seeing import sight_of, write_report
+    from eligo.cli.look import sight_of, write_report
 
     return write_report(sight_of(folder, token_file, ca), output)

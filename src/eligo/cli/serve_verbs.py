@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from eligo.cli.completing import offered
+from eligo.cli.completion import offered
 from eligo.cli.effects import NOT_OF_LEAVES, check_token, refuse_useless
 from eligo.cli.operator_verbs import Server, app
 from eligo.cli.options import From, Ignore, Json, Outside, Reading, grouped
@@ -15,64 +15,83 @@ __all__ = ["app"]
 
 MOST_DAYS = 36_500
 
-Policy = Annotated[str, typer.Option(autocompletion=offered("policy"), help="Which ready task goes next.")]
-Quorum = Annotated[int, typer.Option(help="How many results must agree, of clients that are not trusted yet.")]
-Lease = Annotated[float, typer.Option(help="Seconds that a client keeps a task without a sign of life.")]
-Open = Annotated[bool, typer.Option("--open", help="Ask for no token: anybody on this machine may use the server.")]
-Tokens = Annotated[bool, typer.Option("--tokens", hidden=True)]
-Cert = Annotated[str | None, typer.Option(help="The certificate, for https.")]
-CertKey = Annotated[str | None, typer.Option("--key", help="The certificate's private key.")]
-AllowHost = Annotated[list[str] | None, typer.Option(help="A name by which clients call it, such as that of a proxy.")]
-Insecure = Annotated[
-    bool, typer.Option("--insecure", help="Let other machines reach it without TLS, or with --open without tokens.")
+Policy = Annotated[
+    str, typer.Option(metavar="NAME", autocompletion=offered("policy"), help="Policy that chooses the next task.")
 ]
-NoFiles = Annotated[bool, typer.Option("--no-files", help="No file travels: clients find what they need.")]
+Quorum = Annotated[int, typer.Option(metavar="N", help="Matching results needed from clients not yet trusted.")]
+Lease = Annotated[float, typer.Option(metavar="SECONDS", help="Time after which a silent client loses its tasks.")]
+Open = Annotated[bool, typer.Option("--open", help="Require no token: anyone on this machine may use it.")]
+Tokens = Annotated[bool, typer.Option("--tokens", hidden=True)]
+Cert = Annotated[str | None, typer.Option(metavar="FILE", help="TLS certificate.")]
+CertKey = Annotated[str | None, typer.Option("--key", metavar="FILE", help="Private key of the certificate.")]
+AllowHost = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Additional accepted Host name, such as a proxy's.")
+]
+Insecure = Annotated[
+    bool,
+    typer.Option("--insecure", help="Allow access from other machines without TLS, or with --open without tokens."),
+]
+NoFiles = Annotated[bool, typer.Option("--no-files", help="Transfer no files: clients must already have them.")]
 
 
 @app.command()
 def serve(
     context: typer.Context,
-    files: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Workflows with commands.")] = None,
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="Workflows with commands, served from the start.")
+    ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; one that other machines reach needs TLS.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; other machines need TLS.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: any that is free.")] = 8750,
-    store: Annotated[str, typer.Option(help="Where its state is kept: FILE.db or postgresql://...")] = "eligo.db",
-    folder: Annotated[str | None, typer.Option("--files", help="Where files are kept: beside the store.")] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0: any free port.")
+    ] = 8750,
+    store: Annotated[
+        str, typer.Option(metavar="STORE", help="Database for the state: FILE.db or postgresql://...")
+    ] = "eligo.db",
     policy: Policy = "finish",
-    quorum: Quorum = 1,
-    lease: Lease = 60.0,
-    gather: Annotated[float, typer.Option(min=0, help="Seconds for which requests are gathered into a batch.")] = 0.0,
-    most_tasks: Annotated[int, typer.Option(help="Maximum number of tasks that one client holds at once.")] = 1024,
-    no_files: NoFiles = False,
-    keep_results: Annotated[
-        float, typer.Option(metavar="DAYS", help="How long files are kept that ended workflows made.")
-    ] = 7.0,
-    open_: Open = False,
-    tokens: Tokens = False,
-    approve: Annotated[
-        bool, typer.Option("--approve", help="New clients may ask for a token, and wait for `eligo clients --approve`.")
-    ] = False,
+    until_done: Annotated[bool, typer.Option("--until-done", help="Exit when every workflow has ended.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Check this configuration and exit.")] = False,
+    log: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File for the log (JSON lines); - is standard error. [default: no log]"),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the server's URL.")] = False,
+    json: Json = False,
     cert: Cert = None,
     key: CertKey = None,
+    open_: Open = False,
+    tokens: Tokens = False,
+    insecure: Insecure = False,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Let new clients wait for `eligo clients --approve`.")
+    ] = False,
+    lease: Lease = 60.0,
+    most_tasks: Annotated[int, typer.Option(metavar="N", help="Maximum number of tasks per client at once.")] = 1024,
+    quorum: Quorum = 1,
+    folder: Annotated[
+        str | None, typer.Option("--files", metavar="FOLDER", help="Folder for files. [default: beside the store]")
+    ] = None,
+    no_files: NoFiles = False,
+    keep_results: Annotated[
+        float, typer.Option(metavar="DAYS", help="Days to keep the output files of ended workflows.")
+    ] = 7.0,
+    gather: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Time to collect requests into one batch.")
+    ] = 0.0,
     allow_host: AllowHost = None,
     address: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where other servers on the same database find this one.")
+        str | None, typer.Option(metavar="URL", help="URL for other servers on the same database.")
     ] = None,
-    insecure: Insecure = False,
-    log: Annotated[
-        str | None, typer.Option(help="File for the log, in JSON lines; - is standard error. [default: no log]")
-    ] = None,
-    until_done: Annotated[bool, typer.Option("--until-done", help="End when every workflow has ended.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Only say what is wrong with this set-up.")] = False,
     ignore: Ignore = None,
     from_: From = None,
     allow_outside: Outside = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only where it serves.")] = False,
-    json: Json = False,
 ) -> int:
-    """Hand out the tasks of workflows to whoever asks: `eligo work URL` on any machine. It may be killed and goes on."""
-    from eligo.cli.serving import checked, served_until_stopped, set_up
+    """Serve workflows over HTTP to clients started with `eligo work`.
+
+    State is durable: after a crash it resumes where it stopped.
+    """
+    from eligo.cli.serve_text import ServeOutput, checked, served_until_stopped, set_up
 
     if not files:
         refuse_useless(context, "without FILE", "policy", "quorum", "no_files", "from_", "allow_outside", "ignore")
@@ -87,44 +106,63 @@ def serve(
     if check:
         return checked(setup, json)
     wishes = {"policy": policy, "quorum": quorum, "files": not no_files, "ignore": ",".join(ignore or ())}
-    return served_until_stopped(setup, files or [], (from_, allow_outside), wishes, (quiet, json))
+    reading = Reading(from_=from_, allow_outside=allow_outside)
+    return served_until_stopped(setup, files or [], reading, wishes, ServeOutput(quiet, json))
 
 
 @app.command()
 def work(
     context: typer.Context,
     url: Server = None,
-    cores: Annotated[int | None, typer.Option(help="How many tasks at once: the cores of this machine.")] = None,
-    name: Annotated[str | None, typer.Option(help="How this client is called: the machine's name.")] = None,
+    cores: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Maximum number of concurrent tasks. [default: number of cores]"),
+    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of this client. [default: hostname]")] = None,
     token_file: Token = None,
     ca: Authority = None,
-    folder: Annotated[str | None, typer.Option(help="Where everything is kept; one client a folder.")] = None,
-    memory: Annotated[str | None, typer.Option(help="The most memory that a task may have, such as 2G.")] = None,
-    output: Annotated[str | None, typer.Option(help="The most that a task may write or print, such as 1G.")] = None,
-    cache: Annotated[
-        str | None, typer.Option(help="Most bytes of files kept for later tasks, such as 500M. [default: 10G]")
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory limit of a task, such as 2G. [default: no limit]")
+    ] = None,
+    max_output: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Output limit of a task, such as 1G. [default: no limit]")
     ] = None,
     label: Annotated[
-        list[str] | None, typer.Option(help="What this machine has that tasks may ask for, such as gpu. Repeatable.")
+        list[str] | None, typer.Option(metavar="NAME", help="Feature that tasks may require, such as gpu. Repeatable.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Exit after one assignment.")] = False,
+    idle_exit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Exit after this long without a task. [default: never]")
+    ] = None,
+    grace: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Time for running tasks to finish after a signal.")
+    ] = 60.0,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print a line for every task.")] = False,
+    folder: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Folder for files and state, not shared with other clients."),
+    ] = None,
+    cache: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Size limit of the file cache. [default: 10G]")
     ] = None,
     size: Annotated[
-        int | None, typer.Option(help="How many tasks to ask for at once. [default: 1; with --serve, as needed]")
+        int | None, typer.Option(metavar="N", help="Tasks per request. [default: 1; with --serve, as needed]")
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="Ask for so many seconds of work at once instead.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Request this much work at once, instead of --size.")
+    ] = None,
     trust: Annotated[
-        list[str] | None, typer.Option(help="A public key's file: only what its owner signed is run.")
+        list[str] | None, typer.Option(metavar="FILE", help="Run only commands signed by this public key. Repeatable.")
     ] = None,
-    sandbox: Annotated[str | None, typer.Option(help="bwrap: commands see a read-only system, no network.")] = None,
-    sandbox_network: Annotated[bool, typer.Option("--sandbox-network", help="Let them have the network.")] = False,
-    once: Annotated[bool, typer.Option("--once", help="Stop after one grant.")] = False,
-    idle_exit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Stop after so long without anything to do.")
+    sandbox: Annotated[
+        str | None, typer.Option(metavar="bwrap", help="Run commands in bubblewrap: read-only system, no network.")
     ] = None,
-    grace: Annotated[float, typer.Option(help="Seconds that tasks may run on once told to stop.")] = 60.0,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="A line for every task.")] = False,
+    sandbox_network: Annotated[
+        bool, typer.Option("--sandbox-network", help="Allow network access in the sandbox.")
+    ] = False,
     serve_at: Annotated[
         str | None,
-        typer.Option("--serve", metavar="HOST:PORT", help="Run nothing here: serve the tasks to clients of your own."),
+        typer.Option("--serve", metavar="HOST:PORT", help="Run nothing here; serve the tasks to your own clients."),
     ] = None,
     lease: Lease = 60.0,
     open_: Open = False,
@@ -133,7 +171,10 @@ def work(
     allow_host: AllowHost = None,
     insecure: Insecure = False,
 ) -> int:
-    """Run tasks for a server, each in a folder of its own, until it has no more or a signal says to stop."""
+    """Run tasks for a server, each in its own folder.
+
+    Runs until the server has no more work, or until SIGINT or SIGTERM.
+    """
     from eligo.cli.remote import served_below, worked
 
     if sandbox is None:
@@ -144,20 +185,20 @@ def work(
         refuse_useless(context, "without --serve", "lease", "open_", "cert", "key", "allow_host", "insecure")
     else:
         refuse_useless(context, "with --serve", *NOT_OF_LEAVES)
-    given = {
+    values = {
         "cores": cores, "name": name, "token": token_file, "ca": ca, "folder": folder, "memory": memory,
-        "output": output, "labels": tuple(label or ()), "size": size, "seconds": seconds, "trust": tuple(trust or ()),
+        "output": max_output, "labels": tuple(label or ()), "size": size, "seconds": seconds, "trust": tuple(trust or ()),
         "sandbox": sandbox, "sandbox_network": sandbox_network, "once": once, "idle_exit": idle_exit, "grace": grace,
         "verbose": verbose, "cache": cache,
     }  # fmt: skip
-    known = {what: value for what, value in given.items() if value is not None}
+    options = {what: value for what, value in values.items() if value is not None}
     if serve_at is None:
-        return worked(url, known)
+        return worked(url, options)
     settings = {
         "lease": lease, "tokens": not open_, "certificate": cert, "key": key, "hosts": tuple(allow_host or ()),
         "insecure": insecure,
     }  # fmt: skip
-    return served_below(url, known, serve_at, settings)
+    return served_below(url, options, serve_at, settings)
 
 
 @app.command()
@@ -165,38 +206,50 @@ def work(
 def submit(
     context: typer.Context,
     url: Server = None,
-    file: Annotated[str | None, typer.Argument(metavar="FILE", help="A workflow with commands, in any format.")] = None,
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="Workflow with commands, in any supported format.")
+    ] = None,
     *,
-    name: Annotated[str | None, typer.Option(help="Name of the workflow. [default: that of FILE]")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the workflow to end, then fetch its files.")] = False,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the workflow. [default: that of FILE]")
+    ] = None,
     policy: Policy = "finish",
-    share: Annotated[float, typer.Option(help="Of the server's work, compared with other owners.")] = 1.0,
+    retries: Annotated[int | None, typer.Option(metavar="N", help="Retries of a failed task. [default: 2]")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time limit of each attempt. [default: none]")
+    ] = None,
+    share: Annotated[
+        float,
+        typer.Option(metavar="WEIGHT", help="This owner's share of the server's capacity, relative to other owners."),
+    ] = 1.0,
     quorum: Quorum = 1,
-    timeout: Annotated[float | None, typer.Option(help="How many seconds a task may take.")] = None,
-    retries: Annotated[int | None, typer.Option(help="How often a failed task is tried again. [default: 2]")] = None,
+    directory: Annotated[
+        str | None, typer.Option("--dir", metavar="DIR", help="Folder of the input files. [default: folder of FILE]")
+    ] = None,
+    token_file: Token = None,
+    ca: Authority = None,
+    json: Json = False,
     no_files: NoFiles = False,
     no_locality: Annotated[
-        bool, typer.Option("--no-locality", help="Choose tasks regardless of which files a client has.")
+        bool, typer.Option("--no-locality", help="Ignore which files a client already has.")
     ] = False,
     grow: Annotated[
         bool, typer.Option("--grow", help="Let tasks add tasks through $ELIGO_ADD. Their commands run on any client.")
     ] = False,
     sign: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Sign every command with this private key: see `eligo key`.")
+        str | None, typer.Option(metavar="KEY", help="Sign every command with this private key (see `eligo key`).")
     ] = None,
-    sign_days: Annotated[
-        float, typer.Option(metavar="DAYS", help="Days until the signatures expire: clients refuse tasks from then on.")
-    ] = 30.0,
-    directory: Annotated[str | None, typer.Option("--dir", help="Where its files are: the folder of FILE.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end, and bring what it made.")] = False,
+    sign_days: Annotated[float, typer.Option(metavar="DAYS", help="Days until the signatures expire.")] = 30.0,
     ignore: Ignore = None,
-    token_file: Token = None,
-    ca: Authority = None,
     reading: Reading,
-    json: Json = False,
 ) -> int:
-    """Have a server hand out a workflow's tasks; prints the workflow's id. The same file again is not served twice."""
-    from eligo.cli.plans import read_told
-    from eligo.cli.remote import Signer, submitted
+    """Submit a workflow to a server and print its id.
+
+    Submitting the same file again does not create a second workflow.
+    """
+    from eligo.cli.plan_text import read_told
+    from eligo.cli.remote import Signer, SubmitOptions, submitted
     from eligo.cli.server_door import ServerDoor
     from eligo.formats.fidelity import words_in
 
@@ -219,7 +272,7 @@ def submit(
     if grow:
         wishes["grow"] = "true"
     signer = None if sign is None else Signer(sign, sign_days)
-    return submitted(flow, door, wishes, (signer, directory), (wait, json), words_in(ignore or ()))
+    return submitted(flow, door, wishes, SubmitOptions(signer, directory, wait, json, words_in(ignore or ())))
 
 
 @app.command()
@@ -230,36 +283,45 @@ def token(
         typer.Argument(
             metavar="[WHERE]",
             show_default=False,
-            help="A server's URL [default: $ELIGO_URL]; or on its own machine its store, FILE.db or postgresql://...",
+            help="URL of a server [default: $ELIGO_URL]; or its store, FILE.db or postgresql://...",
         ),
     ] = None,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of the token.")] = None,
-    scope: Annotated[list[str] | None, typer.Option(help="What it is good for: work, submit, read, admin.")] = None,
-    days: Annotated[float | None, typer.Option(help="For how long: for ever.")] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SCOPE", help="Permission: work, submit, read or admin. Repeatable. [default: work]"),
+    ] = None,
+    days: Annotated[float | None, typer.Option(metavar="DAYS", help="Days until it expires. [default: never]")] = None,
     revoke: Annotated[
-        bool, typer.Option("--revoke", help="Revoke the tokens of this name, and all that were made with them.")
+        bool, typer.Option("--revoke", help="Revoke the tokens of this name, and all tokens created with them.")
     ] = False,
-    list_: Annotated[
-        bool, typer.Option("--list", help="List all tokens, each below the one it was made with.")
-    ] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List all tokens, each below the one that created it.")] = False,
     token_file: Token = None,
     ca: Authority = None,
     json: Json = False,
 ) -> int:
-    """Make a token for a server, which is printed once; or revoke or list tokens."""
+    """Create, revoke or list tokens of a server.
+
+    A new token is printed once.
+    """
     from eligo.cli.tokens import TokenRequest, answer, place_and_name
 
     url, name = place_and_name(url, name, list_)
     check_token(context, url, name)
     request = TokenRequest(scope or ["work"], days, revoke, list_, json)
-    return answer(url, (token_file, ca), name, request)
+    return answer(url, token_file, ca, name, request)
 
 
 @app.command()
 def key(
-    file: Annotated[str, typer.Argument(help="Where to write the private key; the public one goes to FILE.pub.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="File for the private key; the public key goes to FILE.pub.")
+    ],
 ) -> int:
-    """Make a pair of keys to sign workflows with: `eligo submit --sign FILE`, `eligo work --trust FILE.pub`."""
+    """Create a key pair to sign workflows with.
+
+    Sign with `eligo submit --sign FILE`; clients check with `eligo work --trust FILE.pub`.
+    """
     from eligo.cli.remote import made_key
 
     return made_key(file)
@@ -267,11 +329,14 @@ def key(
 
 @app.command()
 def backup(
-    store: Annotated[str, typer.Argument(metavar="STORE", help="FILE.db or postgresql://..., as a server has it.")],
-    copy: Annotated[str, typer.Argument(metavar="COPY", help="Where the copy goes; nothing is overwritten.")],
-    folder: Annotated[str | None, typer.Option("--files", help="The folder of its files: beside the store.")] = None,
+    store: Annotated[str, typer.Argument(metavar="STORE", help="Store of the server: FILE.db or postgresql://...")],
+    copy: Annotated[str, typer.Argument(metavar="COPY", help="File for the copy; must not exist.")],
+    folder: Annotated[
+        str | None,
+        typer.Option("--files", metavar="FOLDER", help="Folder of the server's files. [default: beside the store]"),
+    ] = None,
 ) -> int:
-    """Copy a server's state and files as of one moment, also while it serves."""
-    from eligo.cli.serving import backed_up
+    """Copy a server's state and files, even while it is running."""
+    from eligo.cli.serve_text import backed_up
 
     return backed_up(store, copy, folder)

@@ -4,7 +4,7 @@ import os
 import re
 from typing import NamedTuple
 
-from eligo.client.owning import Owner, split_address
+from eligo.client.owner import Owner, split_address
 from eligo.errors import InputError
 
 SERVER = ("http://", "https://")
@@ -28,12 +28,20 @@ def full_address(text: str | None) -> str:
     if text is not None and text.startswith(SERVER):
         return text
     if text is not None and ID.fullmatch(text) is None:
-        raise InputError(f"{text!r} is neither the address of a server (http://... or https://...) nor a workflow's id")
+        raise InputError(
+            f"{text!r} is neither a server's URL (http://... or https://...) nor the id of a workflow;"
+            " the URL comes before FILE"
+        )
     server = os.environ.get(URL)
     if not server:
-        raise InputError(f"which server is not known: give its URL{'/' + text if text else ''}, or set {URL}")
+        raise InputError(f"unknown server: give its URL{'/' + text if text else ''}, or set {URL}")
     server = split_address(server)[0]
     return server if text is None else f"{server}/{text}"
+
+
+def usual_place(text: str | None) -> str | None:
+    """What RUN names, where nothing is given the server of ELIGO_URL; None where there is none."""
+    return text if text is not None else os.environ.get(URL) or None
 
 
 class ServerDoor(NamedTuple):
@@ -60,7 +68,7 @@ class ServerDoor(NamedTuple):
     @property
     def workflow(self) -> str:
         """The workflow that the address names."""
-        found = split_address(self.url)[1]
-        if found is None:
-            raise InputError(f"name a workflow: {self.url.rstrip('/')}/w-...")
-        return found
+        workflow = split_address(self.url)[1]
+        if workflow is None:
+            raise InputError(f"missing workflow id: give {self.url.rstrip('/')}/ID")
+        return workflow

@@ -7,8 +7,8 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from eligo.cli.operator import NONE
-from eligo.cli.plans import tell
-from eligo.cli.printing import harmless, print_json, print_lines, print_table
+from eligo.cli.output import harmless, print_json, print_lines, print_table
+from eligo.cli.plan_text import tell
 from eligo.cli.server_door import SERVER, URL, ServerDoor, full_address
 from eligo.errors import InputError
 
@@ -34,11 +34,11 @@ def _is_place(text: str) -> bool:
     return "://" in text or text.endswith(".db") or not os.environ.get(URL)
 
 
-def answer(place: str, known: tuple[str | None, str | None], name: str | None, request: TokenRequest) -> int:
+def answer(place: str, token_file: str | None, ca: str | None, name: str | None, request: TokenRequest) -> int:
     """Make, list or revoke tokens, with the token and the certificates that are known."""
     if not place.startswith(SERVER):
         return _make_locally(place, name, request)
-    owner = ServerDoor(place, *known).owner()
+    owner = ServerDoor(place, token_file, ca).owner()
     if request.list:
         tokens = owner.get("/v1/tokens")["tokens"]
         print_json({"tokens": tokens}) if request.json else _print(tokens)
@@ -57,7 +57,7 @@ def _revoked(name: str, count: int, json: bool) -> int:
     elif count:
         print_lines([f"{count:,} token{'' if count == 1 else 's'} revoked"])
     else:
-        tell([f"no valid token is named {harmless(name)}"])
+        tell([f"no valid token has the name {harmless(name)}"])
     return 0 if count else NONE
 
 
@@ -70,21 +70,24 @@ def _print_made(token: str, name: str, request: TokenRequest) -> None:
 
 def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:
     """A token for whoever may write the store: the way back where no admin token is left."""
-    from eligo.server.entering import DAY, as_row
-    from eligo.server.tokens import Gate
-    from eligo.stores.serving import Changes
-    from eligo.stores.serving_naming import service_store
+    from eligo.server.auth.admission import DAY, as_row
+    from eligo.server.auth.tokens import Gate
+    from eligo.stores.database import locked
+    from eligo.stores.service import Changes
+    from eligo.stores.service_names import service_store
 
     if request.list or request.revoke:
-        raise InputError("tokens are listed and revoked over HTTP: give the server's URL")
+        raise InputError("--list and --revoke need a running server: give its URL")
     if "://" not in store and not os.path.exists(store):
-        raise InputError(f"{store}: there is no server's store here")
+        raise InputError(f"{store}: no such store")
+    if "://" not in store:
+        os.close(locked(f"{store}.lock", f"{store} is in use by a server: give the server's URL, or stop it first"))
     lasting = None if request.days is None else request.days * DAY
     token, row = Gate().make(str(name), request.scopes, time.time(), lasting=lasting)
-    with closing(service_store(store)) as kept:
-        kept.prepare([Changes(tokens=[as_row(row)])])
-        kept.finish()
-    tell([f"{store} has a new token, which belongs to no other: a server that runs on it takes it at its next start"])
+    with closing(service_store(store)) as database:
+        database.prepare([Changes(tokens=[as_row(row)])])
+        database.finish()
+    tell([f"added a token to {store}; a running server accepts it after its next start"])
     _print_made(token, str(name), request)
     return 0
 
@@ -93,19 +96,20 @@ def _print(tokens: Sequence[dict[str, Any]]) -> None:
     rows = [
         [
             "  " * depth + harmless(one["name"]), one["id"], " ".join(one["scopes"]), one["client"] or "",
-            _date(one["made"]), _date(one["expires"]), one["fault"] or one["state"],
+            _date(one["made"]), _date(one["expires"]), one["state"], one["fault"] or "",
         ]
         for depth, one in _tree(tokens)
     ]  # fmt: skip
-    print_table(["name", "token", "scopes", "client", "made", "expires", "state"], rows, whole=["token"])
+    titles = ["name", "token", "scopes", "client", "created", "expires", "state", "reason"]
+    print_table(titles, rows, uncut=["token", "state"])
 
 
 def _tree(tokens: Sequence[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Every token below the one with which it was made, and how deep; those whose maker is forgotten stand first."""
-    known = {one["id"] for one in tokens}
+    ids = {one["id"] for one in tokens}
     below: dict[str | None, list[dict[str, Any]]] = {}
     for one in tokens:
-        below.setdefault(one["parent"] if one["parent"] in known else None, []).append(one)
+        below.setdefault(one["parent"] if one["parent"] in ids else None, []).append(one)
     waiting = [(0, one) for one in reversed(below.get(None, []))]
     while waiting:
         depth, one = waiting.pop()

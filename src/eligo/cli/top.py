@@ -11,29 +11,29 @@ from textual.message import Message
 
 from eligo.cli.top_board import STYLE as BOARD_STYLE
 from eligo.cli.top_board import Overview
-from eligo.cli.top_looks import Look, said
 from eligo.cli.top_panes import STYLE as SHEET_STYLE
 from eligo.cli.top_panes import THEMES, Sheet
-from eligo.cli.top_polling import EVERY, Poller, Tidings
+from eligo.cli.top_poll import EVERY, Poller, Tidings
+from eligo.cli.top_style import Look, said
 from eligo.cli.top_tables import detail_text, worker_text
 from eligo.pages.sources import RunSource
 
 HELP = """\
-tab, left, right   the next pane, or the one before; 1 to 4 name one
-up, down           choose; PgUp and PgDn turn pages
-Enter              all about the task, the worker, or the first task that failed so
-/                  search the tasks by a part of their names; Esc forgets it
-s, r               sort the tasks by the next column; the other way round
-f                  only tasks of one state, then of the next, then all
-w                  the next workflow of a server
-c                  hide the curve, or show it again
-d                  dark or light ground
-q                  end; what is looked at goes on
+tab, left, right   next or previous pane; 1 to 4 select one
+up, down           select a row; PgUp and PgDn scroll by a page
+Enter              details of the task, the worker, or the first task that failed this way
+/                  search tasks by part of the name; Esc clears the search
+s, r               sort tasks by the next column; reverse the order
+f                  show only tasks of one state, then of the next, then all
+w                  next workflow of the server
+c                  hide or show the curve
+d                  dark or light background
+q                  quit; the run continues
 
-The curve: how many tasks could run after each that was done, as it was seen, as eligo has planned it, and as it
-would be first come, first served. Where the axis is thick, fewer tasks could run than there were workers.
-The letters of the states: D done, R running, Y ready, W waiting, U futile (something that it needs has failed),
-A to be tried again, F failed."""
+The curve shows how many tasks were ready after each finished task: observed, planned, and with first come,
+first served. Where the axis is thick, fewer tasks were ready than there were workers.
+States: D done, R running, Y ready, P pending, B blocked (depends on a failed task),
+T retrying, F failed."""
 
 
 class TopApp(App[None]):
@@ -89,7 +89,7 @@ class TopApp(App[None]):
             self.post_message(self.Learned(tidings))
 
     @on(Learned)
-    def _told(self, news: Learned) -> None:
+    def _update(self, news: Learned) -> None:
         self._last = news.tidings
         if self.board.is_attached:
             self.board.told(news.tidings)
@@ -112,7 +112,7 @@ class TopApp(App[None]):
     # All about something
 
     @on(Overview.Curious)
-    def _wanted(self, wanted: Overview.Curious) -> None:
+    def _open_sheet(self, wanted: Overview.Curious) -> None:
         self._about, self._sheet = (wanted.what, wanted.key), Sheet(Text("reading ..."), wanted.what)
         self.push_screen(self._sheet, lambda _: self._sheet_closed())
         if wanted.what == "task":

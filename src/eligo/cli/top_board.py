@@ -13,9 +13,9 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Input, Static, Tab, TabbedContent, TabPane
 
 from eligo.cli.top_curve import drawn
-from eligo.cli.top_looks import Look, one_line, said
 from eligo.cli.top_panes import Listing, TaskListing
-from eligo.cli.top_polling import Poller, Tidings
+from eligo.cli.top_poll import Poller, Tidings
+from eligo.cli.top_style import Look, one_line, said
 from eligo.cli.top_tables import (
     FAILURES,
     RUNNING,
@@ -33,7 +33,7 @@ from eligo.cli.top_tables import (
 from eligo.cli.top_words import head
 from eligo.pages.sources import Document
 from eligo.pages.tables import Query
-from eligo.running.looked import STATES
+from eligo.running.states import STATES
 
 PANES = ("running", "workers", "failures", "tasks")
 SILENT = 4.0  # seconds without a word after which that is told
@@ -106,16 +106,16 @@ class Overview(Screen[None]):
             yield Static(id="aside", markup=False)
         with TabbedContent(initial="running"):
             with TabPane("Running", id="running"):
-                yield Listing(RUNNING, "running-list", "nothing runs now")
+                yield Listing(RUNNING, "running-list", "no running tasks")
             with TabPane("Workers", id="workers"):
-                yield Listing(WORKERS, "workers-list", "nobody has come yet")
+                yield Listing(WORKERS, "workers-list", "no workers yet")
             with TabPane("Failures", id="failures"):
-                yield Listing(FAILURES, "failures-list", "nothing has failed")
+                yield Listing(FAILURES, "failures-list", "no failures")
                 yield Static(id="tail", markup=False)
             with TabPane("Tasks", id="tasks"):
-                yield TaskListing(list(TASKS.values()), "tasks-list", "no such task")
+                yield TaskListing(list(TASKS.values()), "tasks-list", "no matching tasks")
                 with Horizontal(id="below"):
-                    yield Input(placeholder="a part of a task's name", id="search")
+                    yield Input(placeholder="part of a task name", id="search")
                     yield Static(id="found", markup=False)
         yield Footer(show_command_palette=False)
 
@@ -150,8 +150,8 @@ class Overview(Screen[None]):
     @property
     def ready(self) -> bool:
         """Whether all parts are there: not at the very beginning, nor at the end."""
-        whole = all(len(self.query(part)) == len(PANES) for part in (Listing, Tab))
-        return whole and all(self.query(part) for part in ("#trouble", "#found"))
+        complete = all(len(self.query(part)) == len(PANES) for part in (Listing, Tab))
+        return complete and all(self.query(part) for part in ("#trouble", "#found"))
 
     def paint(self) -> None:
         """Draw everything anew."""
@@ -179,9 +179,9 @@ class Overview(Screen[None]):
 
     def _which(self) -> str:
         """Which of several workflows this is."""
-        known = [one.workflow for one in self._last.workflows] if self._last else []
+        ids = [one.workflow for one in self._last.workflows] if self._last else []
         here = self._last.wish.workflow if self._last else None
-        return f"  workflow {known.index(here) + 1} of {len(known)}" if len(known) > 1 and here in known else ""
+        return f"  workflow {ids.index(here) + 1} of {len(ids)}" if len(ids) > 1 and here in ids else ""
 
     def _paint_curve(self, view: Document) -> None:
         """The curve in its room: a third of a screen; and where there is more, in words what to think of it."""
@@ -193,7 +193,7 @@ class Overview(Screen[None]):
         self.query_one("#curve", Static).update(Text("\n").join(drawn(view, room, height, self.look)))
         if wide:
             words = [Text(f"{one_line(sentence)}\n") for sentence in view["order"]["words"]]
-            aside.update(Text("").join([*words, Text("\nended last:\n"), *recent_lines(view, ASIDE - 2, self.look)]))
+            aside.update(Text("").join([*words, Text("\nfinished last:\n"), *recent_lines(view, ASIDE - 2, self.look)]))
 
     def _paint_trouble(self) -> None:
         """That nothing is heard, since when, and why."""
@@ -204,30 +204,30 @@ class Overview(Screen[None]):
         line.display = bool(trouble)
         if trouble:
             since = (
-                f"no word since {clock(self._good)} ({took(max(0.0, time.time() - self._good))})"
+                f"no answer since {clock(self._good)} ({took(max(0.0, time.time() - self._good))})"
                 if self._good
-                else "no word"
+                else "no answer"
             )
-            line.update(Text(f"{since}, tried again: {said(trouble)}"))
+            line.update(Text(f"{since}, retrying: {said(trouble)}"))
 
     def _paint_tail(self) -> None:
         chosen = self._list("failures").chosen
         causes = self._view["failures"] if self._view else []
-        shown = chosen is not None and int(chosen) < len(causes)
+        visible = chosen is not None and int(chosen) < len(causes)
         tail = self.query_one("#tail", Static)
-        tail.display = shown
-        if chosen is not None and shown:
+        tail.display = visible
+        if chosen is not None and visible:
             tail.update(Text("\n").join(tail_lines(causes[int(chosen)], 6, self.look)))
 
     def _paint_tasks(self, table: Document) -> None:
         self._total = table["total"]
         self._list("tasks").show(task_rows(table, self.look))
         query, first = self._query, self._query.offset
-        told = f"{first + 1:,} to {first + len(table['rows']):,} of {self._total:,}" if table["rows"] else "none"
-        told += f' with "{query.search}"' if query.search else ""
-        told += f", {query.state}" if query.state else ""
-        told += f"; by {TASKS[query.sort].title}{', the last first' if query.descending else ''}"
-        self.query_one("#found", Static).update(said(told))
+        caption = f"{first + 1:,} to {first + len(table['rows']):,} of {self._total:,}" if table["rows"] else "none"
+        caption += f' with "{query.search}"' if query.search else ""
+        caption += f", {query.state}" if query.state else ""
+        caption += f"; by {TASKS[query.sort].title}{', descending' if query.descending else ''}"
+        self.query_one("#found", Static).update(said(caption))
 
     def _list(self, pane: str) -> Listing:
         return self.query_one(f"#{pane}-list", Listing)
@@ -313,10 +313,10 @@ class Overview(Screen[None]):
 
     def action_next_workflow(self) -> None:
         """Look at the next workflow."""
-        known = [one.workflow for one in self._last.workflows] if self._last else []
-        if len(known) > 1 and self._last is not None:
-            here = known.index(self._last.wish.workflow) if self._last.wish.workflow in known else -1
-            self._poller.wish(workflow=known[(here + 1) % len(known)])
+        ids = [one.workflow for one in self._last.workflows] if self._last else []
+        if len(ids) > 1 and self._last is not None:
+            here = ids.index(self._last.wish.workflow) if self._last.wish.workflow in ids else -1
+            self._poller.wish(workflow=ids[(here + 1) % len(ids)])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys there are for what is open."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from eligo.cli.top_looks import Look
+from eligo.cli.top_style import Look
 
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # of a sign of braille, by column and row
 LEAST_ROOM = 24  # columns that a curve needs
@@ -22,7 +22,7 @@ class CurveLine(NamedTuple):
 
 #: the last is drawn above the others
 KINDS = (
-    CurveLine("fifo", "first come", "#  ", "."),
+    CurveLine("fifo", "fifo", "#  ", "."),
     CurveLine("plan", "planned", "####  ", "-"),
     CurveLine("seen", "seen", "#", "*"),
 )
@@ -75,18 +75,18 @@ class Canvas:
 def drawn(view: dict[str, Any], width: int, height: int, look: Look) -> list[Text]:
     """So many lines of text: how many tasks could run after each step, as seen, planned, and first come, first served."""
     curve = view["curve"]
-    known = [kind for kind in KINDS if curve["lines"].get(kind.name) and curve["lines"][kind.name]["y"]]
-    legend = _legend(curve, known, look)
+    kinds = [kind for kind in KINDS if curve["lines"].get(kind.name) and curve["lines"][kind.name]["y"]]
+    legend = _legend(curve, kinds, look)
     aside = max((text.cell_len for text in legend), default=0) + 2
-    top = max((max(curve["lines"][kind.name]["y"]) for kind in known), default=0)
+    top = max((max(curve["lines"][kind.name]["y"]) for kind in kinds), default=0)
     label = max(len(f"{top:,.0f}"), 1) + 2
     room = width - aside - label
-    if room < LEAST_ROOM or height < 4 or not known:
+    if room < LEAST_ROOM or height < 4 or not kinds:
         return legend
     canvas = Canvas(room, height - 2, look)
     steps = len(curve["steps"])
-    for kind in known:
-        canvas.line(kind, _spread(curve["lines"][kind.name]["y"], steps, canvas.columns), max(top, 1))
+    for kind in kinds:
+        canvas.line(kind, _column_means(curve["lines"][kind.name]["y"], steps, canvas.columns), max(top, 1))
     lines = []
     for y in range(height - 2):
         mark, edge = (f"{top:,.0f}", "┤") if not y else ("", "│")
@@ -99,14 +99,14 @@ def _row(mark: str, drawing: Text, beside: Text, look: Look) -> Text:
     return Text.assemble((mark, look.style("faint")), drawing, "  ", beside, no_wrap=True, end="")
 
 
-def _spread(values: Sequence[float], steps: int, columns: int) -> list[float | None]:
+def _column_means(values: Sequence[float], steps: int, columns: int) -> list[float | None]:
     """One value a column, of *steps* that there will be: the mean of those that fall into it."""
-    found: list[float | None] = []
+    means: list[float | None] = []
     for x in range(columns):
         begin = x * steps // columns
         part = values[begin : max(begin + 1, (x + 1) * steps // columns)]
-        found.append(sum(part) / len(part) if part else None)
-    return found
+        means.append(sum(part) / len(part) if part else None)
+    return means
 
 
 def _axis(view: dict[str, Any], room: int, label: int, look: Look) -> list[Text]:
@@ -128,17 +128,17 @@ def _hunger(look: Look) -> str:
     return "▒" if look.signs else "!"
 
 
-def _legend(curve: dict[str, Any], known: Sequence[CurveLine], look: Look) -> list[Text]:
+def _legend(curve: dict[str, Any], kinds: Sequence[CurveLine], look: Look) -> list[Text]:
     """What each line is, and how high it is where the run has come to."""
-    seen = curve["lines"].get("seen")
-    here = len(seen["y"]) - 1 if seen and seen["y"] else 0
+    actual = curve["lines"].get("seen")
+    here = len(actual["y"]) - 1 if actual and actual["y"] else 0
     lines = []
-    for kind in reversed(known):
+    for kind in reversed(kinds):
         values = curve["lines"][kind.name]["y"]
         sample = Canvas(4, 1, look)
         sample.line(kind, [0.5] * sample.columns, 1.0)
         value = f" {values[min(here, len(values) - 1)]:,.0f}"
         lines.append(Text.assemble(sample.row(0), f" {kind.words}", (value, "bold" if look.colours else "")))
     if curve["starved"]:
-        lines.append(Text.assemble((4 * _hunger(look), look.style("starved")), " too few for all"))
+        lines.append(Text.assemble((4 * _hunger(look), look.style("starved")), " fewer than workers"))
     return lines

@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from eligo.cli.printing import WIDTH, is_unicode, print_lines
+from eligo.cli.output import WIDTH, is_unicode, print_lines
 from eligo.cli.top_curve import drawn
-from eligo.cli.top_looks import Look, is_dark, one_line, said
+from eligo.cli.top_style import Look, is_dark, one_line, said
 from eligo.cli.top_tables import (
     FAILURES,
     RUNNING,
@@ -27,7 +27,7 @@ from eligo.cli.top_tables import (
 from eligo.cli.top_words import head
 from eligo.pages.sources import RunSource
 from eligo.plotting.labels import counted
-from eligo.running import looked
+from eligo.running import states as looked
 
 HEIGHT = 8  # lines of the curve
 MOST_ROWS, MOST_TAIL = 8, 3
@@ -35,17 +35,17 @@ MOST_ROWS, MOST_TAIL = 8, 3
 
 def print_once(source: RunSource) -> int:
     """Print where it stands now."""
-    known = source.workflows()
-    if not known:
-        print_lines(["no workflow is served here"])
+    workflows = source.workflows()
+    if not workflows:
+        print_lines(["no workflows on this server"])
         return 0
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
     coloured = console.is_terminal and not console.no_color and console.color_system is not None
     look = Look(is_dark(), coloured, is_unicode(sys.stdout.encoding))
     width = shutil.get_terminal_size((WIDTH, 24)).columns if console.is_terminal else WIDTH
-    lines = frame(source.view(known[0].workflow), width, look)
-    if len(known) > 1:
-        lines += [Text(), said(f"... and {counted(len(known) - 1, 'workflow')} more: eligo status {source.place}")]
+    lines = frame(source.view(workflows[0].workflow), width, look)
+    if len(workflows) > 1:
+        lines += [Text(), said(f"... and {counted(len(workflows) - 1, 'workflow')} more: eligo status {source.place}")]
     for line in lines:
         line.rstrip()
         console.print(line)
@@ -75,9 +75,9 @@ def _section(
     if not rows:
         return []
     more = total - len(rows[:MOST_ROWS])
-    shown = [
+    lines = [
         Text(),
         said(title.upper(), "bold" if look.colours else ""),
         *table_lines(columns, rows[:MOST_ROWS], width, look),
     ]
-    return [*shown, said(f"... and {more:,} more", look.style("faint"))] if more > 0 else shown
+    return [*lines, said(f"... and {more:,} more", look.style("faint"))] if more > 0 else lines

@@ -96,8 +96,8 @@ class Listing(DataTable[Text]):
     def _fill(self, cells: list[list[Text]], before: int) -> None:
         for line in range(min(before, len(cells))):
             for column, cell in enumerate(cells[line]):
-                known = self.get_cell_at(Coordinate(line, column))
-                if known != cell or known.style != cell.style:
+                current = self.get_cell_at(Coordinate(line, column))
+                if current != cell or current.style != cell.style:
                     self.update_cell_at(Coordinate(line, column), cell)
         for fresh in cells[before:]:
             self.add_row(*fresh)

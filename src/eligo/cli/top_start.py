@@ -10,7 +10,7 @@ from contextlib import suppress
 from eligo.errors import InputError
 from eligo.pages.sources import RunSource
 
-NEEDED = 'eligo top needs Textual: pip install "eligo[top]"; --once prints how it stands without it'
+NEEDED = 'eligo top needs Textual: pip install "eligo[top]", or use --once'
 PATIENT = 0.2  # seconds that a terminal may take to say what its colours are
 _GROUND = re.compile(rb"\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)")
 
@@ -18,7 +18,7 @@ _GROUND = re.compile(rb"\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)"
 def show_top(source: RunSource) -> int:
     """Show it until somebody has seen enough."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InputError("eligo top needs a terminal: --once prints how it stands")
+        raise InputError("eligo top needs a terminal: use --once to print the current state")
     try:
         from eligo.cli.top import TopApp
     except ImportError as error:
@@ -30,12 +30,12 @@ def show_top(source: RunSource) -> int:
 
 def ground_is_dark() -> bool:
     """Whether the terminal's ground is dark, by its own word or what it answers; it is taken to be where neither says."""
-    from eligo.cli.top_looks import is_dark
+    from eligo.cli.top_style import is_dark
 
     if os.environ.get("COLORFGBG"):
         return is_dark()
     try:
-        return told_dark(_asked())
+        return told_dark(_query_terminal())
     except (ImportError, OSError):
         return True
 
@@ -46,14 +46,14 @@ def told_dark(answer: bytes) -> bool:
     >>> told_dark(b"\x1b]11;rgb:ffff/ffff/dddd\x1b\\"), told_dark(b"\x1b]11;rgb:1e1e/1e1e/2e2e\x07"), told_dark(b"")
     (False, True, True)
     """
-    found = _GROUND.search(answer)
-    if found is None:
+    match = _GROUND.search(answer)
+    if match is None:
         return True
-    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
+    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in match.groups())
     return bool(0.299 * red + 0.587 * green + 0.114 * blue < 0.5)
 
 
-def _asked() -> bytes:
+def _query_terminal() -> bytes:
     """What the terminal answers when asked for its ground, and then for its kind, which all of them tell."""
     import termios
     import tty
@@ -67,8 +67,8 @@ def _asked() -> bytes:
     try:
         tty.setcbreak(stream)
         os.write(sys.stdout.fileno(), b"\x1b]11;?\x1b\\\x1b[c")
-        while (left := end - time.monotonic()) > 0 and not re.search(rb"\x1b\[\?[\d;]*c", answer):
-            if select.select([stream], [], [], left)[0]:
+        while (remaining := end - time.monotonic()) > 0 and not re.search(rb"\x1b\[\?[\d;]*c", answer):
+            if select.select([stream], [], [], remaining)[0]:
                 answer += os.read(stream, 256)
     finally:
         with suppress(termios.error):

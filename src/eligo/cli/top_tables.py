@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from eligo.cli.top_looks import Look, cut, one_line, said
+from eligo.cli.top_style import Look, cut, one_line, said
 from eligo.estimating import lasting
 from eligo.pages.tables import COLUMNS
 from eligo.plotting.labels import counted
@@ -61,30 +61,32 @@ TASKS = {
 
 def placed(columns: Sequence[ListColumn], width: int) -> list[tuple[int, ListColumn]]:
     """The columns that fit, by their places, each as wide as it is then."""
-    shown = [(place, column) for place, column in enumerate(columns) if column.room <= width]
-    free = width - sum(column.width + GAP for _, column in shown)
-    return [(place, column if column.width else column._replace(width=max(LEAST, free))) for place, column in shown]
+    visible = [(place, column) for place, column in enumerate(columns) if column.room <= width]
+    free = width - sum(column.width + GAP for _, column in visible)
+    return [(place, column if column.width else column._replace(width=max(LEAST, free))) for place, column in visible]
 
 
 def fitted(row: Row, columns: Sequence[tuple[int, ListColumn]]) -> list[Text]:
     """The cells of a row that are shown, each cut to its column."""
-    found = []
+    cells = []
     for place, column in columns:
-        known = row.cells[place]
-        cell = Text(known.plain if column.prose else cut(known.plain, column.width), known.style, no_wrap=True, end="")
+        source = row.cells[place]
+        cell = Text(
+            source.plain if column.prose else cut(source.plain, column.width), source.style, no_wrap=True, end=""
+        )
         cell.truncate(column.width, overflow="ellipsis")
         cell.align("right" if column.right else "left", column.width)
-        found.append(cell)
-    return found
+        cells.append(cell)
+    return cells
 
 
 def table_lines(columns: Sequence[ListColumn], rows: Sequence[Row], width: int, look: Look) -> list[Text]:
     """A table as text, with a title above each column."""
-    shown = placed(columns, width)
+    visible = placed(columns, width)
     faint = look.style("faint")
     titles = Row("", [said(column.title, faint) for column in columns])
     joint = Text(" " * GAP, end="")
-    return [joint.join(fitted(row, shown)) for row in (titles, *rows)]
+    return [joint.join(fitted(row, visible)) for row in (titles, *rows)]
 
 
 def took(seconds: float | None) -> str:
@@ -127,14 +129,14 @@ def running_rows(view: dict[str, Any], look: Look) -> list[Row]:
     """What runs, the longest first."""
     rows = []
     for one in view["running"]:
-        gone, expected = max(0.0, view["now"] - one["since"]), one["expected"]
-        late = expected is not None and gone > LATE * expected
+        elapsed, expected = max(0.0, view["now"] - one["since"]), one["expected"]
+        late = expected is not None and elapsed > LATE * expected
         rows.append(
             Row(
                 one["task"],
                 [
                     said(one["task"]), said(one["kind"], look.style("faint")), said(one["client"]),
-                    said(took(gone) + (" !" if late else ""), look.style("starved") if late else ""),
+                    said(took(elapsed) + (" !" if late else ""), look.style("starved") if late else ""),
                     said(took(expected)), said(one["attempt"]),
                 ],
             )
@@ -148,7 +150,7 @@ def worker_rows(view: dict[str, Any], look: Look) -> list[Row]:
     for one in view["clients"]:
         style = look.style("bad") if one["bad"] else "" if one["alive"] else look.style("faint")
         numbers = ("" if one["speed"] is None else f"{one['speed']:.2f}", *(f"{one[what]:,}" for what in _COUNTS))
-        remark = one["remark"] or ("" if one["alive"] else "not there now")
+        remark = one["remark"] or ("" if one["alive"] else "not connected")
         cells = ["!" if one["bad"] else " ", one["name"], ago(max(0.0, view["now"] - one["seen"])), *numbers, remark]
         rows.append(Row(one["client"], [said(cell, style) for cell in cells]))
     return rows
@@ -171,7 +173,7 @@ def failure_rows(view: dict[str, Any], look: Look) -> list[Row]:
 def tail_lines(cause: dict[str, Any], most: int, look: Look) -> list[Text]:
     """The last that was printed by a task that failed so."""
     if not cause["tail"]:
-        return [said("nothing was printed", look.style("faint"))]
+        return [said("no output", look.style("faint"))]
     return [said(line, look.style("faint")) for line in cause["tail"][-most:]]
 
 
@@ -179,8 +181,8 @@ def task_rows(table: dict[str, Any], look: Look) -> list[Row]:
     """A part of all tasks."""
     rows = []
     for row in table["rows"]:
-        known = dict(zip(table["columns"], row, strict=False))
-        rows.append(Row(str(known["task"]), [_task_cell(name, known.get(name), look) for name in COLUMNS]))
+        values = dict(zip(table["columns"], row, strict=False))
+        rows.append(Row(str(values["task"]), [_task_cell(name, values.get(name), look) for name in COLUMNS]))
     return rows
 
 
@@ -191,8 +193,8 @@ def _task_cell(name: str, value: Any, look: Look) -> Text:
         return said(bytes_told(value))
     if name in {"took", "expected"}:
         return said(took(value))
-    shown = clock(value) if name == "began" else "" if value is None else value
-    return said(shown, look.style("faint") if name == "kind" else "")
+    text = clock(value) if name == "began" else "" if value is None else value
+    return said(text, look.style("faint") if name == "kind" else "")
 
 
 # One task
@@ -209,14 +211,14 @@ def detail_text(detail: dict[str, Any], look: Look) -> Text:
     text.append("\n")
     facts = [
         ("command", detail["command"]),
-        ("needs", _named(detail, "parents")),
-        ("needed by", _named(detail, "children")),
+        ("needs", _task_list(detail, "parents")),
+        ("needed by", _task_list(detail, "children")),
     ]
-    facts += [("hangs on", f"{counted(detail['above'], 'task')} in all; on it: {counted(detail['below'], 'task')}")]
+    facts += [("upstream", f"{counted(detail['above'], 'task')}; downstream: {counted(detail['below'], 'task')}")]
     facts += [
         ("path", _path(detail["path"])),
         ("reads", ", ".join(detail["inputs"])),
-        ("makes", ", ".join(detail["outputs"])),
+        ("writes", ", ".join(detail["outputs"])),
     ]
     for name, value in facts:
         if value:
@@ -226,7 +228,7 @@ def detail_text(detail: dict[str, Any], look: Look) -> Text:
         text.append(f"\nattempt {attempt['attempt']:<3}", look.style("faint"))
         text.append(one_line(_attempt(attempt)), look.style("bad") if attempt["failure"] else "")
     text.append("\n\n")
-    text.append("the last that it printed\n" if detail["log"] else "it printed nothing\n", look.style("faint"))
+    text.append("last lines of output\n" if detail["log"] else "no output\n", look.style("faint"))
     text.append("\n".join(one_line(line) for line in detail["log"]))
     return text
 
@@ -236,10 +238,10 @@ def _add(text: Text, before: str, what: str, style: str = "") -> None:
     text.append(one_line(what), style)
 
 
-def _named(detail: dict[str, Any], what: str) -> str:
-    shown = [f"{name} ({state})" for name, state in detail[what][:8]]
-    more = detail[f"{what}_total"] - len(shown)
-    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "") if shown else "nothing"
+def _task_list(detail: dict[str, Any], what: str) -> str:
+    names = [f"{name} ({state})" for name, state in detail[what][:8]]
+    more = detail[f"{what}_total"] - len(names)
+    return ", ".join(names) + (f" and {more:,} more" if more > 0 else "") if names else "nothing"
 
 
 def _path(path: dict[str, Any]) -> str:
@@ -262,15 +264,15 @@ def _attempt(one: dict[str, Any]) -> str:
 
 def worker_text(view: dict[str, Any], client: str, look: Look) -> Text:
     """All about one worker."""
-    one = next((known for known in view["clients"] if known["client"] == client), None)
+    one = next((candidate for candidate in view["clients"] if candidate["client"] == client), None)
     if one is None:
-        return said("this worker is not there any more")
+        return said("this worker is no longer connected")
     text = Text(overflow="fold", end="")
     _add(text, "", one["name"], "bold" if look.colours else "")
     _add(text, "  ", "" if one["name"] == client else client, look.style("faint"))
     if one["remark"]:
         _add(text, "\n\n", one["remark"], look.style("bad"))
-    speed = "not known" if one["speed"] is None else f"{one['speed']:.2f} of the usual"
+    speed = "unknown" if one["speed"] is None else f"{one['speed']:.2f} of the usual speed"
     facts = [("seen", f"{ago(view['now'] - one['seen'])} ago".replace("now ago", "just now")), ("speed", speed)]
     facts += [(what, f"{one[what]:,}") for what in ("done", "failed", "lost")]
     facts += [("has", counted(one["held"], "task"))]

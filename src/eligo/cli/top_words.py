@@ -4,11 +4,11 @@ from typing import Any
 
 from rich.text import Text
 
-from eligo.cli.top_looks import LETTERS, Look, said
-from eligo.cli.watching import bar, speed_told
+from eligo.cli.live_display import bar, speed_told
+from eligo.cli.top_style import LETTERS, Look, said
 from eligo.pages.views import STATE_WORDS
 from eligo.plotting.labels import counted
-from eligo.running.looked import DONE, STATES
+from eligo.running.states import DONE, STATES
 
 
 def title_line(view: dict[str, Any], look: Look, more: str = "") -> Text:
@@ -57,15 +57,15 @@ def legend_line(counts: dict[str, int], width: int, look: Look) -> Text:
         number = counts.get(state, 0)
         if not number and state != DONE:
             continue
-        told = f" {number:,} {state}"
-        if used and used + len(told) + 3 > width:
+        label = f" {number:,} {state}"
+        if used and used + len(label) + 3 > width:
             line.append("\n")
             used = 0
         if used:
             line.append("  ")
         line.append(LETTERS[state] if not look.colours else f" {LETTERS[state]} ", look.ground(state))
-        line.append(told)
-        used += len(told) + (3 if not look.colours else 5)
+        line.append(label)
+        used += len(label) + (3 if not look.colours else 5)
     return line
 
 

@@ -5,26 +5,26 @@ import sys
 from dataclasses import fields
 
 from eligo.client.options import WorkOptions
-from eligo.client.working import tell, work
+from eligo.client.worker import tell, work
 from eligo.errors import EligoError
 
 UNITS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 BYTES = ("memory", "output", "cache")
 HELP = {
-    "cores": "tasks at once",
-    "memory": "most bytes of memory of a task, such as 2G",
-    "output": "most bytes of a file that a task writes, and of its outputs together",
-    "cache": "most bytes of files kept for later tasks",
-    "size": "tasks to ask for at once",
-    "seconds": "ask for so many seconds of work instead",
-    "folder": "where everything is kept",
-    "name": "how this client is called",
-    "token": "a file with the token",
-    "ca": "a file with the certificates to trust",
+    "cores": "maximum number of concurrent tasks (default: number of cores)",
+    "memory": "memory limit of a task, such as 2G",
+    "output": "size limit of a file that a task writes, and of all its outputs",
+    "cache": "size limit of the file cache",
+    "size": "tasks per request",
+    "seconds": "request this many seconds of work instead",
+    "folder": "folder for files and state",
+    "name": "name of this client (default: hostname)",
+    "token": "file with the token",
+    "ca": "file with the certificates to trust",
     "sandbox": "run commands in bwrap",
-    "idle_exit": "stop after so many seconds without anything to do",
-    "grace": "seconds that tasks may run on once told to stop",
-    "poll": "seconds that the server may hold a request",
+    "idle_exit": "exit after this many seconds without a task",
+    "grace": "seconds for running tasks to finish after a signal",
+    "poll": "longest time the server may hold a request, in seconds",
 }
 KINDS = {"cores": int, "size": int, "seconds": float, "idle_exit": float, "grace": float, "poll": float}
 
@@ -39,36 +39,40 @@ def amount(text: str) -> int:
     try:
         return int(float(text[: -1 if unit > 1 else None]) * unit)
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes, such as 500M") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes, such as 500M") from None
 
 
 def parser() -> argparse.ArgumentParser:
     """What the words of the command mean."""
-    made = argparse.ArgumentParser("eligo work", description="Run tasks for a server.", allow_abbrev=False)
-    made.add_argument("url", help="the server, such as https://host:8765")
+    argument_parser = argparse.ArgumentParser("eligo work", description="Run tasks for a server.", allow_abbrev=False)
+    argument_parser.add_argument("url", help="URL of the server, such as https://host:8765")
     for name, text in HELP.items():
         kind = amount if name in BYTES else KINDS.get(name, str)
-        made.add_argument(f"--{name.replace('_', '-')}", type=kind, help=text, default=argparse.SUPPRESS)
-    made.add_argument("--trust", action="append", help="a public key whose owner's commands are run", default=[])
-    made.add_argument("--label", action="append", help="what this machine has, such as gpu; repeatable", default=[])
-    made.add_argument("--sandbox-network", action="store_true", help="let commands in the sandbox use the network")
-    made.add_argument("--once", action="store_true", help="stop after one grant")
-    made.add_argument("-v", "--verbose", action="store_true", help="a line for every task")
-    return made
+        argument_parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=text, default=argparse.SUPPRESS)
+    argument_parser.add_argument(
+        "--trust", action="append", help="run only commands signed by this public key; repeatable", default=[]
+    )
+    argument_parser.add_argument(
+        "--label", action="append", help="feature that tasks may require, such as gpu; repeatable", default=[]
+    )
+    argument_parser.add_argument("--sandbox-network", action="store_true", help="allow network access in the sandbox")
+    argument_parser.add_argument("--once", action="store_true", help="exit after one assignment")
+    argument_parser.add_argument("-v", "--verbose", action="store_true", help="print a line for every task")
+    return argument_parser
 
 
 def main() -> int:
     """Run the command; its exit code."""
     words = vars(parser().parse_args())
-    known = {field.name for field in fields(WorkOptions)}
+    field_names = {field.name for field in fields(WorkOptions)}
     try:
         options = WorkOptions(
-            **{name: word for name, word in words.items() if name in known}
+            **{name: word for name, word in words.items() if name in field_names}
             | {"trust": tuple(words["trust"]), "labels": tuple(words["label"])}
         )
         tally = work(options)
     except EligoError as error:
-        cure = ": name a token with --token FILE or ELIGO_TOKEN_FILE" if getattr(error, "remedy", "") == "token" else ""
+        cure = ": give a token with --token FILE or ELIGO_TOKEN_FILE" if getattr(error, "remedy", "") == "token" else ""
         tell(f"{error}{cure}")
         return 2
     tell(str(tally))

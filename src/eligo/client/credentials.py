@@ -58,10 +58,10 @@ def read_token(path: str) -> str:
         with open(path, encoding="ascii") as file:
             token = file.read(10_000).strip()
     except (OSError, UnicodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise InputError(f"{path}: the token cannot be read: {why}") from None
+        why = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise InputError(f"{path}: cannot read the token: {why}") from None
     if not token or not token.isprintable() or " " in token:
-        raise InputError(f"{path}: there is no token in this file")
+        raise InputError(f"{path}: the file contains no token")
     return token
 
 
@@ -102,7 +102,7 @@ def _locked(note: str) -> int:
             pass
         os.close(descriptor)
         time.sleep(0.02)
-    raise OSError(f"{note}: cannot be locked")
+    raise OSError(f"{note}: cannot lock the file")
 
 
 def _offered(url: str) -> str | None:

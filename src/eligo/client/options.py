@@ -27,7 +27,7 @@ def check_address(url: str) -> None:
     except ValueError:
         good = False
     if not good:
-        raise InputError(f"{url!r} is no address of a server; one begins with http:// or https://")
+        raise InputError(f"{url!r} is not a server's URL: it must start with http:// or https://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,14 @@ class WorkOptions:
     def __post_init__(self) -> None:
         check_address(self.url)
         if self.cores < 1 or self.size < 1:
-            raise InputError("a client has at least one core, and asks for at least one task")
+            raise InputError("cores and size must be at least 1")
         for label in self.labels:
             check_label(label)
         if len(self.labels) > MOST_LABELS:
             raise InputError(f"a client has at most {MOST_LABELS} labels, got {len(self.labels)}")
         seconds = (self.seconds or 1, self.idle_exit or 0, self.grace, self.poll)
         if min(self.memory or 1, self.output, self.cache, *seconds) < 0 or self.output < 1:
-            raise InputError("what a client is limited to cannot be negative")
+            raise InputError("limits of a client cannot be negative")
 
     def home(self) -> str:
         """The folder where everything is kept."""

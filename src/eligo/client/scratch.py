@@ -19,18 +19,18 @@ def checked_name(name: object) -> str:
     'results/b.txt'
     >>> checked_name("../../etc/passwd")
     Traceback (most recent call last):
-    eligo.errors.FormatError: the file name '../../etc/passwd' leads out of the scratch folder
+    eligo.errors.FormatError: file name '../../etc/passwd' points outside the scratch folder
     """
     if not isinstance(name, str) or not name or len(name) > LONGEST or "\0" in name:
-        raise FormatError(f"{shorten(repr(name))} is no file name")
+        raise FormatError(f"{shorten(repr(name))} is not a file name")
     if name.startswith("/") or ".." in name.split("/"):
-        raise FormatError(f"the file name {shorten(name)!r} leads out of the scratch folder")
+        raise FormatError(f"file name {shorten(name)!r} points outside the scratch folder")
     if not _steps(name) or name.endswith("/"):
-        raise FormatError(f"{shorten(name)!r} is a folder's name, and no file's")
+        raise FormatError(f"{shorten(name)!r} is the name of a folder, not of a file")
     try:
         os.fsencode(name)
     except UnicodeError:
-        raise FormatError(f"{shorten(repr(name))} is no file name") from None
+        raise FormatError(f"{shorten(repr(name))} is not a file name") from None
     return name
 
 
@@ -62,14 +62,14 @@ class Scratch:
         try:
             folder = self._down(above, make=True)
         except OSError as error:
-            raise InputError(f"the input {shorten(name)!r} cannot be put in its place: {error.strerror}") from None
+            raise InputError(f"cannot place input {shorten(name)!r}: {error.strerror}") from None
         try:
             with suppress(FileNotFoundError):
                 os.unlink(last, dir_fd=folder)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             target = os.open(last, flags, 0o777, dir_fd=folder)  # it may be a program
         except IsADirectoryError:
-            raise InputError(f"the input {shorten(name)!r} cannot be put in its place: a folder is there") from None
+            raise InputError(f"cannot place input {shorten(name)!r}: a folder of that name exists") from None
         finally:
             os.close(folder)
         with open(target, "wb") as into, open(source, "rb") as out:
@@ -80,22 +80,22 @@ class Scratch:
         path = os.path.realpath(os.path.join(self.folder, checked_name(name)))
         inner = os.path.relpath(path, self.folder)
         if inner.split("/")[0] == "..":
-            raise InputError(f"the output {shorten(name)!r} is a link that leads out of the scratch folder")
+            raise InputError(f"output {shorten(name)!r} is a link that points outside the scratch folder")
         *above, last = _steps(inner)
         try:
             folder = self._down(above, make=False)
             try:
-                found = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+                descriptor = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
             finally:
                 os.close(folder)
         except FileNotFoundError:
-            raise InputError(f"the task did not make {shorten(name)!r}") from None
+            raise InputError(f"the task did not create {shorten(name)!r}") from None
         except OSError as error:
-            raise InputError(f"the output {shorten(name)!r} cannot be read: {error.strerror}") from None
-        if not stat.S_ISREG(os.fstat(found).st_mode):
-            os.close(found)
-            raise InputError(f"the output {shorten(name)!r} is no plain file")
-        return found
+            raise InputError(f"cannot read output {shorten(name)!r}: {error.strerror}") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise InputError(f"output {shorten(name)!r} is not a regular file")
+        return descriptor
 
     def _down(self, steps: list[str], make: bool) -> int:
         """A descriptor of the folder so many steps down, none of them over a link."""

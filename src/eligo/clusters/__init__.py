@@ -7,13 +7,13 @@
 | ▷-chains of blocks, whole blocks (Lemma 2), the repaired condition of Theorem 6 | `chains`, `strategies` |
 | goals, sets that grow, files and bytes | `growth` |
 | all sets of a small dag | `strategies` |
-| along an execution | `clustering`; for askers, `eligo.allocating.by_cluster`; a whole dag, `eligo.simulation.dealing` |
+| along an execution | `fat_tasks`; for askers, `eligo.allocating.by_cluster`; a whole dag, `eligo.simulation.deals` |
 | Pegasus labels, Snakemake groups, DAGMan nodes | `export` |
 
-docs/clusters.md tells the story.
+docs/understand/clusters.md tells the story.
 """
 
-from eligo.clusters.clustering import Clusters, cluster
 from eligo.clusters.fat import FatTask, fat_task
+from eligo.clusters.fat_tasks import Clusters, cluster
 
 __all__ = ["Clusters", "FatTask", "cluster", "fat_task"]

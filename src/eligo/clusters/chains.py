@@ -163,8 +163,8 @@ def told(kinds: Iterable[str], most: int = 12) -> str:
     '2 W(1,2) ▷ W(2,2)'
     """
     runs = [(kind, sum(1 for _ in group)) for kind, group in groupby(kinds)]
-    shown = [f"{count} {kind}" if count > 1 else kind for kind, count in runs]
-    return " ▷ ".join(shown if len(shown) <= most else [*shown[: most - 2], "...", shown[-1]])
+    terms = [f"{count} {kind}" if count > 1 else kind for kind, count in runs]
+    return " ▷ ".join(terms if len(terms) <= most else [*terms[: most - 2], "...", terms[-1]])
 
 
 def is_reticulated(chain: Chain) -> bool:

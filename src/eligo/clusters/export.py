@@ -39,13 +39,15 @@ def _clustered(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str])
     labels, numbers, rest = labels_of(flow, fats), flow.dag.index, _without(flow, executed)
     again = next((task for task in labels if task not in rest.dag), None)
     if again is not None:
-        raise InputError(f"{again!r} is executed, and in a fat task too")
+        raise InputError(f"{again!r} is in a fat task but already executed")
     nodes = {f"fat_{i}": fat.tasks for i, fat in enumerate(fats, 1)}
     nodes |= {f"task_{numbers[name]}": (name,) for name in rest.dag.tasks if name not in labels}
     try:
         return _Clustered(rest, numbers, labels, nodes, _quotient(rest.dag, nodes))
     except CycleError as error:
-        raise InputError(f"these fat tasks wait for one another, so they cannot be clusters: {error}") from None
+        raise InputError(
+            f"the fat tasks depend on each other in a cycle, so they cannot be clusters: {error}"
+        ) from None
 
 
 def _without(flow: Workflow, executed: Iterable[str]) -> Workflow:
@@ -53,9 +55,9 @@ def _without(flow: Workflow, executed: Iterable[str]) -> Workflow:
     done = flow.dag.indices(tuple(executed))
     if not len(done):
         return flow
-    left = flow.dag.induced(np.delete(np.arange(len(flow), dtype=np.int32), done))
-    details = {name: task for name, task in flow.details.items() if name in left}
-    return replace(flow, dag=left, details=details)
+    residual = flow.dag.induced(np.delete(np.arange(len(flow), dtype=np.int32), done))
+    details = {name: task for name, task in flow.details.items() if name in residual}
+    return replace(flow, dag=residual, details=details)
 
 
 def _quotient(dag: Dag, nodes: Mapping[str, Sequence[str]]) -> Dag:
@@ -82,7 +84,7 @@ def labels_of(flow: Workflow, fats: Sequence[FatTask]) -> dict[str, str]:
             if task not in flow.dag:
                 raise InputError(f"{task!r} is in a fat task but not in this workflow")
             if task in labels:
-                raise InputError(f"{task!r} is in two fat tasks, so it belongs to no one cluster")
+                raise InputError(f"{task!r} is in two fat tasks")
             labels[task] = f"fat_{number}"
     return labels
 
@@ -135,7 +137,9 @@ def _line(task: Task) -> str:
     if isinstance(task.command, str):
         return shlex.join(["/bin/sh", "-c", "--", task.command])
     if task.command[0].startswith("-"):
-        raise FormatError(f"a script cannot hold the program of task {shorten(task.name)!r}: it would be an option")
+        raise FormatError(
+            f"a script cannot represent the program of task {shorten(task.name)!r}: it would be read as an option"
+        )
     # By a shell of its own that looks for a program and nothing else: "exit", "cd" or "A=1" would be the script's.
     return shlex.join(["/bin/sh", "-c", 'exec "$@"', "sh", *task.command])
 
@@ -179,4 +183,4 @@ def exported(flow: Workflow, fats: Sequence[FatTask], format: str, executed: Ite
             return {"": snakemake_groups(flow, fats, executed)}
         case "dagman":
             return dagman_nodes(flow, fats, executed)
-    raise InputError(f"there is no export {format!r}; there are {', '.join(EXPORTS)}")
+    raise InputError(f"unknown export {format!r} (choose from {', '.join(EXPORTS)})")

@@ -31,10 +31,10 @@ Arc = tuple[Name, Name]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FatTask:
-    """Tasks to be executed together by one client.
+    """Tasks that one client executes together.
 
-    `residual_verdict` says whether what is left has an IC-optimal schedule: "optimal", "impossible" or "bounded" (not
-    decided). It and the residual are worked out when asked for.
+    `residual_verdict` says whether the remaining dag has an IC-optimal schedule: "optimal", "impossible" or "bounded" (not
+    decided). It and the residual are computed on first access.
     """
 
     dag: Dag
@@ -72,15 +72,15 @@ class FatTask:
 
     @property
     def cut_arcs(self) -> int:
-        """How many arcs it cuts: the data that the client must send back."""
+        """The number of arcs that it cuts: the results that the client must send back."""
         return len(self.cut)
 
     @cached_property
     def residual(self) -> Dag:
-        """The dag of what is left."""
-        left = self.execution.journal.left_at(self.seen, len(self.execution.graph))
-        left[self.dag.indices(self.tasks)] = False
-        return self.dag.induced(np.flatnonzero(left).astype(np.int32))
+        """The dag of the remaining tasks."""
+        remaining = self.execution.journal.left_at(self.seen, len(self.execution.graph))
+        remaining[self.dag.indices(self.tasks)] = False
+        return self.dag.induced(np.flatnonzero(remaining).astype(np.int32))
 
     @cached_property
     def residual_verdict(self) -> str:
@@ -94,8 +94,8 @@ class FatTask:
         return None if chain is None else chain.kinds
 
     def document(self) -> dict[str, Any]:
-        """The fat task as plain data, fit for JSON."""
-        known = {key: getattr(self, key) for key in ("certificate", "seconds", "bytes_in", "bytes_out")}
+        """The fat task as a dict for JSON."""
+        optional = {key: getattr(self, key) for key in ("certificate", "seconds", "bytes_in", "bytes_out")}
         label = dict(zip(self.dag.tasks, self.dag.labels, strict=True)).__getitem__
         return {
             "tasks": tuple(map(label, self.tasks)),
@@ -108,11 +108,11 @@ class FatTask:
             "residual_verdict": self.residual_verdict,
             "strategy": self.strategy,
             "why": self.why,
-        } | {key: amount for key, amount in known.items() if amount is not None}
+        } | {key: amount for key, amount in optional.items() if amount is not None}
 
 
 def fat_task(flow: object, tasks: Iterable[Name], executed: Iterable[Name] = (), effort: str = "normal") -> FatTask:
-    """A set of tasks chosen by hand as a fat task; it must be self-contained.
+    """The fat task of a given set of tasks, which must be self-contained.
 
     The smallest counterexample to Theorem 6 of the paper: two cycles that share a task.
 
@@ -121,13 +121,13 @@ def fat_task(flow: object, tasks: Iterable[Name], executed: Iterable[Name] = (),
     'impossible'
     >>> fat_task(rings, ["3"])
     Traceback (most recent call last):
-    eligo.errors.NotSelfContainedError: not self-contained: '3' needs '0', which is neither in the fat task nor executed
+    eligo.errors.NotSelfContainedError: not self-contained: '3' depends on '0', which is neither in the fat task nor executed
     """
     check_effort(effort)
-    known = as_workflow(flow)
-    dag, state = known.dag, State(Execution(known, executed))
+    workflow = as_workflow(flow)
+    dag, state = workflow.dag, State(Execution(workflow, executed))
     chosen = dag.indices(tasks)
-    growth = Growth(state, Budget(len(chosen), len(chosen)), Files.of(known))
+    growth = Growth(state, Budget(len(chosen), len(chosen)), Files.of(workflow))
     for v in chosen[np.argsort(places(len(dag), dag.order)[chosen])].tolist():
         if state.gone(v):
             raise NotSelfContainedError(dag.tasks[v])
@@ -135,7 +135,7 @@ def fat_task(flow: object, tasks: Iterable[Name], executed: Iterable[Name] = (),
             lacking = next(u for u in state.parents_of(v) if u not in growth.inside and not state.gone(u))
             raise NotSelfContainedError(dag.tasks[v], dag.tasks[lacking])
         growth.add(v)
-    return fat_of(known, Choice(growth, "by hand", "it was given"), effort)
+    return fat_of(workflow, Choice(growth, "by hand", "given by the caller"), effort)
 
 
 def fat_of(flow: Workflow, choice: Choice, effort: str = "normal") -> FatTask:
@@ -167,5 +167,5 @@ def fat_of(flow: Workflow, choice: Choice, effort: str = "normal") -> FatTask:
 def _seconds(flow: Workflow, members: list[int]) -> float | None:
     if not flow.details:
         return None
-    known = [flow.task(name).seconds for name in flow.dag.named(members)]
-    return None if None in known else sum(second for second in known if second is not None)
+    seconds = [flow.task(name).seconds for name in flow.dag.named(members)]
+    return None if None in seconds else sum(second for second in seconds if second is not None)

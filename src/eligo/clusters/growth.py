@@ -41,28 +41,28 @@ class Files:
         if not flow.file_sizes:
             return None
         index = flow.dag.index
-        made: dict[str, int] = {}
+        producer: dict[str, int] = {}
         for name, task in flow.details.items():
-            made.update(dict.fromkeys(task.outputs, index[name]))
+            producer.update(dict.fromkeys(task.outputs, index[name]))
         readers: dict[str, list[int]] = {}
         for name, task in flow.details.items():
             for file in dict.fromkeys(task.inputs):
-                if made.get(file, index[name]) != index[name]:
+                if producer.get(file, index[name]) != index[name]:
                     readers.setdefault(file, []).append(index[name])
         if not readers or any(file not in flow.file_sizes for file in readers):
             return None
-        return cls._numbered(readers, made, flow.file_sizes)
+        return cls._by_number(readers, producer, flow.file_sizes)
 
     @classmethod
-    def _numbered(cls, readers: dict[str, list[int]], made: dict[str, int], sizes: Mapping[str, int]) -> "Files":
+    def _by_number(cls, readers: dict[str, list[int]], producer: dict[str, int], sizes: Mapping[str, int]) -> "Files":
         written: dict[int, list[int]] = {}
         read: dict[int, list[int]] = {}
         for number, (file, tasks) in enumerate(readers.items()):
-            written.setdefault(made[file], []).append(number)
+            written.setdefault(producer[file], []).append(number)
             for v in tasks:
                 read.setdefault(v, []).append(number)
         amounts = [sizes[file] for file in readers]
-        return cls(written, read, [made[file] for file in readers], list(readers.values()), amounts)
+        return cls(written, read, [producer[file] for file in readers], list(readers.values()), amounts)
 
     @property
     def mean(self) -> float:
@@ -199,7 +199,7 @@ class Growth:
 
     def openers(self, v: int) -> list[int]:
         """Tasks that may join now and that a waiting task waits for, directly or not: a few, the nearest first."""
-        found: list[int] = []
+        openers: list[int] = []
         seen, state = {v}, self.state
         queue = [v]
         for w in queue:
@@ -207,10 +207,10 @@ class Growth:
                 if u in seen or u in self.inside or state.gone(u):
                     continue
                 seen.add(u)
-                (found if not self.missing(u) else queue).append(u)
+                (openers if not self.missing(u) else queue).append(u)
                 if len(seen) > MOST_OPENERS:
-                    return found
-        return found
+                    return openers
+        return openers
 
     def is_last(self, v: int) -> bool:
         """Whether a task inside may leave: it has no child inside."""
@@ -274,7 +274,7 @@ def by_score(growth: Growth, seeds: Iterable[int], score: Score) -> Growth:
     Among equals the one that came up last goes first, so that a branch that was begun is followed to its end.
     """
     heap: list[tuple[float, int, int]] = []
-    left, turn = iter(seeds), count()
+    remaining, turn = iter(seeds), count()
 
     def offer(v: int) -> None:
         if growth.is_ready(v):
@@ -282,7 +282,7 @@ def by_score(growth: Growth, seeds: Iterable[int], score: Score) -> Growth:
 
     while not growth.reached:
         if not heap:
-            seed = next((v for v in left if growth.is_ready(v) and growth.fits(v)), None)
+            seed = next((v for v in remaining if growth.is_ready(v) and growth.fits(v)), None)
             if seed is None:
                 break
             offer(seed)
@@ -306,16 +306,16 @@ def exchange(growth: Growth, value: Value, others: Sequence[int], most: int) -> 
 
     A set of the wrong size is worse than any other. About *most* pairs are compared.
     """
-    left, better = most, True
-    while better and left > 0:
+    remaining, better = most, True
+    while better and remaining > 0:
         better = False
         for x in [v for v in growth.inside if growth.is_last(v)]:
-            if left <= 0 or not growth.is_last(x):  # a child of it came in
+            if remaining <= 0 or not growth.is_last(x):  # a child of it came in
                 continue
             before = _sized(growth, value)
             growth.remove(x)
             candidates = dict.fromkeys([*growth.ready(), *(v for v in others if growth.is_ready(v))])
-            left -= len(candidates)
+            remaining -= len(candidates)
             worth, _, best = min((_worth(growth, y, value) for y in candidates if y != x), default=(before, 0, x))
             better = better or worth < before
             growth.add(best if worth < before else x)
@@ -325,9 +325,9 @@ def exchange(growth: Growth, value: Value, others: Sequence[int], most: int) -> 
 def _worth(growth: Growth, v: int, value: Value) -> tuple[tuple[float, ...], int, int]:
     """The value with a task added, its rank and itself."""
     growth.add(v)
-    found = _sized(growth, value)
+    worth = _sized(growth, value)
     growth.remove(v)
-    return found, growth.state.rank[v], v
+    return worth, growth.state.rank[v], v
 
 
 def _sized(growth: Growth, value: Value) -> tuple[float, ...]:
@@ -352,7 +352,7 @@ class Goal:
     def __post_init__(self) -> None:
         check_choice("goal", self.name, GOALS)
         if not is_amount(self.weight) or self.weight > 1:
-            raise InputError(f"a weight is from 0 to 1, and {self.weight} is not")
+            raise InputError(f"weight must be from 0 to 1, got {self.weight}")
 
     def value(self, growth: Growth) -> tuple[float, ...]:
         """How bad a set is, by what matters most first."""

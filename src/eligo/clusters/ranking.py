@@ -33,11 +33,11 @@ class Ranking:
     chain: Chain | None = None
 
     @classmethod
-    def of_plan(cls, found: Plan) -> "Ranking":
+    def of_plan(cls, planned: Plan) -> "Ranking":
         """The planner's order."""
-        tight = found.counts == found.ceiling
+        tight = planned.counts == planned.ceiling
         gaps = np.flatnonzero(~tight)
-        return cls(found.sequence, found.verdict, tight, int(gaps[-1]) + 1 if len(gaps) else 0)
+        return cls(planned.sequence, planned.verdict, tight, int(gaps[-1]) + 1 if len(gaps) else 0)
 
     @classmethod
     def of_chain(cls, chain: Chain) -> "Ranking":

@@ -95,11 +95,11 @@ class State:
 
     def first(self, count: int) -> list[int]:
         """The first tasks that may go next, at most so many."""
-        found: dict[int, None] = {}
-        while len(found) < count and self.top() is not None:
-            found[self.pop()] = None
-        self.push(found)
-        return list(found)
+        tasks: dict[int, None] = {}
+        while len(tasks) < count and self.top() is not None:
+            tasks[self.pop()] = None
+        self.push(tasks)
+        return list(tasks)
 
     def last_ones(self) -> list[int]:
         """All tasks that may go next, the last first."""

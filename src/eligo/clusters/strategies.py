@@ -30,7 +30,7 @@ from eligo.theory.exact import down_sets
 
 
 def every_set(state: State, budget: Budget, files: Files | None = None) -> Iterator[Growth]:
-    """Every self-contained set of what is left that is as large as the budget says.
+    """Every self-contained set of the remaining tasks that fits the budget.
 
     >>> from eligo.execution import Execution
     >>> state = State(Execution({"a": [], "b": [], "c": ["a", "b"]}))
@@ -71,13 +71,13 @@ def staggered(growth: Growth, chain: Chain, goal: Goal, root: int) -> Growth:
     """
     heap = [(0.0, root)]
     while heap and not growth.reached:
-        block = _left(growth, chain, heappop(heap)[1])
+        block = _remaining(growth, chain, heappop(heap)[1])
         if not _fits(growth, block):
             continue
         for v in block:
             growth.add(v)
         for near in _nearby(growth, chain, block):
-            heappush(heap, (_cost(growth, goal, _left(growth, chain, near)), near))
+            heappush(heap, (_cost(growth, goal, _remaining(growth, chain, near)), near))
     if goal.name != "productive":
         for v in sorted(growth.ready(), key=growth.state.rank.__getitem__):
             if not growth.state.out(v) and growth.fits(v) and not growth.reached:
@@ -85,7 +85,7 @@ def staggered(growth: Growth, chain: Chain, goal: Goal, root: int) -> Growth:
     return by_rank(growth)
 
 
-def _left(growth: Growth, chain: Chain, place: int) -> list[int]:
+def _remaining(growth: Growth, chain: Chain, place: int) -> list[int]:
     """What is left of a block."""
     return [v for v in chain.members(place) if not growth.state.gone(v)]
 
@@ -97,20 +97,20 @@ def _nearby(growth: Growth, chain: Chain, block: list[int]) -> dict[int, None]:
     for place in dict.fromkeys(chain.places[w] for v in block for w in state.children_of(v) if w in chain.places):
         if not _may_fit(growth, chain, place):
             continue
-        members = _left(growth, chain, place)
+        members = _remaining(growth, chain, place)
         if all(map(growth.is_ready, members)):
             near[place] = None
             continue
         for u in (u for v in members if growth.missing(v) for u in growth.openers(v)):
-            if all(map(growth.is_ready, _left(growth, chain, chain.places[u]))):
+            if all(map(growth.is_ready, _remaining(growth, chain, chain.places[u]))):
                 near[chain.places[u]] = None
     return near
 
 
 def _may_fit(growth: Growth, chain: Chain, place: int) -> bool:
     """Whether a block is not plainly too large."""
-    whole = chain.begin[place + 1] - chain.begin[place]
-    return growth.budget.weights is not None or whole <= growth.budget.high
+    size = chain.begin[place + 1] - chain.begin[place]
+    return growth.budget.weights is not None or size <= growth.budget.high
 
 
 def _fits(growth: Growth, block: list[int]) -> bool:
@@ -138,16 +138,16 @@ def keeps_chain(chain: Chain, state: State, inside: Iterable[int], front: int = 
     order are gone.
     """
     taken = set(inside)
-    begun = []
+    partial = []
     for place in {chain.places[v] for v in taken if v in chain.places}:
-        gone = [state.gone(v) or v in taken for v in chain.members(place)]
-        if not all(gone):
-            if gone != sorted(gone, reverse=True):
+        done = [state.gone(v) or v in taken for v in chain.members(place)]
+        if not all(done):
+            if done != sorted(done, reverse=True):
                 return False
-            begun.append(place)
-    if len(begun) > 1:
+            partial.append(place)
+    if len(partial) > 1:
         return False
-    before = chain.order[front : chain.begin[begun[0]]].tolist() if begun else ()
+    before = chain.order[front : chain.begin[partial[0]]].tolist() if partial else ()
     return all(state.gone(v) or v in taken for v in before)
 
 
@@ -180,7 +180,7 @@ def check_strategy(name: str) -> None:
 
 @dataclass(eq=False)
 class Chooser:
-    """Chooses fat tasks from a state, of which a ranking has put in order what is left.
+    """Chooses fat tasks from a state whose remaining tasks are ranked.
 
     Where *trusting*, no residual is decided: sets that nothing proves harmless are chosen only from dags that meet the
     repaired condition. Whoever trusts decides the residual from time to time.
@@ -242,7 +242,7 @@ class Chooser:
             self._front = gone_in_front(self._found, self.state, self._front)
 
     def came_back(self) -> None:
-        """A task came back undone: what went is no longer the beginning of the ranking, nor whole blocks."""
+        """Record that a task was returned undone: those taken are no prefix of the ranking any more."""
         self.prefix = self.linked = False
 
     def chain_kept(self, tasks: Collection[int]) -> bool:
@@ -273,19 +273,21 @@ class Chooser:
         prefix = self._is_prefix(growth.inside)
         alone = not (self.state.execution.allocated or self.state.execution.held or self.state.execution.failed)
         best = "; no other set of this size renders more" if alone and prefix and self.ranking.tight[after] else ""
-        kept = (prefix and after >= self.ranking.best_from) or self.chain_kept(growth.inside)
-        return Choice(growth, "direct", f"the first tasks of the plan{best}", OPTIMAL if kept else None)
+        leaves_optimal = (prefix and after >= self.ranking.best_from) or self.chain_kept(growth.inside)
+        return Choice(growth, "direct", f"the first tasks of the plan{best}", OPTIMAL if leaves_optimal else None)
 
     def staggered(self, budget: Budget) -> Iterator[Choice]:
         """Whole blocks, begun at several places, and what is first in the chain to fill up."""
         chain = self.chain
         if chain is None:
-            raise InputError("the staggered strategy needs a ▷-linear composition of blocks, which this is not")
+            raise InputError("the staggered strategy needs a ▷-linear composition of blocks, and this dag is not one")
         self.follow_chain()
         roots = dict.fromkeys(chain.places[v] for v in self.state.first(self.seeds) if v in chain.places)
         for root in roots:
             growth = staggered(self._empty(budget), chain, self.goal, root)
-            why = f"whole blocks, which leaves a chain of blocks (Lemma 2): {told(blocks_of(chain, growth)) or 'none'}"
+            why = (
+                f"complete blocks, which leave a chain of blocks (Lemma 2): {told(blocks_of(chain, growth)) or 'none'}"
+            )
             yield Choice(growth, "staggered", why, OPTIMAL if self.chain_kept(growth.inside) else None)
         if not roots:
             yield replace(self.direct(budget), strategy="staggered")
@@ -293,7 +295,7 @@ class Chooser:
     def modest(self, budget: Budget) -> Choice:
         """What comes last in the plan, for a client that had better not hold what others wait for."""
         return Choice(
-            by_last(self._empty(budget)), "modest", "the last tasks of the plan that can go, for a slow client"
+            by_last(self._empty(budget)), "modest", "the last tasks of the plan that can be taken, for a slow client"
         )
 
     def searched(self, budget: Budget) -> Iterator[Choice]:
@@ -304,7 +306,7 @@ class Chooser:
             members = frozenset(growth.inside)
             if members not in seen and growth.reached:
                 seen.add(members)
-                yield Choice(growth, "searched", "found by growing and exchanging", certificate=certificate)
+                yield Choice(growth, "searched", "found by search (growth and exchange)", certificate=certificate)
 
     def _certificate(self) -> str | None:
         """Why any set may be taken, as far as is known."""
@@ -386,13 +388,13 @@ class Chooser:
                 return replace(choice, verdict=OPTIMAL)
         if otherwise.growth.reached:
             return otherwise
-        return replace(choices[0], why=f"{choices[0].why}; none was found that is known to leave a best order")
+        return replace(choices[0], why=f"{choices[0].why}; no set was found that is known to leave an optimal order")
 
     def verdict(self, growth: Growth) -> str:
         """Whether what a set leaves has an IC-optimal schedule."""
         rest = self.state.remaining()
-        left = rest[~np.isin(rest, list(growth.inside))]
-        return verdict_of(self.state.dag.induced(left), self.effort)
+        residual = rest[~np.isin(rest, list(growth.inside))]
+        return verdict_of(self.state.dag.induced(residual), self.effort)
 
     def _empty(self, budget: Budget) -> Growth:
         return Growth(self.state, budget, self.files)
@@ -400,5 +402,5 @@ class Chooser:
 
 def blocks_of(chain: Chain, growth: Growth) -> list[str]:
     """The names of the blocks that a set has wholly."""
-    begun = dict.fromkeys(sorted(chain.places[v] for v in growth.inside if v in chain.places))
-    return [chain.kinds[b] for b in begun if all(v in growth.inside for v in chain.members(b))]
+    touched = dict.fromkeys(sorted(chain.places[v] for v in growth.inside if v in chain.places))
+    return [chain.kinds[b] for b in touched if all(v in growth.inside for v in chain.members(b))]

@@ -2,7 +2,7 @@
 
 | notion | where |
 |---|---|
-| all of it wired together, segment by segment | `solving`, which gives `outcomes` |
+| all of it wired together, segment by segment | `solver`, which gives `outcomes` |
 | how long to look | `effort`, `work`, `limits` |
 | bounds for every dag | `bounds`, `probing` |
 | modules between strict corners, and their pieces | `modules` |
@@ -10,5 +10,5 @@
 | marked tasks, which tell what area can still come | `marking` |
 | orders by canonical moves, by heuristics, ties | `moves`, `positions`, `orders`, `preferences` |
 | series-parallel dags: largest area, shares without cuts | `seriesparallel` |
-| why no schedule is best at every step | `conflicts`, `solving` |
+| why no schedule is best at every step | `conflicts`, `solver` |
 """

@@ -122,7 +122,7 @@ def _closed(flowing: Flowing, parts: list[tuple[Ints, Ints]], p: int, q: int) ->
     """All that is left as one last module, in which all have the share of the densest: that suffices for everyone."""
     tasks, renders = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
     if flowing.cut(tasks, renders, p, q) is not None:  # pragma: no cover - a denser set would have been found before
-        raise ArithmeticError("what is left is denser than its densest module")
+        raise ArithmeticError("the rest is denser than its densest module")
     return Module(tasks, renders, p, q)
 
 
@@ -174,7 +174,7 @@ def _one_split(types: list[tuple[Solution, int]]) -> Profile:
 
 
 def too_long(steps: int) -> bool:
-    """Whether so many steps are too many to be convolved or swept."""
+    """Whether the number of steps is too large for convolution or a sweep."""
     return steps * steps > LARGEST_CONVOLUTION
 
 

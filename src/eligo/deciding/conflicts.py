@@ -57,9 +57,9 @@ def conflict_of(
     for part in proof.get("segments", ()) if chained else (proof,):
         first, last = part.get("first", 0), part.get("last", len(nonsinks))
         segment = segment_dag(bare, np.sort(nonsinks[first:last])) if chained else bare
-        found = _in_part(segment, part, first, stuck)
-        if found is not None:
-            return found
+        conflict = _in_part(segment, part, first, stuck)
+        if conflict is not None:
+            return conflict
     return None
 
 
@@ -70,10 +70,10 @@ def _in_part(
     for begin, entry in _doubtful_modules(part):
         tasks, renders = (segment.indices(entry[key]) for key in ("tasks", "renders"))
         inner = module_dag(segment, Module(tasks, renders, entry["p"], entry["q"]))
-        found = find_conflict(inner, work, before + begin, stuck.get(inner.tasks))
-        if found is not None:
+        conflict = find_conflict(inner, work, before + begin, stuck.get(inner.tasks))
+        if conflict is not None:
             ends = {begin, begin + len(tasks)} - {0, int((segment.outdegree > 0).sum())}
-            return replace(found, corners=tuple(sorted(before + end for end in ends)))
+            return replace(conflict, corners=tuple(sorted(before + end for end in ends)))
     return (
         None if part["rule"] in ("units", "bound") else find_conflict(segment, work, before, stuck.get(segment.tasks))
     )
@@ -100,13 +100,13 @@ def find_conflict(dag: Dag, work: Work, before: int = 0, stuck: Stuck | None = N
     """
     subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
     if subsets is None:
-        known = stuck or _searched(dag, work)
-        return None if known is None else _where_stuck(dag, known, work, before)
+        stuck_at = stuck or _searched(dag, work)
+        return None if stuck_at is None else _where_stuck(dag, stuck_at, work, before)
     steps = subsets.conflict()
     if not steps:
         return None
     *_, first, last = steps
-    one, two = (np.array(found, np.int32) for found in (subsets.best_set(*steps[:-1]), subsets.best_set(last)))
+    one, two = (np.array(tasks, np.int32) for tasks in (subsets.best_set(*steps[:-1]), subsets.best_set(last)))
     return Conflict(dag, before, (before + first, before + last), (one, two), len(steps) == 2)
 
 

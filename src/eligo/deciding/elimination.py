@@ -205,8 +205,8 @@ class Planner:
             one, two = heappop(heap)[-1], heappop(heap)[-1]
             table = self._join(one, two, {*one.scope, *two.scope}, False)
             heappush(heap, (table.rows.cells, table.rows.number, next(numbers), table))
-        found = [table for *_, table in sorted(heap, key=lambda entry: entry[:3])]
-        one, two = [self.unit, self.unit, *found][-2:]
+        remaining = [table for *_, table in sorted(heap, key=lambda entry: entry[:3])]
+        one, two = [self.unit, self.unit, *remaining][-2:]
         return two if v is None else self._join(one, two, {*one.scope, *two.scope, v, *near}, True)
 
     def _join(self, one: StateTable, two: StateTable, tasks: set[int], drops: bool) -> StateTable:
@@ -225,10 +225,10 @@ class Planner:
         matches = self._matches(one, two, shape)
         steps, _ = self.own(shape)
         first, ptr = np.empty(len(matches.codes), np.int32), np.empty(len(matches.codes) + 1, np.int64)
-        found = np.empty(2, np.int64)
-        tables.measure_rows(*matches[:4], steps, one.first, one.ptr, two.first, two.ptr, first, ptr, found)
+        counts = np.empty(2, np.int64)
+        tables.measure_rows(*matches[:4], steps, one.first, one.ptr, two.first, two.ptr, first, ptr, counts)
         rows = Rows(len(self.joins) + 1, matches.codes, first, ptr, len(first), int(ptr[-1]))
-        cost = JOIN + ROW * len(matches.left) + ENTRY * int(found[0]) + SUM * int(found[1])
+        cost = JOIN + ROW * len(matches.left) + ENTRY * int(counts[0]) + SUM * int(counts[1])
         self.joins.append(Join(one, two, shape, rows, len(matches.left), cost))
         self.cost += cost
         if self.cost > self.work.left or self.planning.over():
@@ -308,9 +308,9 @@ def _match(one: Rows, two: Rows, shape: JoinShape, most: int, out: Matches) -> t
     """How many rows are joined, and groups of them; where there is room for them, which."""
     levels = np.array(shape.levels, np.int64)
     rules = np.array(shape.rules, np.int64).reshape(-1, 2)
-    stack, found = np.empty((len(levels), 6), np.int64), np.empty(2, np.int64)
-    tables.match_rows(one.codes, two.codes, levels, rules, shape.drops != NOTHING, most, stack, *out, found)
-    return int(found[0]), int(found[1])
+    stack, counts = np.empty((len(levels), 6), np.int64), np.empty(2, np.int64)
+    tables.match_rows(one.codes, two.codes, levels, rules, shape.drops != NOTHING, most, stack, *out, counts)
+    return int(counts[0]), int(counts[1])
 
 
 def perform(planner: Planner, last: Rows, work: Work) -> Cells:
@@ -424,10 +424,10 @@ class _Greedy:
         heap = [(len(own), v) for v, own in enumerate(near) if own and v not in self.kept]
         heapify(heap)
         while heap:
-            known, v = heappop(heap)
-            if v in self.around or known > len(near[v]):
+            degree, v = heappop(heap)
+            if v in self.around or degree > len(near[v]):
                 continue
-            if known < len(near[v]):
+            if degree < len(near[v]):
                 heappush(heap, (len(near[v]), v))
                 continue
             self.work.spend(TAKEN + NEIGHBOUR * len(near[v]) ** 2)
@@ -516,14 +516,14 @@ def planned(dag: Dag, plan: Elimination, work: Work) -> tuple[Planner, StateTabl
     Roles that are not in the order stay, in ascending order.
     """
     n, place = len(dag), [0] * (2 * len(dag))
-    kept = sorted(set(roles_of(dag)) - set(plan.order))
-    for i, v in enumerate([*plan.order, *kept]):
+    kept_roles = sorted(set(roles_of(dag)) - set(plan.order))
+    for i, v in enumerate([*plan.order, *kept_roles]):
         place[v] = i
     implied, near = _neighbours(dag)
     ranks = {v: (group, i) for group, (members, _) in enumerate(plan.alike) for i, v in enumerate(members)}
     ranks |= {n + v: (len(plan.alike) + group, i) for v, (group, i) in ranks.items()}
     executed, rendered = int((dag.outdegree > 0).sum()), int((dag.indegree > 0).sum())
-    cell, turned = _cell(max(executed, rendered)), rendered < executed and not kept
+    cell, turned = _cell(max(executed, rendered)), rendered < executed and not kept_roles
     planner = Planner(Frame(n, place, implied, ranks), work, work.memory, cell, turned)
     waiting: dict[int, list[StateTable]] = defaultdict(list)
     for i, v in enumerate(plan.order):

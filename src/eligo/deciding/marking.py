@@ -48,15 +48,15 @@ def still_to_come(maxima: Table) -> Table:
     >>> still_to_come(np.array([[0, 2, NEVER], [NEVER, 1, 3]])).clip(-1).tolist()
     [[5, 3, -1], [-1, 3, 0]]
     """
-    left = np.zeros_like(maxima)
+    to_come = np.zeros_like(maxima)
     for t in range(maxima.shape[1] - 2, -1, -1):
-        behind = maxima[:, t + 1] + left[:, t + 1]
+        behind = maxima[:, t + 1] + to_come[:, t + 1]
         best = behind.copy()
         for i in range(len(maxima).bit_length() - 1):
             without, with_it = best.reshape(-1, 2, 1 << i)[:, 0], behind.reshape(-1, 2, 1 << i)[:, 1]
             np.maximum(without, with_it, out=without)
-        left[:, t] = np.maximum(best, NEVER)
-    return np.where(maxima < 0, NEVER, left)
+        to_come[:, t] = np.maximum(best, NEVER)
+    return np.where(maxima < 0, NEVER, to_come)
 
 
 def ranked(dag: Dag, work: Work) -> list[int]:
@@ -70,24 +70,24 @@ def ranked(dag: Dag, work: Work) -> list[int]:
 
 def closest(dag: Dag, area: int, work: Work) -> tuple[Marked, Elimination] | None:
     """More and more marked tasks, as long as the work suffices and more than this area may come; None where none are."""
-    found = None
+    result = None
     try:
         tasks = ranked(dag, work)[:MOST_MARKED]
         for many in range(MARKED_AT_ONCE, len(tasks) + MARKED_AT_ONCE, MARKED_AT_ONCE):
-            found = marked(dag, tasks[:many], work)
-            if found[0].left[0, 0] <= area:
+            result = marked(dag, tasks[:many], work)
+            if result[0].left[0, 0] <= area:
                 break
     except TooWideError:
         pass
-    return found
+    return result
 
 
 def marked(dag: Dag, tasks: list[int], work: Work) -> tuple[Marked, Elimination]:
-    """What these tasks tell, and the elimination that shows it; raises `TooWideError`."""
+    """The bounds from these marked tasks, and the elimination that proves them; raises `TooWideError`."""
     if ENTRY_BYTES * len(dag) << len(tasks) > work.memory:
         raise TooWideError(f"{len(tasks)} marked tasks have too many sets")
-    kept = sorted(tasks)
-    plan = eliminate(dag, work, kept)
+    marked_tasks = sorted(tasks)
+    plan = eliminate(dag, work, marked_tasks)
     table = maxima_by_marks(dag, plan, work)
-    work.spend(ENTRY * table.size * (1 + len(kept)))
-    return Marked(kept, still_to_come(table)), plan
+    work.spend(ENTRY * table.size * (1 + len(marked_tasks)))
+    return Marked(marked_tasks, still_to_come(table)), plan

@@ -65,10 +65,10 @@ def pieces(dag: Dag, work: Work) -> list[Module]:
     if len(shares.modules) != 1:
         return []
     work.spend(LOOK * dag.arc_count)
-    (whole,), label = shares.modules, _labels(dag, shares)
-    executed, rendered = (_grouped(*each) for each in ((whole.tasks, label), (whole.renders, label[len(dag) :])))
+    (module,), label = shares.modules, _labels(dag, shares)
+    executed, rendered = (_grouped(*each) for each in ((module.tasks, label), (module.renders, label[len(dag) :])))
     none = np.empty(0, np.int32)
-    return [Module(tasks, rendered.get(piece, none), whole.p, whole.q) for piece, tasks in executed.items()]
+    return [Module(tasks, rendered.get(piece, none), module.p, module.q) for piece, tasks in executed.items()]
 
 
 def _grouped(tasks: Ints, label: Ints) -> dict[int, Ints]:
@@ -143,9 +143,9 @@ def _solved_parts(parts: Mapping[int, Dag], ceilings: Mapping[int, Profile], eff
     rough = {i: _best_found(dag, effort, hurried) for i, dag in parts.items() if i not in solved}
     worth = {i: int((ceilings[i] - cumulative(parts[i], order)).sum()) for i, order in rough.items()}
     decided = any(one.verdict == IMPOSSIBLE for one in solved.values())
-    whole, tried = sum(int(ceiling.sum()) for ceiling in ceilings.values()), dict[int, float]()
+    total, tried = sum(int(ceiling.sum()) for ceiling in ceilings.values()), dict[int, float]()
     for i in sorted(worth, key=lambda i: (-worth[i], i)):
-        effort.work.tell(f"a part of {len(ceilings[i]) - 1:,} tasks", 1 - sum(worth.values()) / max(1, whole))
+        effort.work.tell(f"a part of {len(ceilings[i]) - 1:,} tasks", 1 - sum(worth.values()) / max(1, total))
         mean = sum(worth.values()) / len(worth)
         part = effort.work.part(effort.work.left * (worth[i] + mean) / (2 * sum(worth.values()) or 1))
         own = replace(effort, work=part, search=0 if decided else effort.search)
@@ -199,9 +199,9 @@ def _unsolved(dag: Dag, ceiling: Profile, order: Ints, effort: Effort) -> Solved
     area = int(cumulative(dag, order).sum())
     proof |= {} if largest is None else {"area": area}
     area_bound = int(bound.sum()) if largest is None else area
-    found = Solved(order, bound, False, _verdict(dag, order, bound), area_bound, proof)
+    solved = Solved(order, bound, False, _verdict(dag, order, bound), area_bound, proof)
     parts = pieces(dag, effort.work) if area < area_bound and not effort.work.over() else []
-    return _by_pieces(dag, parts, found, effort) if len(parts) > 1 else found
+    return _by_pieces(dag, parts, solved, effort) if len(parts) > 1 else solved
 
 
 def maxima_within(dag: Dag, effort: Effort) -> tuple[Profile | None, dict[str, Any]]:
@@ -233,8 +233,8 @@ def _moved(dag: Dag, image: Ints) -> list[tuple[str, str]]:
 
 
 def _enumerated(dag: Dag, subsets: Subsets) -> Solved:
-    found, optimal = subsets.best_order()
-    order, verdict = np.array(found, np.int32), OPTIMAL if optimal else IMPOSSIBLE
+    best, optimal = subsets.best_order()
+    order, verdict = np.array(best, np.int32), OPTIMAL if optimal else IMPOSSIBLE
     return Solved(order, subsets.maxima, True, verdict, int(cumulative(dag, order).sum()), {"rule": "exact"})
 
 
@@ -244,9 +244,9 @@ def _verdict(dag: Dag, order: Ints, bound: Profile) -> str:
 
 def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dict[str, Any]) -> Solved:
     """Look for an order that attains the maxima; where there is none, for one of largest area."""
-    found = guided(dag, maxima)
-    if found is not None:
-        return Solved(np.array(found, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
+    optimal_order = guided(dag, maxima)
+    if optimal_order is not None:
+        return Solved(np.array(optimal_order, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
     alike, search, most, parts = swaps(dag, effort.work), Search(None), int(maxima.sum()), list[Module]()
     close = most
     order, proved = _largest(dag, maxima, order, effort.work.part(effort.area * FIRST_LOOK), alike)
@@ -258,42 +258,42 @@ def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dic
             effort.stuck[dag.tasks] = Stuck(maxima, search.stuck)
         parts = pieces(dag, effort.work)
         if len(parts) <= 1:
-            order, proved, close, told = _closely(dag, maxima, order, effort, alike)
-            proof |= told
+            order, proved, close, marks_proof = _closely(dag, maxima, order, effort, alike)
+            proof |= marks_proof
     area = int(cumulative(dag, order).sum())
     if area == most:
         return Solved(order, maxima, True, OPTIMAL, most, proof)
     refuted = search.refuted or proved or close < most
     proof |= ({"refuted": True} if refuted else {}) | ({"area": area} if proved else {})
     proof |= {"swaps": [[dag.named(pair) for pair in pairs] for pairs in alike]} if refuted and alike else {}
-    whole = Solved(order, maxima, True, IMPOSSIBLE if refuted else BOUNDED, area if proved else close, proof)
-    return _by_pieces(dag, parts, whole, effort) if len(parts) > 1 else whole
+    solved = Solved(order, maxima, True, IMPOSSIBLE if refuted else BOUNDED, area if proved else close, proof)
+    return _by_pieces(dag, parts, solved, effort) if len(parts) > 1 else solved
 
 
-def _by_pieces(dag: Dag, parts: list[Module], found: Solved, effort: Effort) -> Solved:
+def _by_pieces(dag: Dag, parts: list[Module], module: Solved, effort: Effort) -> Solved:
     """The same module where the largest area of its pieces, one after the other, says more; equal pieces are solved once."""
     parts = [_settled(dag, part, effort.work) for part in parts]
     dags, first = [module_dag(dag, part) for part in parts], dict[tuple[int, bytes, bytes], int]()
     like = [first.setdefault((len(d), d.tails.tobytes(), d.child.tobytes()), i) for i, d in enumerate(dags)]
     if len(first) > MOST_PIECES:
-        return found
+        return module
     ceilings = {i: parts[i].ceiling for i in first.values()}
     pooled = replace(effort, search=0, area=effort.area * len(parts) / len(first))
     solved = _solved_parts({i: dags[i] for i in ceilings}, ceilings, pooled)
     order = np.concatenate([part.tasks[solved[i].order] for part, i in zip(parts, like, strict=True)])
     before = np.cumsum([0, *(len(part.renders) for part in parts)]).tolist()
     most = sum(solved[i].area_bound + base * len(solved[i].order) for i, base in zip(like, before, strict=False))
-    own, area = (int(cumulative(dag, one).sum()) for one in (found.order, order))
-    found = replace(found, order=order) if area > own else found
-    if most >= found.area_bound:
-        return found
-    impossible = found.verdict == IMPOSSIBLE or (found.exact and most < found.maxima.sum())
+    own, area = (int(cumulative(dag, one).sum()) for one in (module.order, order))
+    module = replace(module, order=order) if area > own else module
+    if most >= module.area_bound:
+        return module
+    impossible = module.verdict == IMPOSSIBLE or (module.exact and most < module.maxima.sum())
     proofs = [
         {"order": dag.named(part.tasks[solved[i].order]), **_renamed(solved[i].proof, dags[i], own)}
         for part, own, i in zip(parts, dags, like, strict=True)
     ]
-    proof = found.proof | {"pieces": proofs} | ({"refuted": True} if impossible and found.exact else {})
-    return replace(found, area_bound=most, proof=proof, verdict=IMPOSSIBLE if impossible else found.verdict)
+    proof = module.proof | {"pieces": proofs} | ({"refuted": True} if impossible and module.exact else {})
+    return replace(module, area_bound=most, proof=proof, verdict=IMPOSSIBLE if impossible else module.verdict)
 
 
 def _settled(dag: Dag, part: Module, work: Work) -> Module:
@@ -326,7 +326,7 @@ def _attaining(dag: Dag, maxima: Profile, effort: Effort, alike: Sequence[Pairs]
     """An order that attains the maxima, or that there is none, by wider and wider searches."""
     work, search = effort.work.part(effort.search), Search(None)
     for width in widening(work):
-        work.tell(f"orders that are best at every step of a part of {len(maxima) - 1:,} tasks, {width:,} at a time")
+        work.tell(f"best orders of a part of {len(maxima) - 1:,} tasks, {width:,} at a time")
         search = frontier(dag, maxima, width, work, alike)
         if search.order is not None or search.refuted:
             break
@@ -337,18 +337,18 @@ def _closely(
     dag: Dag, maxima: Profile, order: Ints, effort: Effort, alike: Sequence[Pairs]
 ) -> tuple[Ints, bool, int, dict[str, Any]]:
     """An order of largest area, whether it is proved to be one, and what marked tasks tell: the most there is, and how."""
-    most, area, work, told = int(maxima.sum()), effort.work.part(effort.area), effort.work.part(effort.marks), None
+    most, area, work, marks = int(maxima.sum()), effort.work.part(effort.area), effort.work.part(effort.marks), None
     if not work.over():
-        work.tell(f"tasks that tell the most of a part of {len(maxima) - 1:,}")
-        told = closest(dag, int(cumulative(dag, order).sum()), work)
-    if told is None or told[0].left[0, 0] >= most:
+        work.tell(f"the most informative tasks of a part of {len(maxima) - 1:,}")
+        marks = closest(dag, int(cumulative(dag, order).sum()), work)
+    if marks is None or marks[0].left[0, 0] >= most:
         return *_largest(dag, maxima, order, area, alike), most, {}
-    marked, plan = told
+    marked, plan = marks
     order, proved = _largest(dag, maxima, order, area, alike, marked)
-    return order, proved, int(marked.left[0, 0]), {"marked": _told(dag, marked, plan)}
+    return order, proved, int(marked.left[0, 0]), {"marked": _proof_of_marks(dag, marked, plan)}
 
 
-def _told(dag: Dag, marked: Marked, plan: Elimination) -> dict[str, Any]:
+def _proof_of_marks(dag: Dag, marked: Marked, plan: Elimination) -> dict[str, Any]:
     """The proof: the marked tasks, and how the others are eliminated."""
     how = _how(dag, plan)["elimination"]
     tasks = dag.named(np.array(marked.tasks, np.int32))
@@ -363,9 +363,9 @@ def _largest(  # noqa: PLR0913, PLR0917
     if largest is not None:
         return largest, True
     for width in widening(work) if len(units_of(dag)) <= MOST_FOR_AREA else ():
-        work.tell(f"orders of largest average of a part of {len(maxima) - 1:,} tasks, {width:,} at a time")
-        found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, work, alike, marked)
-        order = order if found.order is None else found.order
-        if found.proved:
+        work.tell(f"orders with the largest average of a part of {len(maxima) - 1:,} tasks, {width:,} at a time")
+        search = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, work, alike, marked)
+        order = order if search.order is None else search.order
+        if search.proved:
             return order, True
     return order, False

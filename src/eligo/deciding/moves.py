@@ -57,13 +57,13 @@ def frontier(dag: Dag, target: Profile, width: int, work: Work | None = None, sw
     True
     """
     work = work or Work()
-    play, layer, whole = Play(dag, swaps), np.zeros(1, np.int32), True
+    play, layer, complete = Play(dag, swaps), np.zeros(1, np.int32), True
     for forced in forced_steps(target):
-        known = len(play)
-        whole &= play.expand(layer, work, width=width, forced=forced)
-        if len(play) == known:
-            return Search(None, whole and checkable(play), play.executed(int(layer[0])))
-        layer = np.arange(known, len(play), dtype=np.int32)
+        before = len(play)
+        complete &= play.expand(layer, work, width=width, forced=forced)
+        if len(play) == before:
+            return Search(None, complete and checkable(play), play.executed(int(layer[0])))
+        layer = np.arange(before, len(play), dtype=np.int32)
     return Search(play.order(int(layer[0])))
 
 
@@ -97,16 +97,16 @@ def largest_area(  # noqa: PLR0913, PLR0917
     17
     """
     work = work or Work()
-    play, whole = Play(dag, swaps, target, marked), True
+    play, complete = Play(dag, swaps, target, marked), True
     for t in range(len(target) - 1):
         layer = play.after(t)
-        whole &= len(layer) <= width
-        whole &= play.expand(layer[:width], work, beat=incumbent)
-    found, whole = play.after(len(target) - 1), whole and checkable(play)
+        complete &= len(layer) <= width
+        complete &= play.expand(layer[:width], work, beat=incumbent)
+    final, complete = play.after(len(target) - 1), complete and checkable(play)
     return (
-        AreaSearch(play.order(found[0]), play.area(found[0]), whole)
-        if len(found)
-        else AreaSearch(None, incumbent, whole)
+        AreaSearch(play.order(final[0]), play.area(final[0]), complete)
+        if len(final)
+        else AreaSearch(None, incumbent, complete)
     )
 
 
@@ -116,7 +116,7 @@ def checkable(play: Play) -> bool:
 
 
 def widening(work: Work) -> Iterator[int]:
-    """Wider and wider, as long as what is left suffices for a search twice as wide as the last.
+    """Searches of increasing width, as long as the remaining budget suffices for twice the last width.
 
     >>> work = Work(1000)
     >>> [(width, work.spend(width))[0] for width in widening(work)]
@@ -256,8 +256,8 @@ class _DeepGroups(_Groups):
             move = self._missed(key) if key in playable else None
             if move is None:
                 heappop(heap)
-            elif (height, first) != (found := self._rank(move)):
-                heapreplace(heap, (*found, entered, key))
+            elif (height, first) != (rank := self._rank(move)):
+                heapreplace(heap, (*rank, entered, key))
             else:
                 return sorted(move, key=lambda u: -self.height[u])
         return None

@@ -212,9 +212,9 @@ def best_improved(dag: Dag, orders: Iterable[tuple[str, Ints]], work: Work) -> t
     >>> name, vee.named(order)
     ('as it came, improved', ('b', 'a'))
     """
-    found = sorted(((name, order, _area(dag, order)) for name, order in orders), key=lambda entry: -entry[2])
-    best, share = found[0], work.left / (2 * MOST_STARTS)
-    for name, order, _ in found[:MOST_STARTS] if not work.over() else ():
+    by_area = sorted(((name, order, _area(dag, order)) for name, order in orders), key=lambda entry: -entry[2])
+    best, share = by_area[0], work.left / (2 * MOST_STARTS)
+    for name, order, _ in by_area[:MOST_STARTS] if not work.over() else ():
         best = _better(dag, best, name, improved(dag, order, work.part(share)))
     for reach in REACHES if not work.over() else ():
         best = _better(dag, best, best[0], improved(dag, best[1], work, reach))

@@ -95,13 +95,13 @@ class Play:
         return self._arcs + len(self._units)
 
     def after(self, step: int) -> Ints:
-        """The positions after so many steps, the largest area first, then those where most is rendered."""
+        """The positions after a number of steps, by largest area, then by most rendered tasks."""
         fresh = self._columns[self._filed : len(self), 1]
         for other in distinct(fresh).tolist():
             self._by_step[other].append(self._filed + np.flatnonzero(fresh == other))
         self._filed = len(self)
-        found = np.concatenate(self._by_step[step]) if step in self._by_step else np.zeros(0, np.int64)
-        return found[np.lexsort((-self._columns[found, 0], -self._area[found]))].astype(np.int32)
+        reached = np.concatenate(self._by_step[step]) if step in self._by_step else np.zeros(0, np.int64)
+        return reached[np.lexsort((-self._columns[reached, 0], -self._area[reached]))].astype(np.int32)
 
     def area(self, at: int) -> int:
         """The sum of the cumulative profile so far."""
@@ -123,9 +123,9 @@ class Play:
         order, image = [self.tasks[:0]], np.arange(len(self._units))
         for position in path[-2::-1]:
             before, group = self._columns[position, 2:].tolist()
-            made = self._need[group * self._words : (group + 1) * self._words] & ~self._row(before)
-            order.append(self._tasks_of(np.sort(image[self._bits(made)])))
-            image = image[self._sorted(made | self._row(before))]
+            move = self._need[group * self._words : (group + 1) * self._words] & ~self._row(before)
+            order.append(self._tasks_of(np.sort(image[self._bits(move)])))
+            image = image[self._sorted(move | self._row(before))]
         return np.concatenate(order)
 
     def expand(
@@ -141,9 +141,9 @@ class Play:
         while done < len(chosen):
             if work.over() or not self._grow(work.memory):
                 return False
-            self._state[1] = left = int(min(work.left, 1 << 60))
+            self._state[1] = budget = int(min(work.left, 1 << 60))
             done = self._expand(chosen, done, min(len(chosen), done + AT_ONCE))
-            work.spend(left - int(self._state[1]))
+            work.spend(budget - int(self._state[1]))
         return not self._state[6]
 
     def _expand(self, chosen: Ints, first: int, last: int) -> int:

@@ -27,8 +27,8 @@ def preferred(dag: Dag, nonsinks: Ints, preference: str) -> Ints:
     ('b', 'y', 'a')
     """
     if preference not in PREFERENCES:
-        raise InputError(f"there is no preference {preference!r}; there are {', '.join(PREFERENCES)}")
+        raise InputError(f"unknown preference {preference!r} (choose from {', '.join(PREFERENCES)})")
     if not len(nonsinks) or len(dag) > MOST_PREFERRED:
         return nonsinks
-    found = guided(dag, cumulative(dag, nonsinks), longest_path=preference == "path")
-    return nonsinks if found is None or len(found) < len(nonsinks) else np.array(found, np.int32)
+    order = guided(dag, cumulative(dag, nonsinks), longest_path=preference == "path")
+    return nonsinks if order is None or len(order) < len(nonsinks) else np.array(order, np.int32)

@@ -83,7 +83,7 @@ def probe_task(dag: Dag, v: int, k: int, work: Work | None = None) -> Probe:
     rendered = int(((missing == 0) & (dag.indegree > 0)).sum())
     possible = k - int((lost & (dag.outdegree > 0)).sum())
     lost[v] = False  # it can be rendered still
-    executed, waiting = (_shared(dag.induced(np.flatnonzero(~gone).astype(np.int32)), work) for gone in (needed, lost))
+    executed, waiting = (_shared(dag.induced(np.flatnonzero(~mask).astype(np.int32)), work) for mask in (needed, lost))
     with_it, without_it = np.full(k + 1, NEVER), np.full(k + 1, NEVER)
     done = int(needed.sum())
     with_it[done:] = rendered + executed[1].bound[: k + 1 - done]
@@ -98,12 +98,12 @@ def _shared(dag: Dag, work: Work | None) -> tuple[Dag, Shares]:
 
 def _reached(v: int, ptr: Ints, rows: Ints) -> NDArray[np.bool_]:
     """Task v and all that can be walked to from it."""
-    seen = np.zeros(len(ptr) - 1, np.bool_)
-    seen[v] = True
+    reached = np.zeros(len(ptr) - 1, np.bool_)
+    reached[v] = True
     waiting = [v]
     while waiting:
         u = waiting.pop()
-        fresh = [w for w in rows[ptr[u] : ptr[u + 1]].tolist() if not seen[w]]
-        seen[fresh] = True
+        fresh = [w for w in rows[ptr[u] : ptr[u + 1]].tolist() if not reached[w]]
+        reached[fresh] = True
         waiting += fresh
-    return seen
+    return reached

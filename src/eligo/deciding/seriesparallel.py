@@ -121,7 +121,7 @@ class _Reduction:
         self.meets: list[int] = []
         self.between: dict[int, int] = {}  # the one part from a node to another, by tail * (count + 2) + head
         for part in range(len(tails)):
-            self._put(part)
+            self._insert(part)
         # with the number of parts that enter and leave a node their sum: the number of the one that is left in the end
         self.entering, self.enters = [0] * (count + 2), [0] * (count + 2)
         self.leaving, self.leaves = [0] * (count + 2), [0] * (count + 2)
@@ -141,7 +141,7 @@ class _Reduction:
             tail, head = self.tails[above], self.heads[below]
             del self.between[self._pair(above)], self.between[self._pair(below)]
             part = self._composed(above, below, block)
-            beside = self._put(part)
+            beside = self._insert(part)
             if beside is None:
                 self.leaving[tail] += part - above
                 self.entering[head] += part - below
@@ -158,7 +158,7 @@ class _Reduction:
     def _pair(self, part: int) -> int:
         return self.tails[part] * (self.count + 2) + self.heads[part]
 
-    def _put(self, part: int) -> int | None:
+    def _insert(self, part: int) -> int | None:
         """Put a part between its ends; where there is one already, that one beside it, and say which it was."""
         pair = self._pair(part)
         beside = self.between.get(pair)
@@ -314,9 +314,9 @@ def _arc_flow(blocks: Blocks, p: Wide, q: Wide, passed: Wide) -> Wide:
     """
     (sink_ptr, sinks), (_, sources) = blocks.sink_rows, blocks.source_rows
     block = np.concatenate([blocks.sink_of[sinks], blocks.source_of[sources]])
-    given = _running(q[blocks.sink_of[sinks]] + passed[sinks], blocks.sink_rows)
+    handed = _running(q[blocks.sink_of[sinks]] + passed[sinks], blocks.sink_rows)
     taken = _running(p[blocks.source_of[sources]] + passed[sources], blocks.source_rows)
-    marks = np.concatenate([given, taken])
+    marks = np.concatenate([handed, taken])
     along = np.lexsort((marks, block))
     ends_sink = (along < len(sinks)).astype(np.int64)
     sink = np.cumsum(ends_sink) - ends_sink

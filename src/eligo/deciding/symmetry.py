@@ -39,11 +39,11 @@ def colours(dag: Dag, start: NDArray[np.int64] | None = None, work: Work | None 
     [3, 0, 2, 1]
     """
     colour = _ranked(dag.height, dag.level) if start is None else _ranked(start, dag.height, dag.level)
-    found = 0
+    previous = 0
     for _ in range(MOST_ROUNDS):
-        if (distinct := int(colour.max(initial=-1)) + 1) == found or (work is not None and work.over()):
+        if (distinct := int(colour.max(initial=-1)) + 1) == previous or (work is not None and work.over()):
             break
-        found = distinct
+        previous = distinct
         if work is not None:
             work.spend(ROUND * (len(dag) + dag.arc_count))
         mixed = _mixed(colour)
@@ -79,9 +79,9 @@ def _unsettled(dag: Dag, colour: NDArray[np.int64]) -> int | None:
     looks: dict[int, tuple[int, bytes, bytes]] = {}
     for v in np.argsort(colour, kind="stable").tolist():
         own = v, dag.parents_of(v).tobytes(), dag.children_of(v).tobytes()
-        known = looks.setdefault(int(colour[v]), own)
-        if known[1:] != own[1:]:
-            return known[0]
+        first = looks.setdefault(int(colour[v]), own)
+        if first[1:] != own[1:]:
+            return first[0]
     return None
 
 
@@ -255,21 +255,21 @@ class _Branches:
         self.exchanges: list[list[tuple[int, int]]] = []
 
     def found(self) -> list[list[tuple[int, int]]]:
-        self._listed(list(range(len(self.dag))), whole=True)
+        self._canonical_order(list(range(len(self.dag))), at_root=True)
         return self.exchanges
 
-    def _listed(self, tasks: list[int], whole: bool = False) -> list[int]:
+    def _canonical_order(self, tasks: list[int], at_root: bool = False) -> list[int]:
         """The tasks of a branch in an order in which those of another like it correspond to them."""
         counts = Counter(self.colour[v] for v in tasks)
         own = sorted((v for v in tasks if counts[self.colour[v]] == 1), key=self.colour.__getitem__)
         rest = [v for v in tasks if counts[self.colour[v]] > 1]
-        if not own and not whole:
+        if not own and not at_root:
             return sorted(tasks, key=lambda v: (self.colour[v], v))
         alike: dict[tuple[int, ...], list[list[int]]] = defaultdict(list)
         for part in self._components(rest):
             alike[tuple(sorted(self.colour[v] for v in part))].append(part)
         for _, parts in sorted(alike.items()):
-            branches = [self._listed(part) for part in parts]
+            branches = [self._canonical_order(part) for part in parts]
             self._exchange(branches)
             own += [v for branch in branches for v in branch]
         return own
@@ -289,14 +289,14 @@ class _Branches:
                 last = branch
 
     def _components(self, tasks: list[int]) -> list[list[int]]:
-        left, parts = set(tasks), list[list[int]]()
+        remaining, parts = set(tasks), list[list[int]]()
         for first in tasks:
-            if first in left:
-                left.discard(first)
+            if first in remaining:
+                remaining.discard(first)
                 part = [first]
                 for v in part:
-                    fresh = [w for w in self.near[v] if w in left]
-                    left.difference_update(fresh)
+                    fresh = [w for w in self.near[v] if w in remaining]
+                    remaining.difference_update(fresh)
                     part += dict.fromkeys(fresh)
                 parts.append(part)
         return parts

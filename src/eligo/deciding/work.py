@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 @dataclass(eq=False)
 class Clock:
-    """When the work must end: after so many seconds, or at once when somebody stops it.
+    """A deadline for the work: after some seconds, or at once when it is stopped.
 
     >>> clock = Clock(3600.0)
     >>> clock.over()
@@ -56,7 +56,7 @@ SECOND = 1_000_000_000  # units: what a machine of today does in about a second
 
 
 class Outlook(NamedTuple):
-    """How work goes on: what is tried, for how many seconds at the most, and the area so far as a share of its bound."""
+    """The progress of the work: the current step, its time limit in seconds, and the area so far as a share of its bound."""
 
     trying: str
     seconds: float
@@ -120,13 +120,13 @@ class Work:
 
     def tell(self, trying: str, best: float = 0.0) -> None:
         """Say what is tried next and, where it is known, how good the best is so far."""
-        whole = self
-        while whole.whole is not None:
-            whole = whole.whole
-        whole.best = best or whole.best
-        if whole.watch is not None:
-            left = min(whole.left / SECOND, whole.clock.left)
-            whole.watch(Outlook(trying, left, whole.best))
+        root = self
+        while root.whole is not None:
+            root = root.whole
+        root.best = best or root.best
+        if root.watch is not None:
+            seconds = min(root.left / SECOND, root.clock.left)
+            root.watch(Outlook(trying, seconds, root.best))
 
     def part(self, units: float) -> "Work":
         """A part of the work, of at most so much."""

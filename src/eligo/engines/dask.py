@@ -17,9 +17,9 @@ from functools import partial
 from typing import Any
 
 from eligo.engines.futures import SOON, FutureEngine, Out
+from eligo.engines.job_run import MARK, Brought, Performed, perform
 from eligo.engines.jobs import Function, Job, Work
-from eligo.engines.naming import Wanted, absent
-from eligo.engines.performing import MARK, Brought, Performed, perform
+from eligo.engines.registry import Wanted, absent
 from eligo.engines.strays import die_with_parent, signal_marked
 from eligo.errors import InputError
 
@@ -44,7 +44,7 @@ class DaskEngine(FutureEngine):
             self.largest = float(max(limits))
         elif wanted.address:
             unlimited = f"the Dask workers at {wanted.address} state no memory limit"
-            self.unheeded = (f"{unlimited}: the memory that tasks ask for is not counted",)
+            self.unheeded = (f"{unlimited}: the memory requests of tasks are ignored",)
         self._busy = set[str]()  # own workers that have something to do, or are gone
         #: where the scheduler is to be found
         self.address = str(self._client.scheduler.address)
@@ -56,7 +56,7 @@ class DaskEngine(FutureEngine):
         return limits if all(limits) else []
 
     def _sent(self, job: Job, mark: str) -> "Future[Brought]":
-        work = self._queued(job, mark) if self._own is None else self._given(job, mark)
+        work = self._queued(job, mark) if self._own is None else self._send_to_idle_worker(job, mark)
         return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
 
     async def _queued(self, job: Job, mark: str) -> list[Performed]:
@@ -74,17 +74,17 @@ class DaskEngine(FutureEngine):
         )
         return _unpacked(await client.gather(there, asynchronous=True))
 
-    async def _given(self, job: Job, mark: str) -> list[Performed]:
+    async def _send_to_idle_worker(self, job: Job, mark: str) -> list[Performed]:
         """To a worker that is idle; whoever does not wait any more leaves it busy until it is not."""
         while not (idle := self._own.scheduler.workers.keys() - self._busy):
             await asyncio.sleep(SOON)
         worker = idle.pop()
         self._busy.add(worker)
         asked = asyncio.ensure_future(self._client.run(perform_there, job.works, job.timeout, mark, workers=[worker]))
-        asked.add_done_callback(partial(self._answered, worker))
+        asked.add_done_callback(partial(self._note_idle, worker))
         return _unpacked((await asyncio.shield(asked))[worker])
 
-    def _answered(self, worker: str, asked: "asyncio.Future[Any]") -> None:
+    def _note_idle(self, worker: str, asked: "asyncio.Future[Any]") -> None:
         """A worker is idle again, unless it is gone: then another comes by another address."""
         if asked.cancelled() or not isinstance(asked.exception(), OSError):
             self._busy.discard(worker)
@@ -96,15 +96,15 @@ class DaskEngine(FutureEngine):
 
     def is_loss(self, error: BaseException) -> bool:
         """See `FutureEngine`."""
-        gone = (self._distributed.scheduler.KilledWorker, self._distributed.CancelledError, OSError)
-        return super().is_loss(error) or isinstance(error, gone)
+        loss_types = (self._distributed.scheduler.KilledWorker, self._distributed.CancelledError, OSError)
+        return super().is_loss(error) or isinstance(error, loss_types)
 
     def signal(self, outs: Sequence[Out], number: int) -> int:
         """On every machine of the cluster."""
         if self._own is not None:
             return super().signal(outs, number)
-        found = self._client.run(signal_marked, MARK, [out.mark for out in outs], number, on_error="ignore")
-        return sum(found.values())
+        counts = self._client.run(signal_marked, MARK, [out.mark for out in outs], number, on_error="ignore")
+        return sum(counts.values())
 
     def free(self) -> None:
         """Let go of the client, and of an own cluster."""
@@ -114,8 +114,8 @@ class DaskEngine(FutureEngine):
 
 
 def _unpacked(packed: bytes) -> list[Performed]:
-    found: list[Performed] = _pickling().loads(packed)
-    return found
+    performed: list[Performed] = _pickling().loads(packed)
+    return performed
 
 
 async def perform_there(works: tuple[Work, ...], timeout: float | None, mark: str, dask_worker: Any) -> bytes:
@@ -126,16 +126,16 @@ async def perform_there(works: tuple[Work, ...], timeout: float | None, mark: st
 
 def perform_packed(works: tuple[Work, ...], timeout: float | None, mark: str) -> bytes:
     """What a worker does. Results are packed here: Dask fetches many at once, and one that cannot be sent would fail all."""
-    found, dumps = perform(works, timeout, mark), _pickling().dumps
+    performed, dumps = perform(works, timeout, mark), _pickling().dumps
     try:
-        packed: bytes = dumps(found)
+        packed: bytes = dumps(performed)
     except Exception:
-        packed = dumps(list(_up_to_unsendable(found)))
+        packed = dumps(list(_up_to_unsendable(performed)))
     return packed
 
 
-def _up_to_unsendable(found: list[Performed]) -> Iterator[Performed]:
-    for each in found:
+def _up_to_unsendable(performed: list[Performed]) -> Iterator[Performed]:
+    for each in performed:
         try:
             _pickling().dumps(each)
         except Exception as error:
@@ -184,7 +184,7 @@ def _client(distributed: Any, where: Any) -> Any:
     try:
         client = distributed.Client(where, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise InputError(f"no Dask scheduler answers at {where}: {error}") from None
+        raise InputError(f"cannot connect to the Dask scheduler at {where}: {error}") from None
     client.scheduler_comm.interval = GATHERING
     return client
 

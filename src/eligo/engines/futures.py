@@ -12,8 +12,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from eligo.allocating import Ask
+from eligo.engines.job_run import GRACE, MARK, Brought, brought, endings, lost, perform
 from eligo.engines.jobs import ALIKE, Ending, Job
-from eligo.engines.performing import GRACE, MARK, Brought, brought, endings, lost, perform
 from eligo.engines.room import Needs, Room
 from eligo.engines.strays import signal_marked
 
@@ -94,17 +94,17 @@ class FutureEngine:
 
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
-        found: list[Ending] = []
+        results: list[Ending] = []
         for out in self._ended(seconds):
             del self._out[out.job.number]
             self._free.append(str(out.job.client))
             self.room.leave(out.job)
-            ended = self._told(out)
+            ended = self._endings_of(out)
             took = sum(max(0.0, each.attempt.ended - each.attempt.began) for each in ended)
             self._usual = min(self._usual, 1.0) * OLD + took * (1.0 - OLD)
-            found += ended
+            results += ended
         self._insist()
-        return found
+        return results
 
     def _ended(self, seconds: float | None) -> Iterator[Out]:
         with suppress(Empty):
@@ -112,12 +112,12 @@ class FutureEngine:
             while True:
                 yield self._out[self._done.get_nowait()]
 
-    def _told(self, out: Out) -> list[Ending]:
+    def _endings_of(self, out: Out) -> list[Ending]:
         """What came of a job; what was stopped is lost, if it did not end well before."""
-        found = self._came(out)
+        job_endings = self._came(out)
         if self._stopped.pop(out.job.number, None) is None:
-            return found
-        return [each if each.attempt.failure is None else each.failed("stopped", lost=True) for each in found]
+            return job_endings
+        return [each if each.attempt.failure is None else each.failed("stopped", lost=True) for each in job_endings]
 
     def _came(self, out: Out) -> list[Ending]:
         try:
@@ -126,11 +126,11 @@ class FutureEngine:
             error = cancelled
         if error is None:
             return endings(out.job, brought(out.future.result()))
-        gone, why = self.is_loss(error), f"{type(error).__name__}: {error}"[:1000]
-        if gone:
+        is_lost, why = self.is_loss(error), f"{type(error).__name__}: {error}"[:1000]
+        if is_lost:
             self._doubtful.append(out.mark)
             self.signal([out], signal.SIGKILL)  # what a worker that is gone has left behind
-        return [lost(out.job, why).failed(why, lost=gone)._replace(value=None if gone else error)]
+        return [lost(out.job, why).failed(why, lost=is_lost)._replace(value=None if is_lost else error)]
 
     def is_loss(self, error: BaseException) -> bool:
         """Whether a future's error tells that the worker went away, and not that something is wrong with the task."""
@@ -138,13 +138,13 @@ class FutureEngine:
 
     def cancel(self, jobs: Sequence[Job]) -> None:
         """Stop what has not begun, and commands; a function goes on to its end."""
-        known = [self._out[job.number] for job in jobs if job.number in self._out.keys() - self._stopped.keys()]
-        for out in known:
+        outs = [self._out[job.number] for job in jobs if job.number in self._out.keys() - self._stopped.keys()]
+        for out in outs:
             self._stopped[out.job.number] = time.monotonic() + GRACE
             self._doubtful.append(out.mark)
             self.withdraw(out)
-        if known:
-            self.signal(known, signal.SIGTERM)
+        if outs:
+            self.signal(outs, signal.SIGTERM)
 
     def withdraw(self, out: Out) -> None:
         """Have a job not begin, if it has not; where that is not certain, its future says later what became of it."""

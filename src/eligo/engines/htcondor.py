@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from eligo.engines.batch_system import QueueEngine, Sighting, asked, require, wait_until_gone
 from eligo.engines.jobs import Engine, Job
-from eligo.engines.naming import Wanted
-from eligo.engines.queued import QueueEngine, Sighting, asked, require, wait_until_gone
+from eligo.engines.registry import Wanted
 from eligo.errors import FormatError, InputError
 from eligo.formats.histories.htcondor import END, Event, events
 
@@ -24,7 +24,7 @@ LOG = "events.log"
 SUBMITTED, EVICTED, TERMINATED, SHADOW_DIED, ABORTED, HELD, NOT_FOUND = "000", "004", "005", "007", "009", "012", "024"
 #: what it says of a job that it would begin anew
 TROUBLE = {
-    EVICTED: "evicted", SHADOW_DIED: "lost by the machine that handed it in", NOT_FOUND: "not found again on its machine",
+    EVICTED: "evicted", SHADOW_DIED: "lost by the submit machine", NOT_FOUND: "could not reconnect to its machine",
 }  # fmt: skip
 _NUMBER = re.compile(r"\beligo job ([0-9]+)\b")
 _WELL = "(1) Normal termination (return value 0)"
@@ -45,12 +45,12 @@ class EventLog:
         with self._path.open("rb") as file:
             file.seek(self._read)
             text = file.read()
-        whole, end, _ = text.rpartition(f"\n{END}\n".encode())
-        self._read += len(whole) + len(end)
+        complete, end, _ = text.rpartition(f"\n{END}\n".encode())
+        self._read += len(complete) + len(end)
         try:
-            return list(events((whole + end).decode("utf-8", "replace"), Counter()))
+            return list(events((complete + end).decode("utf-8", "replace"), Counter()))
         except FormatError as error:
-            raise InputError(f"{self._path}: this log of HTCondor's events cannot be read: {error}") from None
+            raise InputError(f"{self._path}: cannot read the HTCondor event log: {error}") from None
 
 
 class CondorQueue:
@@ -61,11 +61,11 @@ class CondorQueue:
 
     def __init__(self, mark: str, settings: Sequence[str] = ()) -> None:
         if not _MARK.fullmatch(mark):
-            raise InputError(f"a run is marked by letters and digits, and {mark!r} has others")
+            raise InputError(f"mark must consist of letters and digits, got {mark!r}")
         self._mark, self._settings = mark, tuple(settings)
         self._log: EventLog | None = None
         self._numbers: dict[str, int] = {}
-        self._seen: dict[int, Sighting] = {}
+        self._sightings: dict[int, Sighting] = {}
 
     def submit(self, folder: Path, job: Job, words: Sequence[str]) -> str:
         """See `Queue`."""
@@ -76,7 +76,7 @@ class CondorQueue:
         ]  # fmt: skip
         answer = asked(["condor_submit", "-terse", "-"], UNANSWERED, folder, "\n".join(lines) + "\n")
         key = answer.split(".")[0].strip()
-        self._seen[job.number] = Sighting(key)
+        self._sightings[job.number] = Sighting(key)
         return key
 
     def look(self, folder: Path) -> Mapping[int, Sighting]:
@@ -85,11 +85,11 @@ class CondorQueue:
             self._log = EventLog(folder / LOG)
         for event in self._log.new():
             key = str(int(event.job.partition(".")[0]))
-            if event.number == SUBMITTED and (found := _NUMBER.search(event.body)):
-                self._numbers[key] = int(found[1])
+            if event.number == SUBMITTED and (match := _NUMBER.search(event.body)):
+                self._numbers[key] = int(match[1])
             if key in self._numbers:
-                self._seen[self._numbers[key]] = _seen(key, event)
-        return self._seen
+                self._sightings[self._numbers[key]] = _sighting_of(key, event)
+        return self._sightings
 
     def remove(self, keys: Collection[str]) -> None:
         """See `Queue`."""
@@ -121,7 +121,7 @@ def description(words: Sequence[str], mark: str, cores: float | str, memory: int
     """The lines that describe a job which runs these words on a node that sees our files; cores and bytes, or macros."""
     program = words[0]
     if re.search(r"[\r\n]|^\s|\s$|\\$", program):
-        raise InputError(f"HTCondor cannot run a program called {program!r}")
+        raise InputError(f"HTCondor cannot run a program with the name {program!r}")
     lines = [
         "universe = vanilla",
         f"executable = {program.replace('$', '$(DOLLAR)')}",
@@ -139,12 +139,12 @@ def description(words: Sequence[str], mark: str, cores: float | str, memory: int
     return lines
 
 
-def _seen(key: str, event: Event) -> Sighting:
+def _sighting_of(key: str, event: Event) -> Sighting:
     """What follows from an event."""
     reason = " ".join(line.strip() for line in event.body.splitlines()[:2]).strip()
     match event.number:
         case "005":
-            return Sighting(key, True, _WELL in event.body, f"its worker ended by itself: {reason}")
+            return Sighting(key, True, _WELL in event.body, f"its worker exited: {reason}")
         case "009":
             return Sighting(key, True, why=f"removed: {reason}")
         case "012":

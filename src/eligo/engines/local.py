@@ -15,10 +15,10 @@ from typing import cast
 
 from eligo.allocating import Ask
 from eligo.engines.futures import threads
+from eligo.engines.job_run import GRACE, NO_PROGRAM, Performed, ending_of, said, unable
 from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
-from eligo.engines.naming import Wanted
-from eligo.engines.performing import GRACE, NO_PROGRAM, Performed, ending_of, said, unable
-from eligo.engines.printed import Printed
+from eligo.engines.output import Printed
+from eligo.engines.registry import Wanted
 from eligo.engines.room import Needs, Room
 from eligo.engines.sessions import SessionFile
 from eligo.engines.shortage import Shortage, allow_files, most_files
@@ -86,7 +86,7 @@ class LocalEngine:
     ) -> None:
         if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
             cure = "set it to signal.SIG_DFL"
-            raise InputError(f"SIGCHLD is ignored in this process, so the end of a task cannot be seen: {cure}")
+            raise InputError(f"SIGCHLD is ignored in this process, so task exits cannot be detected: {cure}")
         self._free = list(range(workers - 1, -1, -1))
         self._names = [f"slot {number + 1}" for number in range(workers)]
         self._room = Room(workers if cores is None else cores, memory, needs)
@@ -129,7 +129,7 @@ class LocalEngine:
     def start(self, job: Job) -> None:
         """Begin the first task of a job."""
         if any(isinstance(work, Function) for work in job.works):
-            raise InputError("a local process runs commands, and this task is a function")
+            raise InputError("engine local runs commands, not functions: use another engine")
         slot = self._slot[str(job.client)]
         self._free.remove(slot)
         self._room.enter(job)
@@ -310,10 +310,10 @@ class LocalEngine:
             return
         table = process_table()
         self._look = now + max(LOOK, SHARE * (time.monotonic() - now))
-        left = set(alive({running.pid for running in self._lingering}, table).values())
-        late = [running for running in self._lingering if running.pid in left and running.stops <= now]
+        alive_pids = set(alive({running.pid for running in self._lingering}, table).values())
+        late = [running for running in self._lingering if running.pid in alive_pids and running.stops <= now]
         kill_sessions({running.pid for running in late}, table)
-        over = [running for running in self._lingering if running.pid not in left or running in late]
+        over = [running for running in self._lingering if running.pid not in alive_pids or running in late]
         for running in over:
             self._lingering.remove(running)
             self._finish(running)
@@ -346,22 +346,22 @@ class LocalEngine:
 
     def _stop(self, late: Sequence[_Running]) -> None:
         """Ask tasks to stop, and those that were asked and did not, make to."""
-        new, told = [each for each in late if not each.told], [each for each in late if each.told]
+        new, signalled = [each for each in late if not each.told], [each for each in late if each.told]
         if new:
             signal_sessions({running.pid for running in new}, signal.SIGTERM)
-        if told:
-            kill_sessions({running.pid for running in told}, process_table())
+        if signalled:
+            kill_sessions({running.pid for running in signalled}, process_table())
         for running in late:
             running.stops = math.inf if running.told else time.monotonic() + GRACE
             running.told = True
 
     def cancel(self, jobs: Sequence[Job]) -> None:
         """See `Engine`."""
-        found = [each for each in self._running.values() if each.job in jobs and not each.told]
-        self._stopping += [running for running in found if running.stops == math.inf]
-        for running in found:
+        targets = [each for each in self._running.values() if each.job in jobs and not each.told]
+        self._stopping += [running for running in targets if running.stops == math.inf]
+        for running in targets:
             running.why, running.lost = "stopped", True
-        self._stop(found)
+        self._stop(targets)
         for running in [each for each in self._unbegun if each.job in jobs]:
             self._unbegun.remove(running)
             running.began, running.lost = time.time(), True

@@ -19,9 +19,9 @@ from functools import partial
 from typing import Any
 
 from eligo.engines.futures import FutureEngine, Out
+from eligo.engines.job_run import Brought, Sent, perform_sent, sent, withdrawn
 from eligo.engines.jobs import Job
-from eligo.engines.naming import Wanted, absent
-from eligo.engines.performing import Brought, Sent, perform_sent, sent, withdrawn
+from eligo.engines.registry import Wanted, absent
 from eligo.engines.strays import POOL, end_marked
 
 LABEL = "eligo"
@@ -53,8 +53,8 @@ class ParslEngine(FutureEngine):
     def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         place = {"priority": -job.priority}  # the smaller number goes first
         fence = os.path.join(self._fence, mark)
-        found: Future[Brought] = self._app(_by_value(sent(job, mark)), fence, parsl_resource_specification=place)
-        return found
+        future: Future[Brought] = self._app(_by_value(sent(job, mark)), fence, parsl_resource_specification=place)
+        return future
 
     def withdraw(self, out: Out) -> None:
         """Parsl cancels nothing: whoever comes to begin the job finds that it is withdrawn, and says so."""
@@ -71,19 +71,21 @@ class ParslEngine(FutureEngine):
         self._held.close()
 
 
-def perform_here(told: bytes | Callable[[], Sent], fence: str, parsl_resource_specification: object = None) -> Brought:
+def perform_here(
+    payload: bytes | Callable[[], Sent], fence: str, parsl_resource_specification: object = None
+) -> Brought:
     """What a worker does, unless there is a file by the name of *fence*; Parsl hands over what its queue was told, too."""
     if os.path.exists(fence):
         return [withdrawn()]
-    return perform_sent(told if isinstance(told, bytes) else told())
+    return perform_sent(payload if isinstance(payload, bytes) else payload())
 
 
-def _by_value(told: Sent) -> bytes | Callable[[], Sent]:
+def _by_value(payload: Sent) -> bytes | Callable[[], Sent]:
     """What workers can make functions of that a script has; Parsl before 2026 would name the script, which is not theirs."""
-    if isinstance(told, bytes):
-        return told
+    if isinstance(payload, bytes):
+        return payload
     dill = importlib.import_module("dill")  # which Parsl needs
-    return partial(dill.loads, dill.dumps(told))
+    return partial(dill.loads, dill.dumps(payload))
 
 
 def _package() -> Any:

@@ -15,9 +15,9 @@ from functools import lru_cache
 from typing import Any
 
 from eligo.engines.futures import FutureEngine, Out
+from eligo.engines.job_run import Brought, perform_sent, sent
 from eligo.engines.jobs import Job
-from eligo.engines.naming import Wanted, absent
-from eligo.engines.performing import Brought, perform_sent, sent
+from eligo.engines.registry import Wanted, absent
 from eligo.engines.strays import POOL, end_marked, marking
 from eligo.errors import InputError
 
@@ -49,8 +49,8 @@ class RayEngine(FutureEngine):
 
     def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         remote = self._remote(*self.room.share(job.cores, job.memory))
-        found: Future[Brought] = remote.remote(sent(job, mark)).future()
-        return found
+        future: Future[Brought] = remote.remote(sent(job, mark)).future()
+        return future
 
     def is_loss(self, error: BaseException) -> bool:
         """See `FutureEngine`: all that Ray says of itself, and not of the task."""
@@ -93,7 +93,7 @@ def _begin(ray: Any, wanted: Wanted) -> None:
         with marking(POOL, wanted.mark if wanted.address is None else ""):
             ray.init(**place, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise InputError(f"no Ray cluster can be had at {wanted.address or 'this machine'}: {error}") from None
+        raise InputError(f"cannot connect to a Ray cluster at {wanted.address or 'this machine'}: {error}") from None
     finally:
         signal.signal(signal.SIGTERM, before)
 

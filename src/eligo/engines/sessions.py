@@ -89,8 +89,8 @@ def read_entries(path: str | Path) -> list[Entry]:
         return []
     if content[: _HEADER.size] != _HEADER.pack(*_identity(status)):
         return []
-    whole = len(content) - (len(content) - _HEADER.size) % _ENTRY.size
-    entries = map(Entry._make, _ENTRY.iter_unpack(content[_HEADER.size : whole]))
+    end = len(content) - (len(content) - _HEADER.size) % _ENTRY.size
+    entries = map(Entry._make, _ENTRY.iter_unpack(content[_HEADER.size : end]))
     return [entry for entry in entries if entry.session]
 
 

@@ -42,7 +42,7 @@ class Shortage:
         self.again = now + (LONGEST_PAUSE if busy else self._pause)
         if not self._warned:
             self._warned = True
-            self.warn(f"tasks wait to be started, since this machine lacks something: {self._words()}")
+            self.warn(f"cannot start more tasks for now: {self._words()}")
 
     def check(self) -> None:
         """Raise ShortageError where nothing could be started for too long, or the disk is full, where a run ends at once."""

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from eligo.engines.batch_system import QueueEngine, Sighting, asked, require, wait_until_gone
 from eligo.engines.jobs import Engine, Job
-from eligo.engines.naming import Wanted
-from eligo.engines.queued import QueueEngine, Sighting, asked, require, wait_until_gone
+from eligo.engines.registry import Wanted
 from eligo.engines.worker import GRACE
 from eligo.errors import InputError
 from eligo.workflow import MEGABYTE
@@ -73,9 +73,9 @@ class SlurmQueue:
             rows = list(self._rows(f"{_name(self._mark)}.{folder.name}."))
         except InputError:
             return None
-        seen = {int(row.name.rpartition(".")[2]): _seen(row) for row in rows}
+        sightings = {int(row.name.rpartition(".")[2]): _sighting_of(row) for row in rows}
         self._nice.waiting({int(row.name.rpartition(".")[2]) for row in rows if row.state == "PENDING"})
-        return seen
+        return sightings
 
     def _rows(self, start: str) -> Iterator[_Row]:
         """This user's jobs whose names begin so, with those that ended a short while ago."""
@@ -113,7 +113,7 @@ def _limits(job: Job) -> list[str]:
     return limits
 
 
-def _seen(row: _Row) -> Sighting:
+def _sighting_of(row: _Row) -> Sighting:
     """A line of squeue, as the engine takes it."""
     why = f"{row.state} ({row.reason})"
     if row.state == "PENDING" and row.reason.lower().startswith(NEVER):

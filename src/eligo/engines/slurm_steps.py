@@ -5,10 +5,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+from eligo.engines.batch_system import asked, require, wait_until_gone
 from eligo.engines.jobs import Command, Ending, Engine, Job, Work
 from eligo.engines.local import LocalEngine
-from eligo.engines.naming import Wanted
-from eligo.engines.queued import asked, require, wait_until_gone
+from eligo.engines.registry import Wanted
 from eligo.engines.slurm import UNANSWERED
 from eligo.errors import InputError
 from eligo.workflow import MEGABYTE
@@ -24,7 +24,7 @@ class StepsEngine(LocalEngine):
     def __init__(self, workers: int, scratch: str, mark: str) -> None:
         self._allocation = os.environ.get(ALLOCATION, "")
         if not self._allocation:
-            raise InputError("steps are run inside a job of Slurm's, and this process is in none")
+            raise InputError("slurm-steps must run inside a Slurm job: start it with salloc or sbatch")
         require("slurm-steps", "srun", "squeue", "scancel")
         self._mark = mark
         super().__init__(workers, scratch=scratch)
@@ -57,9 +57,9 @@ class StepsEngine(LocalEngine):
             rows = [line.strip().split("|", 1) for line in asked(words, UNANSWERED).splitlines()]
             return [key for key, name in rows if name == f"eligo-{mark}"]
 
-        found = left()
-        if found:
-            asked(["scancel", "--quiet", *found], UNANSWERED)
+        steps = left()
+        if steps:
+            asked(["scancel", "--quiet", *steps], UNANSWERED)
             wait_until_gone(left)
 
 

@@ -24,21 +24,21 @@ def signal_marked(name: str, marks: Iterable[str], number: int) -> int:
     >>> signal_marked("ELIGO_JOB", ["nobody has this"], 15)
     0
     """
-    found = marked(name, marks)
-    for process in found:
+    processes = marked(name, marks)
+    for process in processes:
         with suppress(OSError):
             os.kill(process, number)
-    return len(found)
+    return len(processes)
 
 
 def marked(name: str, marks: Iterable[str]) -> list[int]:
     """The processes beside this one in whose environment *name* is one of the marks; of those that ended none is read."""
-    wanted, found = {f"{name}={mark}".encode() for mark in marks}, list[int]()
+    wanted, pids = {f"{name}={mark}".encode() for mark in marks}, list[int]()
     for process in os.listdir("/proc") if wanted and os.path.isdir("/proc") else ():
         if process.isdecimal() and int(process) != os.getpid():
             with suppress(OSError), open(f"/proc/{process}/environ", "rb") as file:
-                found += [int(process)] if not wanted.isdisjoint(file.read().split(b"\0")) else []
-    return found
+                pids += [int(process)] if not wanted.isdisjoint(file.read().split(b"\0")) else []
+    return pids
 
 
 def end_marked(name: str, mark: str, file: str | Path | None = None, patience: float = MOST_DYING) -> None:
@@ -51,7 +51,7 @@ def end_marked(name: str, mark: str, file: str | Path | None = None, patience: f
     while strays := _strays(name, mark, file):
         if time.monotonic() > deadline:
             many = f"{len(strays)} processes" if len(strays) > 1 else "a process"
-            raise InputError(f"{many} of an earlier run cannot be ended, such as number {min(strays)}")
+            raise InputError(f"{many} of an earlier run cannot be killed, for example PID {min(strays)}")
         new = strays - stopped
         for number in new or strays:
             with suppress(OSError):
@@ -62,12 +62,12 @@ def end_marked(name: str, mark: str, file: str | Path | None = None, patience: f
 
 def _strays(name: str, mark: str, file: str | Path | None) -> set[int]:
     """The processes that `end_marked` is about, beside this one and those that began it."""
-    found, table = set(marked(name, [mark] if mark else [])), process_table()
+    pids, table = set(marked(name, [mark] if mark else [])), process_table()
     for own in ancestors(os.getpid(), table):
         del table[own]
     if file is not None:
-        found |= {*members(read_entries(file), table), *holders(file, table)}
-    return {number for number in descendants(found, table) if table[number].state not in b"ZX"}
+        pids |= {*members(read_entries(file), table), *holders(file, table)}
+    return {number for number in descendants(pids, table) if table[number].state not in b"ZX"}
 
 
 @contextmanager

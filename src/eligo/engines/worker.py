@@ -234,25 +234,25 @@ def alive(sessions: Collection[int], table: Mapping[int, Process]) -> dict[int, 
 
 def descendants(numbers: Collection[int], table: Mapping[int, Process]) -> set[int]:
     """These processes, and all that they began, directly or not, as far as who began it is still there."""
-    found, children = set[int](), dict[int, list[int]]()
+    reached, children = set[int](), dict[int, list[int]]()
     for number, process in table.items():
         children.setdefault(process.parent, []).append(number)
     waiting = [number for number in numbers if number in table]
     while waiting:
         number = waiting.pop()
-        if number not in found:
-            found.add(number)
+        if number not in reached:
+            reached.add(number)
             waiting += children.get(number, ())
-    return found
+    return reached
 
 
 def ancestors(number: int, table: Mapping[int, Process]) -> list[int]:
     """A process, the one that began it, and so on, as far as they are there."""
-    found = list[int]()
-    while number in table and number not in found:
-        found.append(number)
+    chain = list[int]()
+    while number in table and number not in chain:
+        chain.append(number)
         number = table[number].parent
-    return found
+    return chain
 
 
 def signal_sessions(sessions: Collection[int], number: int) -> None:
@@ -310,8 +310,8 @@ def _over(pid: int, seconds: float | None, stopped: Callable[[], bool] | None) -
         passed = time.monotonic() - began
         if (seconds is not None and passed >= seconds) or (stopped is not None and stopped()):
             return False
-        left = LONGEST_PAUSE if seconds is None else min(LONGEST_PAUSE, seconds - passed)
-        time.sleep(min(left, max(STEP, passed / 50)))
+        pause = LONGEST_PAUSE if seconds is None else min(LONGEST_PAUSE, seconds - passed)
+        time.sleep(min(pause, max(STEP, passed / 50)))
     return True
 
 
@@ -319,7 +319,7 @@ def main(path: str) -> int:
     """Run the job in a file; 0 once what came of it is written down."""
     signals: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda seen, _: signals.append(seen))
+        signal.signal(number, lambda received, _: signals.append(received))
     try:
         with open(path, encoding="ascii") as file:
             job = json.load(file)

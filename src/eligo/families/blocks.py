@@ -39,16 +39,16 @@ def generator(seed: int) -> np.random.Generator:
 
 
 def at_least(least: int, **sizes: float) -> None:
-    """Refuse a size that is no whole number or too small, by its name."""
+    """Raise if a size is not an integer of at least *least*."""
     for name, value in sizes.items():
         if not isinstance(value, int) or value < least:
-            raise InputError(f"{name} is a whole number of at least {least}, and {value!r} is not")
+            raise InputError(f"{name} must be an integer of at least {least}, got {value!r}")
 
 
 def fits(count: int) -> int:
     """The count itself, unless it would fill the memory."""
     if count > MOST:
-        raise InputError(f"that would be more than {MOST:,} tasks or arcs: choose something smaller")
+        raise InputError(f"more than {MOST:,} tasks or arcs (choose smaller sizes)")
     return count
 
 
@@ -171,7 +171,7 @@ def _random_tree(room: Numbers, sink_room: int, rng: np.random.Generator) -> tup
     source that came last always has room.
     """
     s = len(room)
-    left = [*room.tolist(), *([sink_room] * s)]  # sources are 0..s-1 here, sinks s, s+1, ...
+    free = [*room.tolist(), *([sink_room] * s)]  # sources are 0..s-1 here, sinks s, s+1, ...
     arcs: list[tuple[int, int]] = []
     ready, sinks = [0], s
     for source, draw in enumerate(rng.random(s - 1).tolist(), start=1):
@@ -182,13 +182,13 @@ def _random_tree(room: Numbers, sink_room: int, rng: np.random.Generator) -> tup
             sink, sinks = sinks, sinks + 1
             parents = [end, source]
         arcs += [(parent, sink) for parent in parents]
-        left[sink] -= len(parents)
+        free[sink] -= len(parents)
         for parent in parents:
-            left[parent] -= 1
-        if not left[end]:
+            free[parent] -= 1
+        if not free[end]:
             ready[place] = ready[-1]
             ready.pop()
-        ready += [task for task in (source, sink) if left[task] and task != end]
+        ready += [task for task in (source, sink) if free[task] and task != end]
     pairs = np.array(arcs, np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1] - s
 
@@ -210,16 +210,16 @@ def planar_bipartite_tree(*zigzag: int | Fraction | str) -> Dag:
     True
     """
     entries = [_fraction(entry) for entry in zigzag]
-    whole = np.array([entry > 1 for entry in entries], np.bool_)
-    if not entries or (whole[1:] == whole[:-1]).any():
-        raise InputError("a zigzag alternates integers above 1 and reciprocals, as in 3 1/2 4")
+    is_integer = np.array([entry > 1 for entry in entries], np.bool_)
+    if not entries or (is_integer[1:] == is_integer[:-1]).any():
+        raise InputError("a zigzag must alternate integers above 1 and reciprocals, as in 3 1/2 4")
     sizes = [max(entry.numerator, entry.denominator) for entry in entries]
     n = fits(2 + sum(sizes) - len(sizes))  # it all begins with one arc, source 0 to sink 0
     added = np.array(sizes) - 1
-    last_source, last_sink = np.cumsum(np.where(whole, 0, added)), np.cumsum(whole * added)
+    last_source, last_sink = np.cumsum(np.where(is_integer, 0, added)), np.cumsum(is_integer * added)
     s = int(last_source[-1]) + 1
-    hung = np.repeat(last_source[whole], added[whole]), s + np.arange(1, n - s)
-    stood = np.arange(1, s), s + np.repeat(last_sink[~whole], added[~whole])
+    hung = np.repeat(last_source[is_integer], added[is_integer]), s + np.arange(1, n - s)
+    stood = np.arange(1, s), s + np.repeat(last_sink[~is_integer], added[~is_integer])
     return dag_of_arcs(n, (0, [s]), hung, stood)
 
 
@@ -229,8 +229,8 @@ def _fraction(entry: int | Fraction | str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         value = Fraction(0)
     if value <= 0 or value == 1 or 1 not in {value.numerator, value.denominator}:
-        shown = shorten(str(entry))
-        raise InputError(f"an entry of a zigzag is 2, 3, ... or 1/2, 1/3, ..., and {shown} is not")
+        text = shorten(str(entry))
+        raise InputError(f"an entry of a zigzag must be 2, 3, ... or 1/2, 1/3, ..., got {text}")
     return value
 
 

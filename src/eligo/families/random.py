@@ -41,7 +41,7 @@ def random_dag(n: int, probability: float, seed: int = 0) -> Dag:
     """
     at_least(1, n=n)
     if not 0 <= probability <= 1:
-        raise InputError(f"probability is a number from 0 to 1, and {probability} is not")
+        raise InputError(f"probability must be from 0 to 1, got {probability}")
     pairs = fits(n) * (n - 1) // 2
     fits(int(pairs * probability))
     rng = generator(seed)
@@ -94,7 +94,7 @@ def random_composition_blocks(kind: str, size: int, seed: int = 0) -> tuple[Dag,
     """
     letters = {"w": "W", "m": "M", "wnm": "WNM", "q2": "Q"}.get(kind)
     if letters is None:
-        raise InputError(f"kind is w, m, wnm or q2, and {shorten(str(kind))} is not")
+        raise InputError(f"kind must be w, m, wnm or q2, got {shorten(str(kind))}")
     at_least(1, size=size)
     fits(10 * size)
     rng = generator(seed)

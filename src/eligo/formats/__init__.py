@@ -47,10 +47,10 @@ from typing import cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
-from eligo.formats.detecting import MODULES, StrPath, detect, format_to_write, module, of_suffix, without_shebang
+from eligo.formats.detection import MODULES, StrPath, detect, format_to_write, module, of_suffix, without_shebang
 from eligo.formats.histories import History
-from eligo.formats.histories.reading import read_history
-from eligo.formats.reading import parse, parsed, read, read_claim, read_order
+from eligo.formats.histories.reader import read_history
+from eligo.formats.reader import parse, parsed, read, read_claim, read_order
 from eligo.formats.shared.files import LARGEST_FILE, load_bytes, save, save_bytes, shown
 from eligo.formats.shared.interface import WORDS, Format
 from eligo.formats.shared.names import renamed, with_files
@@ -79,11 +79,11 @@ __all__ = [
 
 
 def write(flow: Dag | Workflow, path: StrPath, format: str | None = None, names: str = "keep") -> dict[str, str]:
-    """Write a workflow to a file, or to standard output where *path* is "-"; gzipped where the name ends in .gz.
+    """Write a workflow to a file, or to standard output if *path* is "-"; compressed if the name ends in .gz.
 
-    Without *format*, the file's name tells; where it leaves a choice, the format is that the workflow was read from. A task
-    whose name the format cannot hold is refused, or where *names* is "change" renamed. Returned are the old names of tasks
-    that were renamed, under the new ones.
+    Without *format*, it is taken from the file's name; if several fit, it is the format that the workflow was read from. A
+    task name that the format cannot represent is an error, or is changed if *names* is "change". Returns the old names of
+    renamed tasks by their new names.
     """
     path = os.fspath(path)
     try:
@@ -103,35 +103,35 @@ def write_priorities(  # noqa: PLR0913
     *,
     first: int | None = None,
 ) -> list[str]:
-    """Write a workflow with priorities for its tasks, so that an engine that heeds them follows *order*.
+    """Write a workflow with priorities for its tasks, so that an engine that uses them follows *order*.
 
     Of the file that the workflow was read from, everything else stays as it is. Priorities that tasks have already part them
     into classes, and *order* counts inside each class; where *override*, it counts throughout. Where *path* is None, that
     file itself is changed. *first* is the priority of the first task. Returned is what to tell the user, a line each.
     """
     path = None if path is None else os.fspath(path)
-    order, told = (list(order), []) if override else _in_classes(flow, order)
+    order, messages = (list(order), []) if override else _in_classes(flow, order)
     format = format_for_priorities(flow, path, format)
     chosen, came_from = module(format), flow.origin.format if flow.origin else None
     first = getattr(chosen, "FIRST", None) if first is None else first
     if format == came_from and hasattr(chosen, "write_wrapper"):
         if path is None:
-            return chosen.write_in_place(flow, order, first) + told
-        return chosen.write_wrapper(flow, order, path, first) + told
+            return chosen.write_in_place(flow, order, first) + messages
+        return chosen.write_wrapper(flow, order, path, first) + messages
     data = _edited(flow, order, chosen, first) if format == came_from else None
     if data is None and path is None:
         source = cast(Origin, flow.origin).path
-        raise FormatError("this file has no place for priorities: name another to write", source)
+        raise FormatError("priorities cannot be written into this file (name another file to write)", source)
     if data is None:
         refuse_source(flow, cast(str, path))
         wanted = with_priorities(flow, order, first)
         _check_room(wanted, chosen)
         write(wanted, cast(str, path), format)
-        told = _wrote(path) + told + _reduced(flow, format)
+        messages = _wrote(path) + messages + _reduced(flow, format)
     else:
-        told = _saved(flow, data, path) + told
+        messages = _saved(flow, data, path) + messages
     advice: Callable[[Workflow, str], list[str]] = getattr(chosen, "advice", lambda flow, path: [])
-    return told + advice(flow, path or "")
+    return messages + advice(flow, path or "")
 
 
 def _check_room(flow: Workflow, chosen: Format) -> None:
@@ -140,7 +140,7 @@ def _check_room(flow: Workflow, chosen: Format) -> None:
     name = next((task.name for task in flow.details.values() if "priority" in of_task(task)), None)
     if name is not None:
         raise FormatError(
-            f"{chosen.NAME} keeps priorities beside run times, and task {shorten(name)!r} has no run time"
+            f"{chosen.NAME} stores a priority only with a run time, and task {shorten(name)!r} has no run time"
         )
 
 
@@ -156,11 +156,11 @@ def _saved(flow: Workflow, data: bytes, path: str | None) -> list[str]:
         return _wrote(path)
     place = cast(Origin, flow.origin).path or "-"
     save_bytes(data, place)
-    return [f"changed the priorities of {len(flow):,} tasks in {place}, and nothing else"]
+    return [f"changed only the priorities of {len(flow):,} tasks in {place}"]
 
 
 def source_text(flow: Workflow) -> str | None:
-    """The text that a workflow was read from, where it still can be had, with its byte-order mark if it has one."""
+    """The text that a workflow was read from, with its byte-order mark if any; None if not available."""
     origin = flow.origin
     if origin is None or origin.path is None:
         return None if origin is None else origin.text
@@ -168,10 +168,10 @@ def source_text(flow: Workflow) -> str | None:
 
 
 def refuse_source(flow: Workflow, path: str) -> None:
-    """Refuse to write over a file that the workflow was read from."""
+    """Raise if *path* is a file that the workflow was read from."""
     read = {flow.origin.path, *flow.origin.files} - {None} if flow.origin else set()
     if path != "-" and os.path.realpath(path) in {os.path.realpath(str(file)) for file in read}:
-        raise FormatError("the workflow was read from this file: give another name", path).cured_by("in_place")
+        raise FormatError("cannot overwrite the file that the workflow was read from", path).cured_by("in_place")
 
 
 def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | None) -> bytes | None:
@@ -182,44 +182,46 @@ def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | N
     origin = flow.origin
     if origin is None or not hasattr(chosen, "prioritised"):
         return None
-    whole = source_text(flow)
-    if whole is None:
+    source = source_text(flow)
+    if source is None:
         return None
-    text, numbers = without_shebang(whole.removeprefix("\ufeff")), priority_numbers(order, first)
-    found = chosen.prioritised(text, flow, numbers)
-    if found is None:
+    text, numbers = without_shebang(source.removeprefix("\ufeff")), priority_numbers(order, first)
+    result = chosen.prioritised(text, flow, numbers)
+    if result is None:
         return None
-    again = parsed(found, chosen.NAME, None, origin.reversed)
+    again = parsed(result, chosen.NAME, None, origin.reversed)
     same = again.dag == flow.dag and all(
         again.task(name) == replace(flow.task(name), priority=number) for name, number in numbers.items()
     )
     if not same:
-        raise FormatError("priorities cannot be put into this file without changing more", origin.path)
-    return (whole[: len(whole) - len(text)] + found).encode(origin.encoding)
+        raise FormatError("priorities cannot be written into this file without other changes", origin.path)
+    return (source[: len(source) - len(text)] + result).encode(origin.encoding)
 
 
 def _reduced(flow: Workflow, format: str) -> list[str]:
     """What a file of this format has not of what the workflow, or the file that it was read from, had."""
     missing = lost(flow, format)
-    told = [f"{format} has no place for {', '.join(missing)}"] if missing else []
+    messages = [f"{format} cannot represent {', '.join(missing)}"] if missing else []
     origin = flow.origin
     if origin is not None and origin.format in {"pegasus", "wfcommons", "yaml", "dax", "graphml"}:
-        told.append(f"written anew: comments, layout and what eligo does not read of {origin.format} are not in it")
-    return told
+        messages.append(
+            f"the file was rewritten: comments, layout and parts of {origin.format} that eligo does not read are lost"
+        )
+    return messages
 
 
 def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | None = None) -> str:
-    """The name of the format in which `write_priorities` would write; raises where that has no place for priorities."""
+    """The format in which `write_priorities` would write; raises if it cannot represent priorities."""
     path = None if path is None else os.fspath(path)
     format = format or _with_room(format_to_write(flow, path or "-"), path or "-")  # in place, the format stays
     if not module(format).PRIORITIES:
         instead: str = getattr(module(format), "INSTEAD", "")
-        known = f" ({instead})" if instead else ""
-        cure = "name another file to write, .json or .yaml" if path is None else "write .json or .yaml"
+        hint = f" ({instead})" if instead else ""
+        cure = "name another file, .json or .yaml" if path is None else "write .json or .yaml"
         place = path if path not in {None, "-"} else flow.origin and flow.origin.path
-        raise FormatError(f"{format} has no place for priorities{known}: {cure}", shown(place or "-"))
+        raise FormatError(f"{format} cannot represent priorities{hint}: {cure}", shown(place or "-"))
     if path is None and (flow.origin is None or flow.origin.path is None):
-        raise FormatError("what was read is in no file that could be changed in place: name one to write")
+        raise FormatError("standard input cannot be changed in place (name a file to write)")
     return format
 
 
@@ -230,7 +232,7 @@ def _with_room(format: str, path: str) -> str:
 
 
 def lost(flow: Workflow, format: str) -> list[str]:
-    """What this workflow has and a file of this format has not, in words.
+    """What a format cannot represent of this workflow, in words.
 
     >>> lost(parse('{"tasks": [{"name": "a", "run": "ls"}]}'), "arcs")
     ['commands (1 task)']
@@ -241,10 +243,10 @@ def lost(flow: Workflow, format: str) -> list[str]:
     for task in flow.details.values():
         for name in task.details().keys() & {*chosen.CANNOT, *of_task(task)}:
             counts[name] += 1
-    told = [f"{WORDS[name]} ({n:,} task{'s' if n > 1 else ''})" for name, n in counts.items() if n]
-    told += _files_left_out(flow, chosen)
+    losses = [f"{WORDS[name]} ({n:,} task{'s' if n > 1 else ''})" for name, n in counts.items() if n]
+    losses += _files_left_out(flow, chosen)
     wholes = {"name": flow.name is not None, "file_sizes": bool(flow.file_sizes)}
-    return [WORDS[name] for name, has in wholes.items() if has and name in chosen.CANNOT] + told
+    return [WORDS[name] for name, has in wholes.items() if has and name in chosen.CANNOT] + losses
 
 
 def _files_left_out(flow: Workflow, chosen: Format) -> list[str]:
@@ -255,11 +257,11 @@ def _files_left_out(flow: Workflow, chosen: Format) -> list[str]:
     used = (file for task in flow.details.values() for file in (*task.inputs, *task.outputs))
     names = [file for file in dict.fromkeys((*used, *flow.file_sizes)) if fit(file) is None]
     count = "1 file" if len(names) == 1 else f"{len(names):,} files"
-    return [f"the names of {count}, left out, such as {shorten(names[0])!r}"] if names else []
+    return [f"the names of {count}, for example {shorten(names[0])!r} (omitted)"] if names else []
 
 
 def generate(flow: Dag | Workflow, format: str, names: str = "keep") -> str:
-    """The text that describes a workflow in this format; *names* that it cannot hold are refused, or with "change" changed.
+    """The text of a workflow in a format; *names* that it cannot represent are refused, or changed with "change".
 
     >>> print(generate(parse("a+b c"), "dagman", names="change"), end="")
     # a_b was 'a+b'
@@ -271,20 +273,20 @@ def generate(flow: Dag | Workflow, format: str, names: str = "keep") -> str:
 
 
 def _generated(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict[str, str]]:
-    chosen, told = module(format), (flow if isinstance(flow, Workflow) else Workflow(flow)).labelled()
+    chosen, workflow = module(format), (flow if isinstance(flow, Workflow) else Workflow(flow)).labelled()
     if names not in {"keep", "change"}:
-        raise InputError(f"names are kept or changed: 'keep' or 'change', not {shorten(names)!r}")
+        raise InputError(f"names must be 'keep' or 'change', got {shorten(names)!r}")
     if names == "change" and hasattr(chosen, "fitted_file"):
-        told = with_files(told, chosen.fitted_file)
+        workflow = with_files(workflow, chosen.fitted_file)
     if names == "change" and hasattr(chosen, "fitted"):
-        told, old = renamed(told, chosen.fitted)
+        workflow, old = renamed(workflow, chosen.fitted)
         if old:
-            return chosen.generate(told, old=old), old
-    return chosen.generate(told), {}
+            return chosen.generate(workflow, old=old), old
+    return chosen.generate(workflow), {}
 
 
 def _in_classes(flow: Workflow, order: Sequence[str]) -> tuple[list[str], list[str]]:
     """The order with tasks of larger priority first, and what to tell of that."""
     classes = len({priority or 0 for priority in flow.column("priority")})
-    told = f"the priorities that tasks had are kept as {classes:,} classes; override them for this order throughout"
-    return list(map(str, in_priority_order(flow, order))), [told] if classes > 1 else []
+    note = f"existing priorities are kept as {classes:,} classes; the order applies within each class unless overridden"
+    return list(map(str, in_priority_order(flow, order))), [note] if classes > 1 else []

@@ -160,8 +160,8 @@ def _first_like(words: Words) -> Ints | None:
 def _chunk(words: Words, offset: int) -> Words64:
     """Eight bytes of every word from *offset* on, zeros where it ends before."""
     wide: Words64 = np.ndarray(len(words.data) - _CHUNK + 1, np.uint64, words.data.data, strides=(1,))
-    left = np.clip(words.length - offset, 0, _CHUNK)
-    return wide[np.minimum(words.start + offset, len(wide) - 1)] & _MASKS[left]
+    lengths = np.clip(words.length - offset, 0, _CHUNK)
+    return wide[np.minimum(words.start + offset, len(wide) - 1)] & _MASKS[lengths]
 
 
 def _all_same(words: Words, owner: Ints) -> bool:
@@ -179,20 +179,20 @@ def _first_equal(key: Words64) -> Ints | None:
     a slot with an earlier key goes on to the next round, with another multiplier.
     """
     owner = np.empty(len(key), np.int32)
-    left = np.arange(len(key), dtype=np.int32)
+    remaining = np.arange(len(key), dtype=np.int32)
     for factor in _FACTORS:
-        if not len(left):
+        if not len(remaining):
             break
-        mine = key if len(left) == len(key) else key[left]
-        bits = max(len(left).bit_length() + 1, 4)
+        mine = key if len(remaining) == len(key) else key[remaining]
+        bits = max(len(remaining).bit_length() + 1, 4)
         slot = (((mine ^ (mine >> _MIX)) * factor) >> np.uint64(64 - bits)).astype(np.int32)
         table = np.empty(1 << bits, np.int32)
-        table[slot[::-1]] = left[::-1]  # of several that share a slot, what is written last stays: the first
+        table[slot[::-1]] = remaining[::-1]  # of several that share a slot, what is written last stays: the first
         first = table[slot]
         settled = key[first] == mine
-        owner[left[settled]] = first[settled]
-        left = left[~settled]
-    return None if len(left) else owner
+        owner[remaining[settled]] = first[settled]
+        remaining = remaining[~settled]
+    return None if len(remaining) else owner
 
 
 # Workflows
@@ -211,9 +211,9 @@ _WORD = re.compile(r'("(?:[^"\\]|\\.)*")(?!\S)|(#.*)|(\S+)')
 
 def parse(text: str) -> Workflow:
     """The workflow that a list of arcs describes."""
-    found = numbered_pairs(text[match.end() :]) if (match := _HEAD.match(text)) else None
-    if found:
-        dag = Dag.from_checked(len(found[0]), found[1], found[2], found[0])
+    pairs = numbered_pairs(text[match.end() :]) if (match := _HEAD.match(text)) else None
+    if pairs:
+        dag = Dag.from_checked(len(pairs[0]), pairs[1], pairs[2], pairs[0])
         return Workflow(dag, origin=Origin(format=NAME, remarks=_doubts(dag)))
     text, remarks = _without_data(text)
     dag = _line_by_line(text)
@@ -224,7 +224,7 @@ def _doubts(dag: Dag) -> tuple[str, ...]:
     """What to tell where the list may be a table: it has no arc, and each name holds a sign that separates cells."""
     if dag.arc_count or len(dag) < 2 or not all(re.search("[,;]", name) for name in dag.tasks):
         return ()
-    return ("no line has two names with a space between them, so there is no arc: a table is called .csv",)
+    return ("no line has two names separated by a space, so there are no arcs (a table must be named .csv)",)
 
 
 def _without_data(text: str) -> tuple[str, tuple[str, ...]]:
@@ -235,10 +235,8 @@ def _without_data(text: str) -> tuple[str, tuple[str, ...]]:
     numbers = {data[0] != "{" for _, data in _WITH_DATA.findall(text)}
     if not numbers or (True in numbers and _PAIR.search(text)):
         return text, ()
-    kept, count = _WITH_DATA.subn(r"\1", text)
-    return kept, (
-        f"what stands after the names of {count:,} arc{'s' if count > 1 else ''} is data and was passed over",
-    )
+    plain, count = _WITH_DATA.subn(r"\1", text)
+    return plain, (f"ignored data after the names of {count:,} arc{'s' if count > 1 else ''}",)
 
 
 def _line_by_line(text: str) -> Dag:
@@ -284,7 +282,7 @@ def _words(line: str, number: int) -> list[str]:
             return [word for word in words if word is not None]
         case [str() as parent, None, str() as child]:
             return [parent, child]
-    message = "a line is a parent and a child, or one task; a name that holds spaces goes in double quotes"
+    message = "a line must be a parent and a child, or one task (put names with spaces in double quotes)"
     raise FormatError(message, line=number)
 
 
@@ -292,9 +290,9 @@ def _bare(word: str, number: int) -> str | None:
     if word == "->":
         return None
     if word.startswith('"'):
-        raise FormatError("a name in double quotes has no end, or no space after it", line=number)
+        raise FormatError("a quoted name has no closing quote, or no space after it", line=number)
     if "->" in word:
-        raise FormatError("an arrow has spaces around it; a name that holds one goes in double quotes", line=number)
+        raise FormatError("an arrow must have spaces around it (put names with arrows in double quotes)", line=number)
     return word
 
 

@@ -68,8 +68,8 @@ def separator(text: str) -> str:
     """What parts the cells: what a first line such as `sep=;` says, as Excel writes it, or else the first of tab, semicolon
     and comma that occurs outside quotes in the first line that has any; lines that begin with # count last.
     """
-    if said := _SIGN.match(text):
-        return said[1]
+    if match := _SIGN.match(text):
+        return match[1]
     lines = [line for line in _QUOTED.sub("", text[:_GLANCE]).splitlines() if line.strip()]
     for line in sorted(lines, key=lambda line: line.startswith("#")):
         for sign in "\t;,":
@@ -108,7 +108,7 @@ def parse(text: str, columns: tuple[str, str] | None = None) -> Workflow:
     places = _places(rows[0][0], (columns,) if columns else HEADERS) if rows else ()
     if columns and rows and not places:
         row, line = rows[0]
-        raise FormatError(f"there are no columns {_titles(columns)}: there are {_titles(row)}", line=line)
+        raise FormatError(f"no columns {_titles(columns)} in the header, which has {_titles(row)}", line=line)
     again = 0
     for row, line in rows[1:] if places else rows:
         if places and row == rows[0][0]:  # tables that were put together
@@ -117,8 +117,8 @@ def parse(text: str, columns: tuple[str, str] | None = None) -> Workflow:
         pair = [row[i] for i in places if i < len(row)] if places else row
         if len(pair) > 2:
             raise _without_header(len(pair), line)
-        found = [index.setdefault(name, len(index)) for name in pair if name]
-        ends += found if len(found) == 2 else ()
+        numbers = [index.setdefault(name, len(index)) for name in pair if name]
+        ends += numbers if len(numbers) == 2 else ()
     flat = np.array(ends, np.int32)
     dag = Dag.from_arrays(len(index), flat[::2], flat[1::2], tuple(index))
     remarks = _remarks(rows[0][0], places, again) if places else _doubts(flat, dag.tasks)
@@ -143,12 +143,12 @@ def _without_comments(rows: Iterable[Row], columns: tuple[str, str] | None) -> I
 
 def _remarks(header: Sequence[str], places: Sequence[int], again: int) -> tuple[str, ...]:
     """What to tell of a table with a header."""
-    repeated = (f"rows that repeat the header and were passed over: {again:,}",) if again else ()
+    repeated = (f"skipped rows that repeat the header: {again:,}",) if again else ()
     return unread(f"{title} (column)" for i, title in enumerate(header) if i not in places and title.strip()) + repeated
 
 
 def _without_header(cells: int, line: int) -> FormatError:
-    message = f"a row has {cells} cells, and should have a parent and a child: name the columns in a header, {_KNOWN}"
+    message = f"a row must have a parent and a child, got {cells} cells: name the columns in a header, {_KNOWN}"
     return FormatError(message, line=line).cured_by("columns")
 
 
@@ -158,13 +158,13 @@ def _doubts(ends: NDArray[np.int32], tasks: Sequence[str]) -> tuple[str, ...]:
     Refused is what has no arc, and names with a space or an arrow in them, as a list of arcs has.
     """
     if not len(ends) and any(re.search(r"\S\s|->", name) for name in tasks):
-        raise FormatError("no row has two cells, so this is no table of arcs: a list of arcs is called .arcs").cured_by(
-            "arcs"
-        )
+        raise FormatError(
+            "no row has two cells, so this is not a table of arcs (a list of arcs must be named .arcs)"
+        ).cured_by("arcs")
     if len(ends) < 4 or ends[:2].tolist() != [0, 1] or ends[2:].min() < 2:
         return ()
     first = f"the first row was read as an arc, from {shorten(tasks[0])!r} to {shorten(tasks[1])!r}"
-    return (f"{first}, which appear nowhere else: if it is a header, name the columns {_KNOWN}",)
+    return (f"{first}, which appear nowhere else; if it is a header, name the columns {_KNOWN}",)
 
 
 def fitted(name: str) -> str:
@@ -201,5 +201,5 @@ def _titles(row: Sequence[str]) -> str:
 
 def _cell(name: str) -> str:
     if not name:
-        raise FormatError("a task without a name cannot be told from an empty cell, so it is not written as CSV")
+        raise FormatError("CSV cannot represent a task with an empty name")
     return '"' + name.replace('"', '""') + '"' if _SPECIAL.search(name) else name

@@ -4,7 +4,7 @@
      "edges": [{"u": 1, "v": 0}, ...]}
 
 An arc goes from u to v, or from source to target; the list may also be called links. Nodes are called by strings or whole
-numbers. Of what tasks are called, see `eligo.formats.shared.drawing`; the rule is the category. Other keys are not read, and
+numbers. Of what tasks are called, see `eligo.formats.shared.drawings`; the rule is the category. Other keys are not read, and
 remarks name them.
 
 d3-dag itself takes a list, in which each task names those that come before it; a task without any has none:
@@ -37,7 +37,7 @@ from typing import Any, cast
 from eligo.errors import UnknownTaskError, shorten
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import MisfitError, array, kind, misfits_in, string
-from eligo.formats.shared.drawing import Drawing, Label
+from eligo.formats.shared.drawings import Drawing, Label
 from eligo.formats.shared.names import unread
 from eligo.workflow import Origin, Task, Workflow
 
@@ -60,7 +60,7 @@ def parse(text: str) -> Workflow:
             return _stratified(document)
         top = _object(document, "the document")
         if top.get("directed") is False:
-            raise MisfitError("a graph without directions does not say which task needs which", '"directed"')
+            raise MisfitError("an undirected graph does not say which task depends on which", '"directed"')
         rows = [_object(row, "an item of nodes") for row in array(top.get("nodes"), '"nodes"')]
         ids = [_name(row.get("id"), f"the id of node {i}") for i, row in enumerate(rows, 1)]
         index = {id: i for i, id in enumerate(ids)}
@@ -102,9 +102,9 @@ def _stratified(rows: list[Any]) -> Workflow:
     return _remarked(flow, _keys(tasks, {"id", "parentIds"}, "tasks"))
 
 
-def _keys(rows: Iterable[Mapping[str, Any]], known: Set[str], of: str) -> list[str]:
+def _keys(rows: Iterable[Mapping[str, Any]], known_keys: Set[str], of: str) -> list[str]:
     """The keys of rows that are not read."""
-    return [f"{key} ({of})" for key in dict.fromkeys(key for row in rows for key in row) if key not in known]
+    return [f"{key} ({of})" for key in dict.fromkeys(key for row in rows for key in row) if key not in known_keys]
 
 
 def _remarked(flow: Workflow, keys: list[str]) -> Workflow:
@@ -118,8 +118,8 @@ def _node(task: Task) -> dict[str, Any]:
 
 
 def _label(value: Mapping[str, Any]) -> Label:
-    found = value.get("label", value.get("rule"))
-    return (found,) if isinstance(found, str) else None
+    label = value.get("label", value.get("rule"))
+    return (label,) if isinstance(label, str) else None
 
 
 def _arc(row: object, index: Mapping[str, int]) -> tuple[int, int]:
@@ -146,5 +146,5 @@ def _name(value: object, what: str) -> str:
 
 def _object(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise MisfitError(f"{what} is {kind(value)}, and should be an object: {shorten(str(value))}")
+        raise MisfitError(f"{what} must be an object, got {kind(value)}: {shorten(str(value))}")
     return value

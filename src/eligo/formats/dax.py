@@ -35,7 +35,7 @@ from eligo.formats import pegasus
 from eligo.formats.shared import data_arcs, xml_text
 from eligo.formats.shared.data_arcs import Jobs, combined
 from eligo.formats.shared.document import parents
-from eligo.formats.shared.editing import Edit, Placed, applied, placed
+from eligo.formats.shared.edits import Edit, Placed, applied, placed
 from eligo.formats.shared.xml_text import Element, escaped, quoted
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Unhonoured, Workflow
@@ -101,7 +101,9 @@ class _DaxReader:
         """Note the root, and what of the rest a run does not honour."""
         if self.top is None:
             if element.tag != "adag":
-                raise FormatError(f"the file begins with <{shorten(element.tag)}>, not <adag>", line=element.line)
+                raise FormatError(
+                    f"not a DAX: the root element must be <adag>, got <{shorten(element.tag)}>", line=element.line
+                )
             self.top = element.attributes
         elif element.tag in CATALOGS:
             self.unhonoured.append(Unhonoured(CATALOGS[element.tag], f"line {element.line}"))
@@ -109,7 +111,7 @@ class _DaxReader:
     def job(self, element: Element) -> None:
         """Take a job."""
         if self.top is None:
-            raise FormatError("there is no <adag>, so this is no DAX", line=element.line)
+            raise FormatError("not a DAX: no <adag> element", line=element.line)
         name = element.needed("id")
         if name in self.tasks:
             raise DuplicateTaskError(name).at(element.line)
@@ -123,7 +125,7 @@ class _DaxReader:
     def child(self, element: Element) -> None:
         """Take the arcs to one child."""
         if self.top is None:
-            raise FormatError("there is no <adag>, so this is no DAX", line=element.line)
+            raise FormatError("not a DAX: no <adag> element", line=element.line)
         child = element.needed("ref")
         self.arcs += ((parent.needed("ref"), child, parent.line) for parent in element.children("parent"))
 
@@ -172,14 +174,14 @@ def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
             streams.append((sign, _file(item)))
             files[way].setdefault(_file(item))
         elif item.tag in _WHOLE:
-            raise FormatError(f"<{item.tag}> inside of <{element.tag}> is not read", line=item.line)
-    known = _known(name, element, arguments, streams).corrected(metadata)
+            raise FormatError(f"<{item.tag}> inside <{element.tag}> is not supported", line=item.line)
+    job = _command_and_kind(name, element, arguments, streams).corrected(metadata)
     return Task(
         name=name,
-        command=known.command,
+        command=job.command,
         inputs=tuple(files["i"]),
         outputs=tuple(files["o"]),
-        category=known.category,
+        category=job.category,
         **pegasus.profiled(profiles),
     )
 
@@ -188,7 +190,9 @@ _WHOLE = ("job", "dax", "dag", "child", "adag")
 _STREAMS = {"stdin": ("<", "i"), "stdout": (">", "o"), "stderr": ("2>", "o")}
 
 
-def _known(name: str, element: Element, arguments: list[str], streams: list[tuple[str, str | None]]) -> pegasus.Known:
+def _command_and_kind(
+    name: str, element: Element, arguments: list[str], streams: list[tuple[str, str | None]]
+) -> pegasus.Known:
     if element.tag in KINDS:
         kind = KINDS[element.tag]
         file = element.attributes.get("file") or element.needed("name")
@@ -202,7 +206,7 @@ def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, i
     attributes = element.attributes
     file, link = attributes.get("file") or element.needed("name"), attributes.get("link", "none")
     if link not in pegasus.LINKS:
-        message = f"the link of file {shorten(file)!r} should be one of {', '.join(pegasus.LINKS)}"
+        message = f"the link of file {shorten(file)!r} must be one of {', '.join(pegasus.LINKS)}"
         raise FormatError(message, line=element.line)
     for way in pegasus.LINKS[link]:
         files[way][file] = None
@@ -228,7 +232,7 @@ def _words(element: Element) -> list[str]:
 def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
     """The DAX text of a workflow; *old* has the name that a job had before it was renamed."""
     if not len(flow):
-        raise FormatError("DAX files have at least one job, and there is none")
+        raise FormatError("a DAX file must have at least one job, got an empty workflow")
     data_arcs.unmade(flow, "Pegasus")
     lines = [_HEAD.format(name=quoted(pegasus.title(flow.name), "the workflow's name"))]
     for name in flow.dag.tasks:

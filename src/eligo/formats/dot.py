@@ -10,7 +10,7 @@ another head, and how many invisible nodes, is told); arcs that are not drawn
 (`style=invis`) are none, and how many there are is told. A subgraph at the end of an arc stands for all nodes in it. An
 undirected graph is refused.
 
-Of what tasks are called, see `eligo.formats.shared.drawing`; the fields of a record (`shape=record`) are no label. Besides:
+Of what tasks are called, see `eligo.formats.shared.drawings`; the fields of a record (`shape=record`) are no label. Besides:
 
 - Snakemake (its graph is called snakemake_dag) draws jobs, and dashed those that need not run: these are left out. The first
   line of a label is the rule, here the category; the others are wildcards. `--rulegraph` and `--filegraph` are read too.
@@ -62,8 +62,8 @@ from itertools import pairwise
 from typing import NamedTuple, cast
 
 from eligo.errors import FormatError, shorten
-from eligo.formats.shared.drawing import Drawing, Group, Label, check_count
-from eligo.formats.tracing import by_tasks
+from eligo.formats.shared.drawings import Drawing, Group, Label, check_count
+from eligo.formats.traces import by_tasks
 from eligo.workflow import Workflow
 
 NAME = "dot"
@@ -121,7 +121,7 @@ def words(text: str) -> Iterator[Word]:
             yield Word("name", match["number"], place - 1)
         elif kind == "badly":
             start = shorten(match["number"] + match["badly"])
-            raise error(text, place, f"{start} begins as a number does and goes on: put it in quotes")
+            raise error(text, place, f"{start} is not a valid number (put it in quotes)")
         elif kind == "end":
             return
         else:
@@ -140,7 +140,7 @@ def _string(text: str, begin: int) -> tuple[Word, int]:
             end = match.end()
             parts.append(_spliced(match[0][1:-1]))
         else:
-            wrong = "the text ends after +" if place == len(text) else "+ joins strings, and what follows is none"
+            wrong = "the text ends after +" if place == len(text) else "+ must be followed by a string"
             raise error(text, place, wrong)
         plus = _PLUS.match(text, end)
         if plus is None:
@@ -157,7 +157,7 @@ def _spliced(body: str) -> str:
     """What stands between quotes, with quotes and line ends freed of their backslash; others stay."""
     if "\\" not in body:
         return body
-    return _SPLICE.sub(lambda found: {"\\": "\\\\", '"': '"'}.get(found[1], ""), body)
+    return _SPLICE.sub(lambda match: {"\\": "\\\\", '"': '"'}.get(match[1], ""), body)
 
 
 def _html_end(text: str, begin: int) -> int:
@@ -166,17 +166,17 @@ def _html_end(text: str, begin: int) -> int:
         depth += 1 if bracket[0] == "<" else -1
         if not depth:
             return bracket.end()
-    raise error(text, begin, "a string in <> has no end")
+    raise error(text, begin, "an HTML string has no closing >")
 
 
 def _unreadable(text: str, place: int) -> FormatError:
     """What to say of a text that goes on with no word."""
     place = cast(re.Match[str], _SPACE.match(text, place)).end()
     if text[place] == '"':
-        return error(text, place, "a string in quotes has no end")
+        return error(text, place, "a quoted string has no closing quote")
     if text.startswith("/*", place):
-        return error(text, place, "a comment has no end")
-    return error(text, place, f"{text[place]!a} has no meaning here: put names with signs in quotes")
+        return error(text, place, "a comment is not closed")
+    return error(text, place, f"unexpected {text[place]!a} (put names with special characters in quotes)")
 
 
 # Statements
@@ -237,7 +237,9 @@ class _GraphReader:
             self._statement(self.stack[-1])
         if self.word.kind != "end":
             again = self.word.kind in {"strict", "graph", "digraph"}
-            raise self._error("a second graph begins: only one is read" if again else "there is more after the last }")
+            raise self._error(
+                "the file has a second graph, but only one is allowed" if again else "unexpected text after the last }"
+            )
 
     # Words
 
@@ -257,12 +259,12 @@ class _GraphReader:
 
     def _expect(self, kind: str, what: str) -> Word:
         if self.word.kind != kind:
-            raise self._error(f"{what} was expected, not {self._shown()}")
+            raise self._error(f"expected {what}, got {self._describe_word()}")
         return self._take()
 
-    def _shown(self) -> str:
+    def _describe_word(self) -> str:
         if self.word.kind in KEYWORDS:
-            return f"the keyword {self.word.text}: a name that is one goes in quotes"
+            return f"the keyword {self.word.text} (put it in quotes to use it as a name)"
         return "the end of the text" if self.word.kind == "end" else shorten(repr(self.word.text))
 
     def _error(self, message: str) -> FormatError:
@@ -273,7 +275,7 @@ class _GraphReader:
     def _header(self) -> None:
         self._took("strict")
         if self.word.kind == "graph":
-            raise self._error("a graph without directions does not say which task needs which: give a digraph")
+            raise self._error("an undirected graph does not say which task depends on which (use digraph)")
         self._expect("digraph", '"digraph"')
         if self.word.kind == "name":
             self.graph.name = self._take().text
@@ -298,7 +300,7 @@ class _GraphReader:
         elif word.kind == "}" and not scope.ends:
             self._close()
         elif word.kind != ";" or scope.ends:
-            raise self._error(f"{'a node' if scope.ends else 'a statement'} was expected, not {self._shown()}")
+            raise self._error(f"expected {'a node' if scope.ends else 'a statement'}, got {self._describe_word()}")
         else:
             self._take()
 
@@ -322,14 +324,14 @@ class _GraphReader:
 
     def _node_list(self, first: Word, scope: Scope) -> list[int]:
         """One node or several with commas between, each perhaps with a port and a side of it."""
-        found = [self._node(first, scope)]
+        nodes = [self._node(first, scope)]
         while True:
             for _ in range(2):
                 if self._took(":"):
                     self._expect("name", "a port")
             if not self._took(","):
-                return found
-            found.append(self._node(self._expect("name", "a node"), scope))
+                return nodes
+            nodes.append(self._node(self._expect("name", "a node"), scope))
 
     def _node(self, word: Word, scope: Scope) -> int:
         number = self.graph.nodes.get(word.text)
@@ -343,16 +345,16 @@ class _GraphReader:
     def _go_on(self, scope: Scope) -> None:
         """After an end of arcs: go on to the next, or end the statement."""
         if self.word.kind == "--":
-            raise self._error("-- has no direction: in a digraph arcs are written ->")
+            raise self._error("-- has no direction (write -> in a digraph)")
         if self._took("->"):
             return
         ends, scope.ends = scope.ends, []
-        given = self._attributes()
+        attributes = self._attributes()
         if len(ends) > 1:
-            self._join(ends, scope.defaults["edge"] | given)
-        elif given and isinstance(ends[0], list):
+            self._join(ends, scope.defaults["edge"] | attributes)
+        elif attributes and isinstance(ends[0], list):
             for number in ends[0]:
-                self.graph.attributes.setdefault(number, {}).update(given)
+                self.graph.attributes.setdefault(number, {}).update(attributes)
 
     def _join(self, ends: Sequence[list[int] | Group], attributes: dict[str, str]) -> None:
         sides = [end.members() if isinstance(end, Group) else end for end in ends]
@@ -369,17 +371,17 @@ class _GraphReader:
 
     def _attributes(self) -> dict[str, str]:
         """The attributes in the brackets that follow, if any do."""
-        found: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         while self._took("["):
             while not self._took("]"):
                 name = self._expect("name", "an attribute").text
                 self._expect("=", '"="')
                 value = self._expect("name", "a value")
                 if name in ATTRIBUTES:
-                    found[name] = Html(value.text) if value.html else value.text
+                    attributes[name] = Html(value.text) if value.html else value.text
                 if not self._took(","):
                     self._took(";")
-        return found
+        return attributes
 
 
 # Who drew it
@@ -405,21 +407,21 @@ def drawn_by(graph: Graph) -> str | None:
 
 
 def no_tasks(graph: Graph) -> set[int]:
-    """The nodes that are no tasks but what tasks hand on; none where an unknown hand drew the graph."""
-    found: set[int] = set()
+    """The nodes that are data, not tasks; none if the tool that drew the graph is unknown."""
+    nodes: set[int] = set()
     match drawn_by(graph):
         case "nextflow":
-            drawn = {i: (known.get("shape"), known.get("label")) for i, known in graph.attributes.items()}
-            found = {i for i, (shape, label) in drawn.items() if shape == "point" or (shape, label) == ("circle", "")}
+            drawn = {i: (attrs.get("shape"), attrs.get("label")) for i, attrs in graph.attributes.items()}
+            nodes = {i for i, (shape, label) in drawn.items() if shape == "point" or (shape, label) == ("circle", "")}
         case "wdlviz":
-            found = {i for i, known in graph.attributes.items() if known.get("shape") != "cds"}
-            found.update(node for group in graph.groups.values() if _is_called(group) for node in group.members())
+            nodes = {i for i, attrs in graph.attributes.items() if attrs.get("shape") != "cds"}
+            nodes.update(node for group in graph.groups.values() if _is_called(group) for node in group.members())
         case "womtool":
-            found = {i for id, i in graph.nodes.items() if not _is_call(id)}
+            nodes = {i for id, i in graph.nodes.items() if not _is_call(id)}
         case "cwltool":
             data = (group for name, group in graph.groups.items() if _is_data(name, group))
-            found = {node for group in data for node in group.members()}
-    return found if len(found) < len(graph.nodes) else set()
+            nodes = {node for group in data for node in group.members()}
+    return nodes if len(nodes) < len(graph.nodes) else set()
 
 
 def sections(graph: Graph) -> Iterator[tuple[int, int]]:
@@ -448,9 +450,9 @@ def _is_data(name: str, group: Scope) -> bool:
     return group.label is not None and _CWL.get(name) == group.label
 
 
-def _wdl_node(known: dict[str, str]) -> bool | None:
+def _wdl_node(attributes: dict[str, str]) -> bool | None:
     """Whether wdlviz draws a call like this, or something else; None where it draws nothing like it."""
-    match known:
+    match attributes:
         case {"shape": "cds"}:
             return True
         case {"shape": "plaintext"} | {"style": "invis", "label": ""}:
@@ -499,7 +501,7 @@ def parse(text: str, trace: str | None = None) -> Workflow:
     drawing.turned = graph.turned
     if title == "snakemake_dag":
         drawing.engine = "snakemake"
-        drawing.done = {i for i, known in graph.attributes.items() if "dashed" in known.get("style", "").split(",")}
+        drawing.done = {i for i, attrs in graph.attributes.items() if "dashed" in attrs.get("style", "").split(",")}
     elif passed := no_tasks(graph):
         drawing.engine, drawing.passed = drawn_by(graph), passed
         if drawing.engine in {"wdlviz", "womtool"}:
@@ -508,7 +510,7 @@ def parse(text: str, trace: str | None = None) -> Workflow:
                 [*graph.arcs, *sections(graph)],
             )  # what is hidden only lays out the picture
     drawing.unseen = sum(
-        known.get("style") == "invis" for i, known in graph.attributes.items() if i not in drawing.passed
+        attrs.get("style") == "invis" for i, attrs in graph.attributes.items() if i not in drawing.passed
     )
     flow = drawing.workflow()
     return flow if trace is None else by_tasks(flow, trace)
@@ -538,15 +540,15 @@ def _halved(ids: list[str]) -> list[str]:
     return halved if len(set(halved)) == len(halved) else ids
 
 
-def _label(known: Mapping[str, str], id: str, title: str) -> Label:
+def _label(attributes: Mapping[str, str], id: str, title: str) -> Label:
     """The lines of a node's label; of one in HTML the first that has text; None where there is nothing to read."""
-    value = known.get("label")
-    if value is None or (known.get("shape") in {"record", "Mrecord"} and _FIELDS.search(value)):
+    value = attributes.get("label")
+    if value is None or (attributes.get("shape") in {"record", "Mrecord"} and _FIELDS.search(value)):
         return None
     if isinstance(value, Html):
         texts = (html.unescape(line).strip() for line in _TAG.sub("\n", _FACE.sub("", value)).split("\n"))
         first = next(filter(None, texts), None)
         return None if first is None else (first,)
     drawn = {"n": "\n", "l": "\n", "r": "\n", "N": id, "G": title}
-    lines = _ESCAPE.sub(lambda found: drawn.get(found[1], found[1]), value).split("\n")
+    lines = _ESCAPE.sub(lambda match: drawn.get(match[1], match[1]), value).split("\n")
     return tuple(line.strip() for line in lines if line.strip()) or None

@@ -7,7 +7,7 @@ the run may go on without it. A format that knows what its tasks run only by oth
 >>> flow = parse("rule cc\\n command = cc $in\\n pool = one\\npool one\\n depth = 1\\nbuild a: cc\\nbuild b: cc\\n", "ninja")
 >>> as_runnable(flow)
 Traceback (most recent call last):
-eligo.errors.UnhonouredError: a run does not honour pool (2 tasks, first 'a', line 6); ignore=('pool',) runs it anyway
+eligo.errors.UnhonouredError: unsupported in a run: pool (2 tasks, first 'a', line 6); use ignore=('pool',) to run it anyway
 >>> listed(as_runnable(flow, ["pool"]))
 ["pool (2 tasks, first 'a', line 6)"]
 """
@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from eligo.errors import InputError, UnhonouredError, shorten
 from eligo.formats.dagman.submission import UNHONOURED as SUBMIT_COMMANDS
-from eligo.formats.detecting import MODULES, module
+from eligo.formats.detection import MODULES, module
 from eligo.names import Name
 from eligo.workflow import Unhonoured, Workflow
 
@@ -48,30 +48,30 @@ HERE = frozenset({"local", "local_job"})
 def as_runnable(
     flow: Workflow, ignore: str | Collection[str] = (), elsewhere: bool = False, served: bool = False
 ) -> Workflow:
-    """The workflow with what its tasks run; refused where its file asks for what a run does not do, unless that is ignored.
+    """The workflow with the commands of its tasks; raises if its file uses unsupported features that are not ignored.
 
     *elsewhere* says that tasks may run on other machines, *served* that a server hands them out, which honours labels. What
     was ignored is what the origin lists.
     """
     flow, words = _with_commands(flow), words_in(ignore)
-    found = [each for each in _unhonoured(flow) if elsewhere or _spelt(each.key) not in HERE]
-    found += [] if served else _labelled(flow)
+    features = [each for each in _unhonoured(flow) if elsewhere or _spelt(each.key) not in HERE]
+    features += [] if served else _labelled(flow)
     origin = flow.origin
-    _check_words(words, found)
-    left = [each for each in found if not _is_ignored(each, words)]
-    if left:
-        error = UnhonouredError(f"a run does not honour {', '.join(_lines(left))}", _keys(left))
+    _check_words(words, features)
+    remaining = [each for each in features if not _is_ignored(each, words)]
+    if remaining:
+        error = UnhonouredError(f"unsupported in a run: {', '.join(_lines(remaining))}", _keys(remaining))
         raise error if origin is None or origin.path is None else error.located(origin.path)
-    return flow if origin is None else replace(flow, origin=replace(origin, unhonoured=tuple(found)))
+    return flow if origin is None else replace(flow, origin=replace(origin, unhonoured=tuple(features)))
 
 
 def listed(flow: Workflow) -> list[str]:
-    """What a workflow asks for and a run does not do: the key, how many tasks it concerns, and the first place."""
+    """The unsupported features of a workflow: the key, the number of tasks, and the first place."""
     return _lines(_unhonoured(flow))
 
 
 def rewritten(flow: Workflow, format: str) -> tuple[Workflow, list[str]]:
-    """The workflow as it is written anew in a format, and what is lost by that of what its file asks for, a sentence each.
+    """The workflow as rewritten in a format, and the features that are lost, one sentence each.
 
     Commands stand in place of the files that describe them, unless the format is the same; where these cannot be read,
     nothing stands for them.
@@ -82,24 +82,24 @@ def rewritten(flow: Workflow, format: str) -> tuple[Workflow, list[str]]:
             flow = _with_commands(flow)
         except InputError as error:
             bare = {name: replace(task, command=None) for name, task in flow.details.items()}
-            flow, remarks = replace(flow, details=bare), [f"commands are not written: {error}"]
-    left = listed(flow)
-    return flow, [*remarks, f"not written: {', '.join(left)}"] if left else remarks
+            flow, remarks = replace(flow, details=bare), [f"commands were not written: {error}"]
+    features = listed(flow)
+    return flow, [*remarks, f"not written: {', '.join(features)}"] if features else remarks
 
 
 def unused(flow: Workflow, ignore: Iterable[str]) -> list[str]:
-    """The words to ignore that nothing in the file needs."""
-    found = {_spelt(each.key) for each in _unhonoured(flow)} | {ALL}
-    return [word for word in dict.fromkeys(ignore) if _spelt(word) not in found]
+    """The names to ignore that do not occur in the file."""
+    keys = {_spelt(each.key) for each in _unhonoured(flow)} | {ALL}
+    return [word for word in dict.fromkeys(ignore) if _spelt(word) not in keys]
 
 
-def words_in(given: str | Iterable[str]) -> tuple[str, ...]:
-    """The words of one list with commas, or of several.
+def words_in(values: str | Iterable[str]) -> tuple[str, ...]:
+    """The words of one or several comma-separated lists.
 
     >>> words_in(["PRE,POST", "environment"])
     ('PRE', 'POST', 'environment')
     """
-    lists = [given] if isinstance(given, str) else given
+    lists = [values] if isinstance(values, str) else values
     return tuple(word.strip() for words in lists for word in words.split(",") if word.strip())
 
 
@@ -124,13 +124,13 @@ def _labelled(flow: Workflow) -> list[Unhonoured]:
     return [Unhonoured(LABELS, "/".join(labels), tuple(names)) for labels, names in tasks.items()]
 
 
-def _keys(found: Iterable[Unhonoured]) -> list[str]:
-    return list(dict.fromkeys(each.key for each in found))
+def _keys(features: Iterable[Unhonoured]) -> list[str]:
+    return list(dict.fromkeys(each.key for each in features))
 
 
-def _lines(found: Iterable[Unhonoured]) -> list[str]:
+def _lines(features: Iterable[Unhonoured]) -> list[str]:
     by_key: dict[str, list[Unhonoured]] = {}
-    for each in found:
+    for each in features:
         by_key.setdefault(each.key, []).append(each)
     return [f"{key} ({_places(records)})" for key, records in by_key.items()]
 
@@ -155,13 +155,11 @@ def _is_ignored(each: Unhonoured, ignore: Iterable[str]) -> bool:
     return not {ALL, _spelt(each.key)}.isdisjoint(map(_spelt, ignore))
 
 
-def _check_words(ignore: Iterable[str], found: Iterable[Unhonoured]) -> None:
+def _check_words(ignore: Iterable[str], features: Iterable[Unhonoured]) -> None:
     """Refuse words that are no keys of any format."""
-    known = {_spelt(key) for keys in KEYS.values() for key in keys} | {_spelt(each.key) for each in found} | {ALL}
+    valid = {_spelt(key) for keys in KEYS.values() for key in keys} | {_spelt(each.key) for each in features} | {ALL}
     for word in ignore:
-        if _spelt(word) not in known:
-            here = _keys(found)
-            these = (
-                f"this file has {', '.join(here)}" if here else "this file asks for nothing that a run does not honour"
-            )
-            raise InputError(f"unknown word {shorten(word)!r} to ignore: {these}")
+        if _spelt(word) not in valid:
+            here = _keys(features)
+            these = f"this file has {', '.join(here)}" if here else "nothing in this file needs to be ignored"
+            raise InputError(f"unknown feature {shorten(word)!r} to ignore ({these})")

@@ -40,8 +40,8 @@ from eligo.dag import Dag
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats.shared import json_text, xml_text
 from eligo.formats.shared.document import MisfitError, short, size, strings
-from eligo.formats.shared.drawing import Group, check_count
-from eligo.formats.shared.editing import Edit, Placed, applied, placed
+from eligo.formats.shared.drawings import Group, check_count
+from eligo.formats.shared.edits import Edit, Placed, applied, placed
 from eligo.formats.shared.names import unread
 from eligo.formats.shared.xml_text import Element, escaped
 from eligo.workflow import Origin, Task, Workflow
@@ -80,7 +80,7 @@ def parse(text: str) -> Workflow:
     takers: dict[str, xml_text.Taker] = {"node": reader.node, "edge": reader.edge, "hyperedge": reader.hyperedge}
     xml_text.scan(text, {**takers, "data": reader.data, "key": reader.key}, reader.enter)
     if not reader.graphs:
-        raise FormatError("there is no <graph>, so this is no GraphML")
+        raise FormatError("not GraphML: no <graph> element")
     names = reader.names()
     ends = np.array(list(reader.arcs()), np.int32).reshape(-1, 2)
     dag = Dag.from_arrays(len(names), ends[:, 0], ends[:, 1], names)
@@ -112,11 +112,13 @@ class _GraphmlReader:
     def enter(self, element: Element) -> None:
         """Note the root and the graph."""
         if not self.keys and not self.graphs and element.tag not in {"graphml", "graph"}:
-            raise FormatError(f"the file begins with <{shorten(element.tag)}>, not <graphml>", line=element.line)
+            raise FormatError(
+                f"not GraphML: the root element must be <graphml>, got <{shorten(element.tag)}>", line=element.line
+            )
         if element.tag == "graph":
             self.graphs += 1
             if self.graphs > 1:
-                raise FormatError("a second graph begins: only one is read", line=element.line)
+                raise FormatError("the file has a second graph, but only one is allowed", line=element.line)
             self.directed = element.attributes.get("edgedefault") == "directed"
 
     def key(self, element: Element) -> None:
@@ -149,8 +151,10 @@ class _GraphmlReader:
         """Take what is in a node that holds graphs."""
         name, group = element.needed("id"), Group()
         if detail := next((key for key in data if key in _READERS), None):
-            cure = "move that to a node inside, or dissolve the group"
-            raise FormatError(f"node {shorten(name)!r} holds a graph and has {detail!r}: {cure}", line=element.line)
+            cure = "move it to a node inside, or remove the group"
+            raise FormatError(
+                f"node {shorten(name)!r} contains a graph and cannot have {detail!r} ({cure})", line=element.line
+            )
         self.groups[name] = group
         if parent is not None:
             parent.parts[id(group)] = group
@@ -178,10 +182,10 @@ class _GraphmlReader:
                 data["NodeLabel"] = label.all_text().strip()
         elif key is not None:
             data[key] = text = item.all_text()
-            if key not in _KNOWN and text.strip() and not self._drawn(item):
+            if key not in _KNOWN and text.strip() and not self._is_yed_drawing(item):
                 self.unread[f"{key} ({of})"] = None
 
-    def _drawn(self, item: Element) -> bool:
+    def _is_yed_drawing(self, item: Element) -> bool:
         """Whether the data are what yEd draws."""
         return item.attributes.get("key") in self.drawn
 
@@ -190,7 +194,7 @@ class _GraphmlReader:
         direction = element.attributes.get("directed")
         usual = self.directed if directed is None else directed
         if direction == "false" or (not usual and direction != "true"):
-            message = "an edge has no direction, so it does not say which task comes first: make the graph directed"
+            message = "an undirected edge does not say which task depends on which (make the graph directed)"
             raise FormatError(message, line=element.line)
         self.edges.append((element.needed("source"), element.needed("target"), element.line))
         for item in element.children("data"):
@@ -201,7 +205,7 @@ class _GraphmlReader:
 
     def hyperedge(self, element: Element) -> None:
         """Refuse."""
-        raise FormatError("a hyperedge is no arc between two tasks", line=element.line)
+        raise FormatError("hyperedges are not supported", line=element.line)
 
     def data(self, element: Element) -> None:
         """Take what is said of the graph itself."""
@@ -210,9 +214,9 @@ class _GraphmlReader:
     def names(self) -> tuple[str, ...]:
         """The names of the tasks: see the top of the file."""
         for key in ("name", "label"):
-            found = [data.get(key) for data, _ in self.nodes.values()]
-            words = tuple(name if key == "name" else _one_line(name) for name in found if name is not None)
-            if len(set(words)) == len(found):
+            values = [data.get(key) for data, _ in self.nodes.values()]
+            words = tuple(name if key == "name" else _one_line(name) for name in values if name is not None)
+            if len(set(words)) == len(values):
                 return words
         drawn = [_one_line(data.get("NodeLabel", "")) for data, _ in self.nodes.values()]
         times = Counter(drawn)
@@ -234,7 +238,9 @@ class _GraphmlReader:
             tails, heads = self._end(source, index, line), self._end(target, index, line)
             if not {*tails}.isdisjoint(heads):
                 ends = f"{shorten(source)!r} and {shorten(target)!r}"
-                raise FormatError(f"an edge joins {ends}, of which one holds the other: join nodes inside", line=line)
+                raise FormatError(
+                    f"an edge joins {ends}, but one contains the other (join nodes inside instead)", line=line
+                )
             steps += len(tails) * len(heads)
             check_count(steps)
             yield from ((tail, head) for tail in tails for head in heads)
@@ -247,23 +253,21 @@ class _GraphmlReader:
             raise UnknownTaskError(name).at(line)
         members = self.groups[name].members()
         if not members:
-            message = (
-                f"an edge ends at group {shorten(name)!r}, which holds no node: put one into it, or remove the edge"
-            )
+            message = f"an edge ends at the empty group {shorten(name)!r} (add a node to it, or remove the edge)"
             raise FormatError(message, line=line)
         return members
 
     def remarks(self) -> Iterator[str]:
-        """What to tell of what is drawn and is no task or no arc of its own."""
+        """Remarks on drawn elements that are not tasks or arcs."""
         if self.groups:
-            yield f"nodes that are groups of others and no tasks: {len(self.groups):,}"
+            yield f"groups of nodes, not read as tasks: {len(self.groups):,}"
         if count := self.counts["grouped"]:
-            yield f"edges at groups, which stand for edges to or from all tasks in them: {count:,}"
+            yield f"edges of groups, read as edges of all tasks in them: {count:,}"
         yield from unread(self.unread)
         if count := self.counts["headless"]:
-            yield f"edges that are drawn without an arrowhead, read from source to target: {count:,}"
+            yield f"edges without an arrowhead, read from source to target: {count:,}"
         if count := self.counts["backward"]:
-            yield f"edges whose only arrowhead is drawn at their source, read from source to target: {count:,}"
+            yield f"edges with an arrowhead only at the source, read from source to target: {count:,}"
 
 
 def _one_line(label: str) -> str:
@@ -272,13 +276,13 @@ def _one_line(label: str) -> str:
 
 
 def _task(name: str, data: Mapping[str, str], line: int) -> Task:
-    known: dict[str, Any] = {}
+    details: dict[str, Any] = {}
     try:
         for key, text in data.items():
             if key in _READERS:
                 field, read = _READERS[key]
-                known[field] = read(text, name, key)
-        return Task(name=name, **known)
+                details[field] = read(text, name, key)
+        return Task(name=name, **details)
     except MisfitError as error:
         raise FormatError(error.message, line=line) from None
     except InputError as error:
@@ -293,7 +297,7 @@ def _json(text: str, name: str, key: str) -> object:
     try:
         return json_text.load(text)
     except FormatError as error:
-        raise MisfitError(f'"{key}" of {shorten(name)!r} is {error.message}') from None
+        raise MisfitError(f'"{key}" of {shorten(name)!r}: {error.message}') from None
 
 
 def _text(text: str, name: str, key: str) -> str:
@@ -304,7 +308,7 @@ def _real(text: str, name: str, key: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise MisfitError(f'"{key}" of {shorten(name)!r} is {shorten(text)!r}, and should be a number') from None
+        raise MisfitError(f'"{key}" of {shorten(name)!r} must be a number, got {shorten(text)!r}') from None
 
 
 def _cores(text: str, name: str, key: str) -> float:
@@ -313,7 +317,7 @@ def _cores(text: str, name: str, key: str) -> float:
 
 def _whole(text: str, name: str, key: str) -> int:
     if not _WHOLE.fullmatch(text.strip()):
-        raise MisfitError(f'"{key}" of {shorten(name)!r} is {shorten(text)!r}, and should be a whole number')
+        raise MisfitError(f'"{key}" of {shorten(name)!r} must be an integer, got {shorten(text)!r}')
     return int(text.strip().partition(".")[0])
 
 
@@ -354,11 +358,11 @@ def generate(flow: Workflow) -> str:
     lines = [_HEAD]
     lines += (f'  <key id="{k}" for="node" attr.name="{k}" attr.type="{TYPES[k]}"/>\n' for k in TYPES if k in used)
     own = {"name": flow.name, "files": json_text.quote(dict(flow.file_sizes)) if flow.file_sizes else None}
-    said = {key: text for key, text in own.items() if text is not None}
-    lines += (f'  <key id="graph-{key}" for="graph" attr.name="{key}" attr.type="string"/>\n' for key in said)
+    texts = {key: text for key, text in own.items() if text is not None}
+    lines += (f'  <key id="graph-{key}" for="graph" attr.name="{key}" attr.type="string"/>\n' for key in texts)
     lines.append('  <graph edgedefault="directed">\n')
     lines += (
-        f'    <data key="graph-{k}">{escaped(text, f"the workflow: its {k}")}</data>\n' for k, text in said.items()
+        f'    <data key="graph-{k}">{escaped(text, f"the workflow: its {k}")}</data>\n' for k, text in texts.items()
     )
     for name, id_, row in zip(flow.dag.tasks, ids, rows, strict=True):
         what = f"task {shorten(name)!r}: its "
@@ -374,11 +378,13 @@ def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | 
     top = placed(text)
     elements = list(top.walked())
     keys = [e for e in elements if e.tag.endswith("key") and e.attributes.get("for", "node") in {"node", "all"}]
-    known = next((e.attributes["id"] for e in keys if e.attributes.get("attr.name", "").lower() == "priority"), None)
-    key = known or next(k for k in ("priority", *(f"priority{i}" for i in range(len(keys) + 1))) if k not in _ids(keys))
+    old_id = next((e.attributes["id"] for e in keys if e.attributes.get("attr.name", "").lower() == "priority"), None)
+    key = old_id or next(
+        k for k in ("priority", *(f"priority{i}" for i in range(len(keys) + 1))) if k not in _ids(keys)
+    )
     graph = next(e for e in top.children if e.tag.endswith("graph"))
     edits = [_node_edit(node, key, numbers[name]) for name, node in zip(flow.dag.tasks, _nodes(elements), strict=True)]
-    if known is None:
+    if old_id is None:
         declared = f'<key id="{key}" for="node" attr.name="priority" attr.type="long"/>\n  '
         edits.append(Edit(graph.start, graph.start, declared))
     return applied(text, edits)

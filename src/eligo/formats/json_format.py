@@ -24,7 +24,7 @@ from collections.abc import Mapping
 
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import document_of, workflow_of
-from eligo.formats.shared.editing import applied, json_elements, json_place, put_in_object
+from eligo.formats.shared.edits import applied, json_elements, json_place, put_in_object
 from eligo.workflow import Workflow
 
 NAME = "json"

@@ -118,7 +118,7 @@ def lines(text: str) -> Iterator[tuple[int, str]]:
 
 def without_comment(line: str) -> str:
     """The line up to the first # that is neither quoted nor escaped."""
-    return next((line[: found.start()] for found in _COMMENT.finditer(line) if found[3]), line)
+    return next((line[: match.start()] for match in _COMMENT.finditer(line) if match[3]), line)
 
 
 def sign_of(line: str) -> str:
@@ -126,7 +126,7 @@ def sign_of(line: str) -> str:
     if not _special(line):
         colon, equals = line.find(":"), line.find("=")
         return "" if colon == equals else ":" if equals < 0 or 0 <= colon < equals else "="
-    return next((found[1] for found in _LOOK.finditer(line) if found[1]), "")
+    return next((match[1] for match in _LOOK.finditer(line) if match[1]), "")
 
 
 def files(line: str, lookup: Lookup, budget: Allowance, number: int) -> list[str | Sign]:
@@ -217,11 +217,7 @@ def _tokens(pattern: re.Pattern[str], line: str, number: int) -> Iterator[re.Mat
         end = token.end()
         yield token
     if end != len(line):
-        what = (
-            "a quote that has no end"
-            if line[end] in "\"'"
-            else f"{shorten(line[end:], 20)!r}, which means nothing here"
-        )
+        what = "an unclosed quote" if line[end] in "\"'" else f"an unexpected {shorten(line[end:], 20)!r}"
         raise FormatError(f"the line has {what}", line=number)
 
 
@@ -238,7 +234,7 @@ def _value(token: re.Match[str], lookup: Lookup, number: int) -> str:
 
 def _unknown(token: re.Match[str], number: int) -> FormatError:
     name = shorten(_variable(token))
-    message = f"the variable {name!r} is set neither above nor in an environment that was given"
+    message = f"the variable {name!r} is not set in the file"
     return UnsetError(message, line=number).cured_by("environment")
 
 
@@ -258,10 +254,10 @@ def written_file(name: str, what: str) -> str:
     a-b\\ \\->\\ c
     """
     if not name:
-        raise FormatError(f"{what} has no name, which Makeflow does not allow").cured_by("file_names")
+        raise FormatError(f"{what} has an empty name, which Makeflow does not allow").cured_by("file_names")
     if not fitted_file(name):
         wrong = _IMPOSSIBLE.findall(name)[0]
-        message = f"{what}, {shorten(name)!a}, holds {wrong!a}, for which Makeflow has no place"
+        message = f"{what}, {shorten(name)!a}, contains {wrong!a}, which Makeflow cannot represent"
         raise FormatError(message).cured_by("file_names")
     return re.sub(r"""[\\"'$# \t:=]|^@|(?<![\w./])-|-(?![\w./])""", r"\\\g<0>", name)
 
@@ -284,7 +280,7 @@ def written_value(value: str, what: str) -> str:
 def _possible(text: str, what: str) -> str:
     wrong = _IMPOSSIBLE.search(text)
     if wrong:
-        raise FormatError(f"{what} holds {wrong[0]!a}, for which Makeflow has no place")
+        raise FormatError(f"{what} contains {wrong[0]!a}, which Makeflow cannot represent")
     return text
 
 
@@ -321,7 +317,7 @@ def parse(text: str, environment: Mapping[str, str] | None = None) -> Workflow:
         except UnsetError as error:
             raise error if environment is None else error.cured_by("") from None
     if reader.rule is not None:
-        raise FormatError("a rule has no command: it stands in the next line, after a tab", line=reader.rule.line)
+        raise FormatError("a rule has no command (write it on the next line, after a tab)", line=reader.rule.line)
     for rule, where in reader.rules:
         rule.more |= reader.details(where, rule)
     origin = Origin(format=NAME, unhonoured=tuple(reader.unhonoured))
@@ -364,32 +360,32 @@ class _MakeflowReader:
         elif line[0] == ".":
             self._directive(number, line)
         elif line.split(maxsplit=1)[0] != "export":
-            message = "this is neither a rule (files: files), nor a variable (X=value), nor a command after a tab"
+            message = "not a rule (files: files), a variable (X=value) or a command after a tab"
             raise FormatError(message, line=number)
 
     def _files(self, number: int, line: str) -> None:
         if self.rule is not None:
-            raise FormatError("a rule has no command: it stands in the next line, after a tab", line=self.rule.line)
-        made: list[str] = []
-        used: list[str] = []
-        side, renamed = made, False
+            raise FormatError("a rule has no command (write it on the next line, after a tab)", line=self.rule.line)
+        outputs: list[str] = []
+        inputs: list[str] = []
+        side, renamed = outputs, False
         tokens = iter(files(line, self.lookup, self.budget, number))
         for token in tokens:
             if token is Sign.COLON:
-                side = used
+                side = inputs
             elif token is Sign.ARROW:
                 inside = next(tokens, None)
                 if not side or not isinstance(inside, str):
-                    raise FormatError("an arrow stands between the two names of a file", line=number)
+                    raise FormatError("an arrow must be between two names of a file", line=number)
                 renamed = renamed or inside != side[-1]
             else:
                 side.append(str(token))
-        self.rule = Rule(outputs=tuple(made), inputs=tuple(used), command="", line=number)
+        self.rule = Rule(outputs=tuple(outputs), inputs=tuple(inputs), command="", line=number)
         self.rule.unhonoured += ["rename"] if renamed else []
 
     def _command(self, number: int, line: str) -> None:
         if self.rule is None:
-            raise FormatError("a command has no rule: a line with files and a colon comes before it", line=number)
+            raise FormatError("a command has no rule (a line with files and a colon must come before it)", line=number)
         text = command(line, self.lookup, self.budget, number)
         modifiers = _MODIFIERS.match(text)
         rest = text[modifiers.end() :] if modifiers else text
@@ -401,12 +397,12 @@ class _MakeflowReader:
         self.rule, self.own = None, {}
 
     def _variable(self, number: int, line: str) -> None:
-        found = _ASSIGNMENT.match(line)
-        if not found:
+        match = _ASSIGNMENT.match(line)
+        if not match:
             raise FormatError("a variable has no name, or no =", line=number)
-        name, text = found[1], line[found.end() :]
+        name, text = match[1], line[match.end() :]
         value = expanded(_plain(text) if name in _NAMES else text, self.lookup, self.budget, number)
-        self._set(name, value, number, found[2])
+        self._set(name, value, number, match[2])
 
     def _set(self, name: str, value: str, number: int, append: str = "") -> None:
         """Set a variable of the rule, or of all rules that follow."""
@@ -442,7 +438,9 @@ class _MakeflowReader:
             case [".MAKEFLOW", "MODE" | "DISK", _]:
                 pass
             case _:
-                message = f"{shorten(line)!r} is no directive: .SIZE FILE BYTES and .MAKEFLOW CATEGORY NAME are some"
+                message = (
+                    f"unknown directive {shorten(line)!r} (for example .SIZE FILE BYTES or .MAKEFLOW CATEGORY NAME)"
+                )
                 raise FormatError(message, line=number)
 
     def _ask(self, key: str, number: int) -> None:
@@ -453,31 +451,31 @@ class _MakeflowReader:
             self.unhonoured.append(Unhonoured(key, f"line {number}"))
 
     def details(self, category: str | None, rule: Rule) -> dict[str, Any]:
-        """What variables tell of a rule's task: those of the rule, else the last ones of its category."""
+        """The details of a rule's task from variables: those of the rule, else the last ones of its category."""
         own = {key: rule.more.pop(key) for key in tuple(rule.more)}
         if "CATEGORY" in own:
             category = own["CATEGORY"]
-        found: dict[str, Any] = {} if category is None else {"category": category}
+        details: dict[str, Any] = {} if category is None else {"category": category}
         tables: list[Mapping[str, str]] = [own, self.shared.get(category, {}), self.shared[None]]
         for key, unit in (("CORES", 1), ("MEMORY", MEGABYTE)):
             text = next((table[key] for table in tables if key in table), "")
             amount = _amount(_plain(text))
             if amount and amount * unit < 2**63:
-                found[key.lower()] = amount * unit
-        return found
+                details[key.lower()] = amount * unit
+        return details
 
 
 def _amount(text: str) -> int | None:
     """A number such as 20, 20K or 20KB, if it is one."""
-    found = _SIZE.fullmatch(text.strip())
-    amount = int(found[1]) << 10 * " KMGTP".index((found[2] or " ").upper()) if found else 2**63
+    match = _SIZE.fullmatch(text.strip())
+    amount = int(match[1]) << 10 * " KMGTP".index((match[2] or " ").upper()) if match else 2**63
     return amount if amount < 2**63 else None
 
 
 def _plain(value: str) -> str:
     """The value without quotes around it."""
-    found = _QUOTED.fullmatch(value)
-    return value if not found else found[1] if found[1] is not None else found[2]
+    match = _QUOTED.fullmatch(value)
+    return value if not match else match[1] if match[1] is not None else match[2]
 
 
 # Writing
@@ -492,8 +490,8 @@ def generate(flow: Workflow) -> str:
 
 
 def _rule_lines(rule: Rule, what: str) -> Iterator[str]:
-    made, used = (" ".join(_file(name, what) for name in names) for names in (rule.outputs, rule.inputs))
-    yield f"{made}: {used}\n" if used else f"{made}:\n"
+    outputs, inputs = (" ".join(_file(name, what) for name in names) for names in (rule.outputs, rule.inputs))
+    yield f"{outputs}: {inputs}\n" if inputs else f"{outputs}:\n"
     values = {"ELIGO_TASK": rule.name, "ELIGO_MARK": rule.mark, "CATEGORY": rule.more.get("category")}
     for key, value in values.items():
         if value is not None:

@@ -12,7 +12,7 @@ head are refused, since they do not say which task comes first; invisible ones (
 told. Styles, classes, clicks and directions say nothing of a workflow. Frontmatter gives its title as the workflow's name.
 A page for a browser that holds one flowchart is read too.
 
-Of what tasks are called, see `eligo.formats.shared.drawing`. Besides:
+Of what tasks are called, see `eligo.formats.shared.drawings`. Besides:
 
 - Snakemake (its nodes are id0, id1, ... under the title DAG) draws jobs; those with dashes round them need not run, and
   are left out. What stands before the first " - " of a label is the rule, here the category.
@@ -50,10 +50,10 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from eligo.errors import FormatError, UnknownTaskError, shorten
-from eligo.formats.detecting import is_page
+from eligo.formats.detection import is_page
 from eligo.formats.shared import json_text
-from eligo.formats.shared.drawing import Drawing, Group, Label, check_count
-from eligo.formats.tracing import by_tasks
+from eligo.formats.shared.drawings import Drawing, Group, Label, check_count
+from eligo.formats.traces import by_tasks
 from eligo.workflow import Workflow
 
 # Flowcharts
@@ -185,17 +185,17 @@ class _ChartReader:
     def _run(self) -> None:
         header = self._match(_HEADER)
         if not header:
-            raise self._error('a flowchart begins with "flowchart" or "graph" and a direction such as TD')
+            raise self._error('a flowchart must begin with "flowchart" or "graph" and a direction such as TD')
         self.header = header[0].strip()
         while self._match(_BLANK) and self.place < len(self.text):
-            if found := self._match(_SUBGRAPH):
-                self._open((found["title"] or found["name"] or "").strip())
+            if match := self._match(_SUBGRAPH):
+                self._open((match["title"] or match["name"] or "").strip())
             elif self._match(_END):
                 self.stack.pop()
                 if not self.stack:
-                    raise self._error('there is an "end" without a subgraph')
-            elif found := self._match(_STYLE):
-                self.dashed += found[1].split(",") if "stroke-dasharray" in found[2] else ()
+                    raise self._error('"end" without a subgraph')
+            elif match := self._match(_STYLE):
+                self.dashed += match[1].split(",") if "stroke-dasharray" in match[2] else ()
             elif not self._match(_ASIDE):
                 self._chain()
         if len(self.stack) > 1:
@@ -203,10 +203,10 @@ class _ChartReader:
 
     def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """What the pattern finds at this place; then the place is after it."""
-        found = pattern.match(self.text, self.place)
-        if found:
-            self.place = found.end()
-        return found
+        match = pattern.match(self.text, self.place)
+        if match:
+            self.place = match.end()
+        return match
 
     def _error(self, message: str) -> FormatError:
         return FormatError(message, line=self.text.count("\n", 0, self.place) + 1)
@@ -228,28 +228,28 @@ class _ChartReader:
                 self.hidden += len(tails) * len(heads)
             else:
                 if end not in {">", "x", "o"}:
-                    raise self._error("a line without a head does not say which task comes first: write -->")
+                    raise self._error("a line without an arrowhead does not say which task comes first (write -->)")
                 self.links.append((tails, heads))
                 if link["back"]:
                     self.links.append((heads, tails))
             tails = heads
         if not _OVER.match(self.text, self.place):
             rest = self.text[self.place :].split("\n", 1)[0].strip()
-            raise self._error(f"an arrow or the end of the line was expected, not {shorten(rest)!r}")
+            raise self._error(f"expected an arrow or the end of the line, got {shorten(rest)!r}")
 
     def _nodes(self) -> list[int]:
-        found = self._node()
+        nodes = self._node()
         while self._match(_AND):
-            found += self._node()
-        return found
+            nodes += self._node()
+        return nodes
 
     def _node(self) -> list[int]:
         name = self._match(_ID)
         if not name:
             rest = self.text[self.place :].split("\n", 1)[0].strip()
-            raise self._error(f"a node was expected, not {shorten(rest)!r}" if rest else "a node is missing")
+            raise self._error(f"expected a node, got {shorten(rest)!r}" if rest else "a node is missing")
         if name[0] in _KEYWORDS:
-            raise self._error(f"{name[0]} begins a statement of Mermaid's own, which this is not")
+            raise self._error(f"{name[0]} is a Mermaid keyword, and this is not a valid statement")
         if name[0] in self.link_ids and self._match(_DATA):  # it says how the link is drawn
             return []
         number = self.nodes.setdefault(name[0], len(self.nodes))
@@ -279,20 +279,20 @@ class _ChartReader:
             return (text[1] or "") + text[2]
         sign, self.place = self.text[self.place : self.place + 1], begin
         if shape == ">" and self.text.startswith("->", begin - 2):
-            raise self._error("an arrow has two dashes: write -->")
+            raise self._error("an arrow needs two dashes (write -->)")
         if closing:
-            raise self._error("a label is empty: write a space, or leave its brackets out")
+            raise self._error("a label is empty (write a space, or remove its brackets)")
         if not sign:
-            raise self._error(f"a label has no end: {_SHAPES[shape][0]} is missing")
-        raise self._error(f"a label ends with {_SHAPES[shape][0]}, and goes in double quotes with {sign} in it")
+            raise self._error(f"a label is not closed: missing {_SHAPES[shape][0]}")
+        raise self._error(f"a label that contains {sign} must be in double quotes and end with {_SHAPES[shape][0]}")
 
     def chart(self) -> Chart:
         """What was read, with the nodes of each subgraph in place of the node that is called like it."""
-        kept = [name for name in self.nodes if name not in self.groups]
-        place = {self.nodes[name]: i for i, name in enumerate(kept)}
+        names = [name for name in self.nodes if name not in self.groups]
+        place = {self.nodes[name]: i for i, name in enumerate(names)}
         stand = {self.nodes[name]: group for name, group in self.groups.items() if name in self.nodes}
         chart = Chart(
-            {name: i for i, name in enumerate(kept)}, front=self.front, hidden=self.hidden, header=self.header
+            {name: i for i, name in enumerate(names)}, front=self.front, hidden=self.hidden, header=self.header
         )
         around = [node for name in _AROUND if name in self.groups for node in self.groups[name].members()]
         steps = 0
@@ -337,9 +337,9 @@ def flowchart(page: str) -> str | None:
     """The text of the flowchart in a page, in its place; None where the page holds a drawing for Cytoscape instead."""
     blocks = [text for text in _blocks(page) if begins(text)]
     if len(blocks) > 1:
-        raise FormatError(f"the page holds {len(blocks)} flowcharts: save the one to read as a .mmd file")
+        raise FormatError(f"the page has {len(blocks)} flowcharts (save the one to read as a .mmd file)")
     if not blocks and not _ELEMENTS.search(page):
-        raise FormatError("the page holds no flowchart: draw the dag as .mmd or .dot")
+        raise FormatError("the page has no flowchart (draw the dag as .mmd or .dot)")
     return blocks[0] if blocks else None
 
 
@@ -353,7 +353,7 @@ def _blocks(page: str) -> Iterator[str]:
 
 
 def cytoscape(page: str) -> tuple[Chart, set[int]]:
-    """The nodes and arcs that Nextflow drew for Cytoscape, and those of the nodes that are no processes."""
+    """The nodes and arcs that Nextflow drew for Cytoscape, and the nodes that are not processes."""
     chart, others = Chart(), set[int]()
     ends: list[tuple[str, str, int]] = []
     for line, number in _data(page):
@@ -364,7 +364,7 @@ def cytoscape(page: str) -> tuple[Chart, set[int]]:
         elif edge := _EDGE.fullmatch(line):
             ends.append((edge[1], edge[2], number))
         elif line not in _SIGNS:
-            raise FormatError(f"a node or an edge of the drawing was expected, not {shorten(line)!r}", line=number)
+            raise FormatError(f"expected a node or an edge of the drawing, got {shorten(line)!r}", line=number)
     chart.arcs = [(_place(chart, tail, line), _place(chart, head, line)) for tail, head, line in ends]
     return chart, others
 
@@ -377,7 +377,7 @@ def _data(page: str) -> Iterator[tuple[str, int]]:
         if line.strip() == _CLOSED:
             return
         yield line.strip(), number
-    raise FormatError("the data of the drawing have no end: the page is cut off")
+    raise FormatError("the page is incomplete: the data of the drawing have no end")
 
 
 def _place(chart: Chart, name: str, line: int) -> int:
@@ -450,7 +450,7 @@ def sniff(text: str) -> bool:
 
 def _coded(name: str) -> str:
     """The name with codes for what Mermaid takes for something else, and for spaces that it does not keep."""
-    return _CODED.sub(lambda found: f"#{ord(found[0])};", name)
+    return _CODED.sub(lambda match: f"#{ord(match[0])};", name)
 
 
 def _label(text: str | None) -> Label:
@@ -466,8 +466,8 @@ def _label(text: str | None) -> Label:
 def _character(code: re.Match[str]) -> str:
     """What a code such as #35; or #quot; stands for."""
     if code[2]:
-        known = html.unescape(f"&{code[2]};")
-        return code[0] if known.startswith("&") and code[2] != "amp" else known
+        character = html.unescape(f"&{code[2]};")
+        return code[0] if character.startswith("&") and code[2] != "amp" else character
     number = int(code[1])
     return chr(number) if number < 0x110000 else code[0]
 

@@ -26,7 +26,7 @@ def parse(text: str) -> tuple[str, ...]:
 
 
 def generate(order: Sequence[str]) -> str:
-    """The names, one a line.
+    """The names, one per line.
 
     >>> generate(["a", "# b"])
     'a\\n"# b"\\n'
@@ -37,7 +37,7 @@ def generate(order: Sequence[str]) -> str:
 def listed(document: object) -> tuple[str, ...]:
     """The names in a JSON list, or in the order of an object."""
     if isinstance(document, dict) and "order" not in document:
-        raise FormatError('there is no order: the document has no key "order"')
+        raise FormatError('the document has no key "order"')
     names = array(document["order"] if isinstance(document, dict) else document, "the order")
     return tuple(string(name, f"name {number} of the order") for number, name in enumerate(names, 1))
 

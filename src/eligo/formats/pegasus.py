@@ -55,7 +55,7 @@ from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shor
 from eligo.formats.shared import data_arcs, json_text, names, yaml_text
 from eligo.formats.shared.data_arcs import Jobs, combined
 from eligo.formats.shared.document import MisfitError, array, children, mapping, misfits_in, short, string, strings
-from eligo.formats.shared.editing import applied, put_in_mapping, yaml_rows
+from eligo.formats.shared.edits import applied, put_in_mapping, yaml_rows
 from eligo.rows import Ints
 from eligo.workflow import MEGABYTE, Origin, Task, Unhonoured, Workflow
 
@@ -157,12 +157,12 @@ def job_of(task: Task) -> PegasusJob:
     if words and len(words) > 1 and task.category in RUNNERS and words[0] == RUNNERS[task.category]:
         return PegasusJob(task.category, words[-1], tuple(words[1:-1]), {})
     what, arguments = (words[0], tuple(words[1:])) if words else (task.category or task.name, ())
-    known = Known(command_of(what, arguments), category_of(what, task.name))
+    default = Known(command_of(what, arguments), category_of(what, task.name))
     metadata = {}
-    if task.category is not None and task.category != known.category:
+    if task.category is not None and task.category != default.category:
         metadata["category"] = task.category
     unknown = {"command": not words, "category": task.category is None}
-    without = [key for key, missing in unknown.items() if missing and getattr(known, key) is not None]
+    without = [key for key, missing in unknown.items() if missing and getattr(default, key) is not None]
     if without:
         metadata["without"] = " ".join(without)
     return PegasusJob("job", what, arguments, metadata)
@@ -174,14 +174,14 @@ def category_of(transformation: str, name: str) -> str | None:
 
 
 def profiled(profiles: Iterable[tuple[str, str, object]]) -> dict[str, Any]:
-    """The details that profiles tell: each is a namespace, a key and a value."""
-    found: dict[str, float] = {}
+    """The details of a task from profiles: each is a namespace, a key and a value."""
+    details: dict[str, float] = {}
     for space, key, value in profiles:
         detail, best = _PLACES.get((space.lower(), key.lower()), ("", False))
-        number = _number(value) if detail and (best or detail not in found) else None
+        number = _number(value) if detail and (best or detail not in details) else None
         if number is not None and (-(2**43) if detail == "priority" else 0) <= number < 2**43:
-            found[detail] = _UNITS[detail](number)
-    return found
+            details[detail] = _UNITS[detail](number)
+    return details
 
 
 def unhonoured(profiles: Iterable[tuple[str, str, object]]) -> list[str]:
@@ -190,17 +190,17 @@ def unhonoured(profiles: Iterable[tuple[str, str, object]]) -> list[str]:
     >>> unhonoured([("env", "PATH", "/bin"), ("pegasus", "runtime", 3), ("condor", "request_cpus", "n")])
     ['env', 'condor.request_cpus']
     """
-    found = dict[str, None]()
+    keys = dict[str, None]()
     for space, key, value in profiles:
         name = space.lower(), key.lower()
         is_read = name in _PLACES and _number(value) is not None
         if not is_read and not _PLANNING.match(".".join(name)):
-            found["env" if name[0] == "env" else f"{space}.{key}"] = None
-    return list(found)
+            keys["env" if name[0] == "env" else f"{space}.{key}"] = None
+    return list(keys)
 
 
 def profiles_of(task: Task) -> dict[str, dict[str, object]]:
-    """The profiles that tell the details of a task, by namespace and key. Memory is rounded up to whole MB."""
+    """The profiles with the details of a task, by namespace and key. Memory is rounded up to whole MB."""
     pegasus: dict[str, object] = {}
     if task.seconds is not None:
         pegasus["runtime"] = short(task.seconds)
@@ -216,10 +216,10 @@ def profiles_of(task: Task) -> dict[str, dict[str, object]]:
 
 
 def advice(flow: Workflow, path: str) -> list[str]:
-    """What to tell of the priorities that were written."""
+    """Advice on the priorities that were written."""
     return [
-        "Pegasus keeps them in its plans, for DAGMan and for HTCondor; its own jobs (to stage data and clean up) go first",
-        "DAGMan heeds priorities only among jobs that it holds back: set dagman.maxjobs a little above the machines you get",
+        "Pegasus passes priorities on to DAGMan and HTCondor; its own jobs (staging and cleanup) run first",
+        "DAGMan applies priorities only to throttled jobs: set dagman.maxjobs slightly above the slots you get",
     ]
 
 
@@ -234,7 +234,7 @@ def links_of(task: Task) -> dict[str, str]:
 def checked_id(name: str) -> str:
     """The name, if Pegasus takes it for the id of a job."""
     if not _ID.fullmatch(name):
-        message = f"Pegasus allows letters, digits and -_ in the id of a job, not {shorten(name)!r}"
+        message = f"Pegasus cannot represent the job id {shorten(name)!r}: only letters, digits, - and _ are allowed"
         raise FormatError(message).cured_by("names")
     return name
 
@@ -275,10 +275,10 @@ def _unquoted(piece: re.Match[str]) -> str:
 def _number(value: object) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
-    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
-    if not found:
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    if not match:
         return None
-    return int(found[1]) if found[1].lstrip("-+").isdecimal() else float(found[1])
+    return int(match[1]) if match[1].lstrip("-+").isdecimal() else float(match[1])
 
 
 # Workflows
@@ -341,7 +341,7 @@ def _unhonoured(top: Row, jobs: Sequence[Row], names: tuple[str, ...]) -> Iterat
 
 def _jobs(top: Row) -> list[Any]:
     if top.get("jobs") is None:
-        raise MisfitError('there are no jobs: a Pegasus workflow lists them under "jobs"')
+        raise MisfitError('no jobs (a Pegasus workflow lists them under "jobs")')
     return array(top["jobs"], '"jobs"')
 
 
@@ -381,9 +381,9 @@ def _task(row: Row, number: int, sizes: dict[str, int]) -> Task:
         category = category_of(transformation, name)
         command = redirected(command_of(transformation, arguments), streams)
     metadata = row.get("metadata")
-    known = Known(command, category).corrected(metadata if isinstance(metadata, dict) else {})
+    job = Known(command, category).corrected(metadata if isinstance(metadata, dict) else {})
     details = profiled(_profiles(row, name))
-    return Task(name=name, inputs=tuple(inputs), outputs=tuple(outputs), **known._asdict(), **details)
+    return Task(name=name, inputs=tuple(inputs), outputs=tuple(outputs), **job._asdict(), **details)
 
 
 def _used(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], dict[str, None]]:
@@ -395,7 +395,7 @@ def _used(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], 
         file = string(use.get("lfn"), f'the lfn of a file in "uses" of {shorten(name)!r}')
         link = use.get("type")
         if not isinstance(link, str) or link not in LINKS:
-            raise MisfitError(f'"type" of file {shorten(file)!r} should be one of {", ".join(LINKS)}')
+            raise MisfitError(f'"type" of file {shorten(file)!r} must be one of {", ".join(LINKS)}')
         if "i" in LINKS[link]:
             inputs[file] = None
         if "o" in LINKS[link]:
@@ -426,7 +426,7 @@ def generate(flow: Workflow, clusters: Mapping[str, str] = _NONE, old: Mapping[s
     *clusters* has the label of each job that is to be clustered, *old* the name that a job had before it was renamed.
     """
     if not len(flow):
-        raise FormatError("Pegasus files have at least one job, and there is none")
+        raise FormatError("a Pegasus file must have at least one job, got an empty workflow")
     data_arcs.unmade(flow, "Pegasus")
     tasks = (flow.task(checked_id(name)) for name in flow.dag.tasks)
     jobs = (_row(task, flow.file_sizes, clusters.get(task.name), old.get(task.name)) for task in tasks)

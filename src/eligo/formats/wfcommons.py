@@ -58,7 +58,7 @@ from eligo.formats.shared.document import (
     size,
     string,
 )
-from eligo.formats.shared.editing import applied, json_elements, json_items, json_place, put_in_object
+from eligo.formats.shared.edits import applied, json_elements, json_items, json_place, put_in_object
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 
@@ -97,7 +97,7 @@ def parse(text: str) -> Workflow:
 
 
 #: What is told where parents and children are missing.
-BY_FILES = "no task names parents or children: it needs those that write the files that it reads"
+BY_FILES = "no task lists parents or children: dependencies were derived from files"
 
 #: the dag, the details of tasks, the sizes of files, and whether the arcs are those that files make
 Parts = tuple[Dag, Described, dict[str, int], bool]
@@ -146,7 +146,7 @@ def _runs(execution: Row, names: list[str], refer: "_Referee") -> Columns:
     ran = refer(_ids(runs, "the id of executed task {}")).tolist()
     if len(set(ran)) < len(ran):
         twice = Counter(ran).most_common(1)[0][0]
-        raise MisfitError(f"the task {shorten(names[twice])!r} is executed twice")
+        raise MisfitError(f"task {shorten(names[twice])!r} is listed twice in the execution")
     return runs.placed(ran, len(names))
 
 
@@ -162,7 +162,7 @@ def _version(top: Row) -> str | None:
     if version is None:
         return None
     if not string(version, '"schemaVersion"').startswith("1."):
-        raise MisfitError(f"WfFormat {shorten(version)} is not known: 1.0 to 1.6 are", "schemaVersion")
+        raise MisfitError(f"unsupported WfFormat version {shorten(version)} (supported: 1.0 to 1.6)", "schemaVersion")
     return str(version)
 
 
@@ -200,11 +200,11 @@ class _Referee:
         """The task that each word refers to, -1 where it is several."""
         numbers = {name: i for i, name in enumerate(self.names)}
         for key in ("name", "id"):
-            found: dict[str, int] = {}
+            by_key: dict[str, int] = {}
             for i, word in enumerate(self.tasks[key] or ()):
                 if isinstance(word, str):
-                    found[word] = -1 if word in found else i
-            numbers |= found
+                    by_key[word] = -1 if word in by_key else i
+            numbers |= by_key
         return numbers
 
 
@@ -213,7 +213,7 @@ def _number(word: str, numbers: dict[str, int]) -> int:
     if task is None:
         raise UnknownTaskError(word)
     if task < 0:
-        raise MisfitError(f"{shorten(word)!r} is the name of several tasks: refer to one by its id")
+        raise MisfitError(f"several tasks are named {shorten(word)!r} (refer to one by its id)")
     return task
 
 
@@ -222,8 +222,8 @@ def _references(tasks: Columns, names: list[str], refer: _Referee) -> tuple[Ints
     named: list[Ints] = []
     owners: list[Ints] = []
     for key in ("parents", "children"):
-        found, counts = references(tasks[key], names, key, refer.quick, refer.slowly)
-        named.append(found)
+        numbers, counts = references(tasks[key], names, key, refer.quick, refer.slowly)
+        named.append(numbers)
         owners.append(np.repeat(np.arange(len(names), dtype=np.int32), counts))
     return np.concatenate((named[0], owners[1])), np.concatenate((owners[0], named[1]))
 
@@ -304,7 +304,7 @@ def _links(names: list[str], files: list[Row]) -> tuple[list[str], list[str]]:
     for name, row in zip(names, files, strict=True):
         link = row.get("link")
         if not isinstance(link, str) or link.lower() not in links:
-            raise MisfitError(f'"link" of file {shorten(name)!r} should be "input" or "output"')
+            raise MisfitError(f'"link" of file {shorten(name)!r} must be "input" or "output"')
         links[link.lower()].append(name)
     return links["input"], links["output"]
 
@@ -325,11 +325,11 @@ def _sizes(names: list[str], files: Columns) -> dict[str, int]:
 
 def _ids(table: Columns, what: str) -> list[str]:
     """The id of each row, its name where it has none."""
-    found = _either(table, "id", "name") or [None] * table.size
-    if not set(map(type, found)) <= {str}:
-        for i, word in enumerate(found, 1):
+    ids = _either(table, "id", "name") or [None] * table.size
+    if not set(map(type, ids)) <= {str}:
+        for i, word in enumerate(ids, 1):
             string(word, what.format(i))
-    return found
+    return ids
 
 
 def _either(table: Columns, key: str, older: str) -> Column:
@@ -350,18 +350,16 @@ def _rounded(value: object, name: str, key: str) -> int:
 
 def _tasks(row: Row, key: str) -> list[Row]:
     if row.get(key) is None:
-        raise MisfitError(
-            "there are no tasks: they stand in workflow.specification.tasks, and in old files in workflow.tasks"
-        )
+        raise MisfitError("no tasks in workflow.specification.tasks, or in workflow.tasks of old files")
     return _objects(row, key)
 
 
 def _objects(row: Row, key: str) -> list[Row]:
-    found = array(row.get(key), f'"{key}"')
-    if not set(map(type, found)) <= {dict}:
-        for item in found:
+    items = array(row.get(key), f'"{key}"')
+    if not set(map(type, items)) <= {dict}:
+        for item in items:
             mapping(item, f'an item of "{key}"')
-    return found
+    return items
 
 
 # Writing
@@ -373,12 +371,12 @@ _FILE_ID = re.compile(r"[0-9a-zA-Z_./:#-]+")
 
 def lost(task: Task) -> set[str]:
     """What of a task has no place: most where no run time is known, less than one core, a category that is the name."""
-    gone = {"command", "cores", "memory", "priority"} if task.seconds is None else set()
+    keys = {"command", "cores", "memory", "priority"} if task.seconds is None else set()
     if task.cores is not None and task.cores < 1:
-        gone.add("cores")
+        keys.add("cores")
     if task.category in {"", task.name}:
-        gone.add("category")
-    return gone
+        keys.add("category")
+    return keys
 
 
 def fitted(name: str) -> str:
@@ -394,7 +392,7 @@ def fitted_file(name: str) -> str | None:
 def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
     """The WfFormat 1.5 text of a workflow, one task a line; *old* has the name that a task had before it was renamed."""
     if not len(flow):
-        raise FormatError("WfCommons files have at least one task, and there is none")
+        raise FormatError("a WfCommons file must have at least one task, got an empty workflow")
     document: dict[str, Any] = {
         "name": flow.name or "workflow",
         "schemaVersion": "1.5",
@@ -459,7 +457,9 @@ def _allowed(name: str, pattern: re.Pattern[str], what: str) -> str:
     if pattern.fullmatch(name):
         return name
     signs = "-_.#" if what == "task" else "-_./:#"
-    message = f"WfCommons allows letters, digits and {signs} in the name of a {what}, not {shorten(name)!r}"
+    message = (
+        f"WfCommons cannot represent the {what} name {shorten(name)!r}: only letters, digits and {signs} are allowed"
+    )
     raise FormatError(message).cured_by("file_names" if what == "file" else "names")
 
 

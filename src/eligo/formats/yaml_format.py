@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eligo.formats.shared.document import document_of, workflow_of
-from eligo.formats.shared.editing import applied, put_in_mapping, yaml_rows
+from eligo.formats.shared.edits import applied, put_in_mapping, yaml_rows
 from eligo.formats.shared.json_text import quote
 from eligo.formats.shared.yaml_text import load
 from eligo.workflow import Workflow
@@ -67,9 +67,9 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         elif isinstance(value, dict):
             yield f"{key}:\n"
             for name, item in value.items():
-                shown = _flow(name)
-                yield f"  {'? ' if len(shown) > _LONGEST_KEY else ''}{shown}"
-                yield f"{chr(10) + '  ' if len(shown) > _LONGEST_KEY else ''}: {_flow(item)}\n"
+                text = _flow(name)
+                yield f"  {'? ' if len(text) > _LONGEST_KEY else ''}{text}"
+                yield f"{chr(10) + '  ' if len(text) > _LONGEST_KEY else ''}: {_flow(item)}\n"
         else:
             yield f"{key}:\n"
             yield from (f"- {_flow(item)}\n" for item in value)

@@ -32,9 +32,9 @@ class DaskWorkflow(Workflow):
 def from_dask(source: object) -> DaskWorkflow:
     """The workflow of a Dask collection or graph: a HighLevelGraph, or a dict of tasks of any kind, tuples included.
 
-    `eligo.plan` and `eligo.run` take it. As in Dask, a word in a tuple that is no key is data.
+    `eligo.plan` and `eligo.run` take it. As in Dask, a string in a tuple that is not a key is data.
     """
-    dask, graph = _dask("a graph of Dask's"), _graph(source)
+    dask, graph = _dask("a Dask graph"), _graph(source)
     nodes, index = _nodes(graph), {key: i for i, key in enumerate(graph)}
     needs = [_numbers(key, nodes, index) for key in graph]
     tails = np.array([parent for parents in needs for parent in parents], np.int32)
@@ -63,7 +63,7 @@ def _numbers(key: Any, nodes: Mapping[Any, Any], index: Mapping[Any, int]) -> li
 
 def dask_rank(dag: Dag) -> Ints:
     """The rank that `dask.order` gives every task of a dag: Dask would rather run the smaller one."""
-    dask = _dask("the scheduler 'dask'")
+    dask = _dask("the policy 'dask'")
     ptr, parent = dag.parent_ptr.tolist(), dag.parent.tolist()
     ranks = dask.order.order({v: (sum, parent[ptr[v] : ptr[v + 1]]) for v in range(len(dag))})
     return np.array([ranks[v] for v in range(len(dag))], np.int32)
@@ -77,12 +77,12 @@ def _dask(what: str) -> ModuleType:
         import dask.order
         import dask.utils
     except ImportError:
-        raise InputError(f"{what} needs Dask: pip install dask") from None
+        raise InputError(f"{what} needs Dask (pip install dask)") from None
     return dask
 
 
 def _graph(source: object) -> Mapping[Any, Any]:
     graph = source if isinstance(source, Mapping) else getattr(source, "__dask_graph__", lambda: None)()
     if not isinstance(graph, Mapping):
-        raise InputError(f"{type(source).__name__} has no graph of Dask's")
+        raise InputError(f"expected a Dask graph, got {type(source).__name__}")
     return dict(graph)  # which a HighLevelGraph makes from its layers once, not for every key

@@ -16,7 +16,7 @@ def dask_cluster(address: str) -> Iterator[Executor]:
     try:
         distributed = importlib.import_module("distributed")
     except ModuleNotFoundError:
-        raise InputError("a Dask cluster needs dask.distributed: pip install 'dask[distributed]'") from None
+        raise InputError("a Dask cluster needs dask.distributed (pip install 'dask[distributed]')") from None
     try:
         client = distributed.Client(f"tcp://{address}", timeout=PATIENCE)
     except (OSError, ValueError) as error:

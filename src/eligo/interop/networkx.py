@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def from_networkx(graph: "networkx.DiGraph[Any]") -> Workflow:
     """The workflow of a networkx DiGraph or MultiDiGraph."""
     if not graph.is_directed():
-        raise InputError("an undirected graph has no parents and children: give a DiGraph")
+        raise InputError("an undirected graph does not say which task depends on which (use a DiGraph)")
     arcs = ((u, v) for u, v, *_ in graph.edges())
     dag = Dag.from_arcs(arcs, tasks=graph.nodes)
     details = {node: task for node, data in graph.nodes(data=True) if (task := _task(node, data)) is not None}
@@ -52,8 +52,8 @@ def to_networkx(flow: Workflow | Dag) -> "networkx.DiGraph[Any]":
 
 
 def _task(name: Name, data: Mapping[Any, Any]) -> Task | None:
-    known = {key: data[key] for key in DETAILS if key in data and _FITS[key](data[key])}
-    return Task(name=name, **known) if known else None
+    details = {key: data[key] for key in DETAILS if key in data and _FITS[key](data[key])}
+    return Task(name=name, **details) if details else None
 
 
 def _is_amount(value: object) -> bool:

@@ -35,4 +35,4 @@ def _pyarrow() -> tuple[Any, Any]:
     try:
         return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ModuleNotFoundError:
-        raise InputError("Parquet needs pyarrow: pip install pyarrow, or give a name that ends in .csv") from None
+        raise InputError("Parquet needs pyarrow (pip install pyarrow, or give a file name that ends in .csv)") from None

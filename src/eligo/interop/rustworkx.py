@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def from_rustworkx(graph: "rustworkx.PyDiGraph[Any, Any]") -> Workflow:
     """The workflow of a rustworkx PyDiGraph or PyDAG."""
     if all(base.__name__ != "PyDiGraph" for base in type(graph).__mro__):
-        raise InputError("an undirected graph has no parents and children: give a PyDiGraph")
+        raise InputError("an undirected graph does not say which task depends on which (use a PyDiGraph)")
     indices = list(graph.node_indices())
     place = places(max(indices, default=-1) + 1, indices)
     ends = np.array(graph.edge_list(), np.int64).reshape(-1, 2)

@@ -3,7 +3,7 @@
 from importlib.resources import files
 
 ASSETS = {"index.html": "text/html; charset=utf-8", "page.js": "text/javascript", "page.css": "text/css"}
-ABSENT = "the page is not built: run `make page`, which needs Node 20 or later; released packages have it"
+ABSENT = "the page is not built: run `make page` (needs Node 20 or later); released packages include it"
 
 
 def asset(name: str) -> bytes | None:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from eligo.estimating import lasting
-from eligo.pages.attempted import WENT_WELL
+from eligo.pages.attempts import WENT_WELL
 from eligo.pages.watched import Watched
 from eligo.plotting.labels import counted
 
@@ -56,12 +56,12 @@ def chain_words(watched: Watched) -> list[str]:
         return []
     rows = watched.attempts.rows[[link.place for link in links]]
     share = f"{lasting(float((rows['ended'] - rows['began']).sum()))} of {lasting(watched.seconds)}"
-    told = f"{counted(len(links), 'task')}, one after the other, decided when the last one ended: {share}."
+    sentence = f"The critical path has {counted(len(links), 'task')}, which took {share}."
     waits = sum(link.after == "worker" for link in links)
     if not waits:
-        return [told, "None of them waited for a worker: only shorter tasks would have helped."]
-    few = " a little" if 2 * waits < len(links) else ""
+        return [sentence, "None of them waited for a worker: only shorter tasks would have saved time."]
+    few = " slightly" if 2 * waits < len(links) else ""
     return [
-        told,
-        f"{counted(waits, 'time')} one was ready and waited for a worker: more workers would have helped{few}.",
+        sentence,
+        f"{counted(waits, 'task')} waited for a worker while ready: more workers would have helped{few}.",
     ]

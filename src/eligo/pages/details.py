@@ -9,7 +9,7 @@ from eligo.dag import Dag
 from eligo.errors import InputError, shorten
 from eligo.growing import reached
 from eligo.kernels.windows import longest_after
-from eligo.pages.attempted import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG
+from eligo.pages.attempts import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.watched import Watched
 from eligo.rows import Ints
 from eligo.running.reasons import nearest, place_of, to_blame, waits_for, why_told
@@ -27,8 +27,8 @@ def number_of(watched: Watched, name: str) -> int:
         return int(number)
     inside = [label for label in labels if name.lower() in label.lower()]
     near = get_close_matches(name, labels[:MOST_COMPARED], MOST_NEAR) or inside[:MOST_NEAR]
-    hint = f"; there is {', '.join(shorten(label) for label in near)}" if near else ""
-    raise InputError(f"there is no task named {shorten(name)!r}{hint}")
+    hint = f"; did you mean {', '.join(shorten(label) for label in near)}?" if near else ""
+    raise InputError(f"no task named {shorten(name)!r}{hint}")
 
 
 def detail(watched: Watched, name: str) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def detail(watched: Watched, name: str) -> dict[str, Any]:
     trying = watched.trying.get(v)
     latest = trying or watched.cut_off.get(v)
     tried = latest.attempt if latest is not None else attempts[-1]["attempt"] if attempts else 0
-    known = watched.expected
+    estimates = watched.expected
     return {
         "task": watched.labels[v], "kind": watched.kinds[v], "state": watched.state(v),
         "command": command if isinstance(command, str) else " ".join(command),
@@ -59,7 +59,7 @@ def detail(watched: Watched, name: str) -> dict[str, Any]:
         "above": len(reached(dag, [v], up=True)), "below": len(reached(dag, [v])),
         "path": {
             "tasks": [watched.labels[u] for u in path[:MOST_PATH].tolist()], "total": len(path),
-            "seconds": None if known.level == "nothing" else float(known.seconds[path].sum()),
+            "seconds": None if estimates.level == "nothing" else float(estimates.seconds[path].sum()),
         },
         "attempts": attempts, "log": watched.tail(v, tried) if tried else [],
         "inputs": list(task.inputs), "outputs": list(task.outputs),
@@ -91,8 +91,8 @@ def _attempt(watched: Watched, v: int, place: int) -> dict[str, Any]:
 
 def longest_path(watched: Watched, v: int) -> Ints:
     """The longest path through a task, from a source to a sink: in seconds where they are known, else in tasks."""
-    dag, known = watched.flow.dag, watched.expected
-    seconds = known.seconds if known.level != "nothing" else np.ones(len(dag))
+    dag, estimates = watched.flow.dag, watched.expected
+    seconds = estimates.seconds if estimates.level != "nothing" else np.ones(len(dag))
     above, under = _chain(dag, v, seconds, up=True), _chain(dag, v, seconds, up=False)
     return np.array([*above[::-1], v, *under], np.int32)
 
@@ -111,8 +111,8 @@ def _chain(dag: Dag, v: int, seconds: "np.ndarray[Any, Any]", up: bool) -> list[
         longest_after(dag.parent_ptr, dag.parent, dag.order, seconds, length)
     else:
         longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, length)
-    found, u = [], v
+    chain, u = [], v
     while len(further := near(u)):
         u = int(further[np.argmax((length + seconds)[further])])
-        found.append(u)
-    return found
+        chain.append(u)
+    return chain

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.estimating import estimate, kind_of
-from eligo.pages.drawing import Drawn
+from eligo.pages.dag_drawing import Drawn
 from eligo.pages.figures import figure_of
-from eligo.pages.sampling import Sampled
+from eligo.pages.samples import Sampled
 from eligo.pages.views import MOST_COLUMNS
 from eligo.planning import Plan, gain_sentence
 from eligo.plotting.canvas import can_draw, svg_of
@@ -29,18 +29,18 @@ MOST_SEEN = 40  # nodes of a figure whose texts are told
 
 def plan_page(plan: Plan, flow: object, words: Sequence[str] = ()) -> dict[str, Any]:
     """The document of a plan, with what was said of it in words."""
-    known = as_workflow(flow)
-    kinds = [kind_of(known.task(name)) for name in known.dag.tasks]
+    workflow = as_workflow(flow)
+    kinds = [kind_of(workflow.task(name)) for name in workflow.dag.tasks]
     return {
         "kind": "plan",
-        "title": title_of(known),
+        "title": title_of(workflow),
         "headline": [str(plan), gain_sentence(plan)],
         "facts": [["gain", f"{100 * plan.gain:+.0f} %"], *map(list, facts(plan))],
         "words": [line for line in words if line != str(plan)],
         "curve": curve_of(plan),
-        "dag": Drawn(known, kinds).document(),
-        "figures": figures_of(plan, known),
-        "table": {"columns": COLUMNS, "rows": rows_of(plan, known, kinds)},
+        "dag": Drawn(workflow, kinds).document(),
+        "figures": figures_of(plan, workflow),
+        "table": {"columns": COLUMNS, "rows": rows_of(plan, workflow, kinds)},
     }
 
 
@@ -69,10 +69,10 @@ def figures_of(plan: Plan, flow: Workflow) -> list[dict[str, str]]:
         return []
     sketches: list[Sketch] = [sketch_of_blocks(parts)] if len(parts.blocks) else []
     sketches += [] if plan.conflict is None else [sketch_of_conflict(plan.conflict)]
-    return [figure_of(svg_of(picture_of(sketch)), sketch.title, _seen(sketch)) for sketch in sketches]
+    return [figure_of(svg_of(picture_of(sketch)), sketch.title, _alt_text(sketch)) for sketch in sketches]
 
 
-def _seen(sketch: Sketch) -> str:
+def _alt_text(sketch: Sketch) -> str:
     """What one sees: the texts of its nodes."""
     named = [" ".join(lines) for lines in sketch.lines[:MOST_SEEN]]
     more = [f"and {len(sketch.lines) - MOST_SEEN:,} more"] if len(sketch.lines) > MOST_SEEN else []
@@ -84,12 +84,12 @@ def _seen(sketch: Sketch) -> str:
 
 def rows_of(plan: Plan, flow: Workflow, kinds: Sequence[str]) -> list[list[Any]]:
     """Every task in the plan's order: its place, name, kind, why it stands there, and its seconds where known."""
-    known, told = estimate(flow), reasons(flow.dag, plan.sequence)
+    estimates, why = estimate(flow), reasons(flow.dag, plan.sequence)
     seconds: list[float | None] = [None] * len(flow)
-    if known.level != "nothing":
-        seconds = np.round(known.seconds, 3).tolist()
+    if estimates.level != "nothing":
+        seconds = np.round(estimates.seconds, 3).tolist()
     order, labels = plan.sequence.tolist(), flow.dag.labels
-    return [[place, labels[v], kinds[v], told[v], seconds[v]] for place, v in enumerate(order, 1)]
+    return [[place, labels[v], kinds[v], why[v], seconds[v]] for place, v in enumerate(order, 1)]
 
 
 def reasons(dag: Dag, sequence: Ints) -> list[str]:
@@ -97,20 +97,20 @@ def reasons(dag: Dag, sequence: Ints) -> list[str]:
 
     >>> dag = Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "y")])
     >>> reasons(dag, dag.indices(["a", "b", "x", "y"]))
-    ['Makes x ready.', 'Nothing waits for it.', 'Nothing waits for it.', 'Makes y ready.']
+    ['Makes x ready.', 'No task depends on it.', 'No task depends on it.', 'Makes y ready.']
     """
     place = places(len(dag), sequence)
     last = _last_parents(dag, place)
-    made: list[list[int]] = [[] for _ in range(len(dag))]
+    released: list[list[int]] = [[] for _ in range(len(dag))]
     for v in sequence[last[sequence] >= 0].tolist():
-        made[last[v]].append(v)
+        released[last[v]].append(v)
     needed, labels, needs = _first_children(dag, place), dag.labels, dag.indegree.tolist()
     return [
-        _makes([labels[w] for w in made[v][:FEW]], len(made[v]))
-        if made[v]
-        else "Nothing waits for it."
+        _makes([labels[w] for w in released[v][:FEW]], len(released[v]))
+        if released[v]
+        else "No task depends on it."
         if needed[v] < 0
-        else f"One of {counted(needs[needed[v]], 'task')} that {labels[needed[v]]} needs."
+        else f"One of {counted(needs[needed[v]], 'task')} that {labels[needed[v]]} depends on."
         for v in range(len(dag))
     ]
 

@@ -39,11 +39,11 @@ def report_page(report: Report, facts: Facts = (), headline: Sequence[str] | Non
 
 def _section(section: Section, headline: Sequence[str]) -> dict[str, Any]:
     """A section, without what the headline says already."""
-    said = [panel.words for picture in section.pictures for panel in picture.panels if panel.words]
+    panel_words = [panel.words for picture in section.pictures for panel in picture.panels if panel.words]
     findings = [_findings(section.findings)] if section.findings else []
     return {
         "title": section.title,
-        "words": [line for line in (section.answer, *section.words, *said) if line and line not in headline],
+        "words": [line for line in (section.answer, *section.words, *panel_words) if line and line not in headline],
         "tables": [*findings, *map(_table, (*section.tables, *section.details))],
         "figures": list(_figures(section)) if can_draw() else [],
     }
@@ -53,13 +53,13 @@ def _figures(section: Section) -> Iterator[dict[str, str]]:
     for picture in section.pictures:
         panels = [panel for panel in picture.panels if panel.curves]
         if panels:
-            shown = Picture(name=picture.name, title=picture.title, panels=panels, columns=picture.columns)
-            yield figure_of(svg_of(draw_picture(shown)), picture.title, "; ".join(map(_seen, panels)))
+            drawable = Picture(name=picture.name, title=picture.title, panels=panels, columns=picture.columns)
+            yield figure_of(svg_of(draw_picture(drawable)), picture.title, "; ".join(map(_alt_text, panels)))
     for fat in section.fat_tasks.values():
         yield figure_of(svg_of(draw_fat(section, fat)), *_fat_seen(fat))
 
 
-def _seen(panel: Panel) -> str:
+def _alt_text(panel: Panel) -> str:
     """What one sees of a panel: the curves, and from where to where each goes."""
     ends = [
         f"{curve.label or 'a curve'} from {curve.y[0]:.4g} to {curve.y[-1]:.4g}" for curve in panel.curves if curve.y
@@ -70,9 +70,9 @@ def _seen(panel: Panel) -> str:
 def _fat_seen(fat: FatTask | Dealing) -> tuple[str, str]:
     """What a picture of fat tasks is called, and what one sees."""
     if isinstance(fat, Dealing):
-        return f"{counted(len(fat), 'fat task')} in their workflow", "each is a box with what is in it"
+        return f"{counted(len(fat), 'fat task')} in their workflow", "each drawn as a box with its tasks"
     title = f"A fat task of {counted(len(fat), 'task')} in its workflow"
-    return title, f"one box, {counted(fat.cut_arcs, 'arc')} from it, and beside it what is left"
+    return title, f"one box, {counted(fat.cut_arcs, 'arc')} from it, and beside it the remaining workflow"
 
 
 # Tables
@@ -84,7 +84,7 @@ def _findings(findings: Iterable[Finding]) -> dict[str, Any]:
         [each.what, each.published, each.ours, _marked(each.answer, marks[each.agrees]), _marked(each.why, "why")]
         for each in findings
     ]
-    columns = ["", "published", "ours", "agrees", "why, or how it is judged"]
+    columns = ["", "published", "ours", "agrees", "reason, or assessment"]
     return {"caption": "", "columns": columns, "rows": rows, "numbers": [False] * len(columns)}
 
 
@@ -105,16 +105,18 @@ def _table(table: Table) -> dict[str, Any]:
 # Fat tasks
 
 
-def cluster_report(flow: object, found: FatTask | Dealing) -> Report:
+def cluster_report(flow: object, clusters: FatTask | Dealing) -> Report:
     """Fat tasks as a report: the picture, and a table of what is in each."""
-    known = as_workflow(flow)
-    fats = [found] if isinstance(found, FatTask) else found.fat_tasks
-    done = [len(found)] if isinstance(found, FatTask) else found.done
-    rows = [_fat_row(known, number, fat, count) for number, (fat, count) in enumerate(zip(fats, done, strict=True), 1)]
+    workflow = as_workflow(flow)
+    fats = [clusters] if isinstance(clusters, FatTask) else clusters.fat_tasks
+    done = [len(clusters)] if isinstance(clusters, FatTask) else clusters.done
+    rows = [
+        _fat_row(workflow, number, fat, count) for number, (fat, count) in enumerate(zip(fats, done, strict=True), 1)
+    ]
     head = ["fat task", "tasks", "kinds", "strategy", "cut arcs", "which"]
-    table = Table(title="In the order in which they come back" if len(rows) > 1 else "", head=head, rows=rows)
-    section = Section(title="Fat tasks", tables=[table], fat_tasks={"The workflow": found}, flow=known)
-    return Report(title=title_of(known), sections=[section])
+    table = Table(title="In the order of completion" if len(rows) > 1 else "", head=head, rows=rows)
+    section = Section(title="Fat tasks", tables=[table], fat_tasks={"The workflow": clusters}, flow=workflow)
+    return Report(title=title_of(workflow), sections=[section])
 
 
 def _fat_row(flow: Workflow, number: int, fat: FatTask, done: int) -> list[str]:

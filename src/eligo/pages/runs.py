@@ -17,12 +17,12 @@ def run_document(watched: Watched) -> dict[str, Any]:
     return completed(watched, view(watched), stand(watched))
 
 
-def completed(watched: Watched, shown: dict[str, Any], stood: Stand) -> dict[str, Any]:
+def completed(watched: Watched, summary: dict[str, Any], stood: Stand) -> dict[str, Any]:
     """The same from its view and its tasks as they stood; it may be called in another thread."""
-    shown["order"]["words"] += chain_words(watched)
+    summary["order"]["words"] += chain_words(watched)
     logs = {watched.labels[v]: {"log": last_lines(watched, v)} for v in watched.failed[:MOST_LOGS]}
     return {
-        "kind": "run", "title": watched.title, "headline": [shown["headline"]], "view": shown,
+        "kind": "run", "title": watched.title, "headline": [summary["headline"]], "view": summary,
         "dag": watched.drawing.document(stood.states), "gantt": gantt(watched, most=MOST_BARS),
         "table": table(watched, stood, Query(most=None)), "details": logs,
     }  # fmt: skip

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
-from eligo.client.calling import ServerRefusedError
-from eligo.client.owning import Owner, split_address
+from eligo.client.calls import ServerRefusedError
+from eligo.client.owner import Owner, split_address
 from eligo.errors import InputError
 from eligo.pages.details import detail, number_of
-from eligo.pages.folders import WatchedRun, looked_at
+from eligo.pages.folder_source import WatchedRun, looked_at
 from eligo.pages.runs import run_document
 from eligo.pages.tables import Query, stand, table
 from eligo.pages.views import view
@@ -104,7 +104,7 @@ class FolderSource:
         except FileNotFoundError:
             return b""
         except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+            raise InputError(f"{path}: cannot read: {error.strerror}") from None
 
 
 class ServerSource:
@@ -177,16 +177,18 @@ def run_folder(name: str) -> Path:
         if (path / STATE).is_file():
             return path
     if Path(name).is_file():
-        raise InputError(f"{name}: no run of it was begun: there is no {name}.run")
-    raise InputError(f"{name}: there is no run in this folder")
+        raise InputError(f"{name}: not run yet: {name}.run does not exist")
+    if Path(name).is_dir():
+        raise InputError(f"{name}: no run in this folder")
+    raise InputError(f"{name}: no such file or folder, and no run {name}.run")
 
 
 def only_run() -> Path:
     """The folder of the only run in this folder."""
     runs = sorted(path for path in Path().glob("*.run") if (path / STATE).is_file())
     if not runs:
-        raise InputError("there is no run here: name its folder, its workflow's file, or a server's address")
+        raise InputError("no run in this folder: give a run folder, a workflow's file, or a server's URL")
     if len(runs) > 1:
-        shown = ", ".join(map(str, runs[:5])) + (", ..." if len(runs) > 5 else "")
-        raise InputError(f"there are {len(runs):,} runs here: name one of {shown}")
+        names = ", ".join(map(str, runs[:5])) + (", ..." if len(runs) > 5 else "")
+        raise InputError(f"{len(runs):,} runs in this folder: give one of {names}")
     return runs[0]

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from eligo.errors import InputError
 from eligo.execution import ALLOCATED, ELIGIBLE, EXECUTED, FAILED, HELD
-from eligo.pages.attempted import NOTHING
+from eligo.pages.attempts import NOTHING
 from eligo.pages.watched import Watched
-from eligo.running.looked import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, STATES, WAITING
+from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, STATES
 
 COLUMNS = ("place", "task", "kind", "state", "client", "began", "took", "expected", "tries", "code", "memory")
 MOST_ROWS = 1_000
@@ -39,31 +39,31 @@ class Stand(NamedTuple):
 def stand(watched: Watched) -> Stand:
     """How things stand now."""
     attempts = watched.attempts
-    tries = {task: len(found) for task, found in attempts.tries.items()}
+    tries = {task: len(places) for task, places in attempts.tries.items()}
     return Stand(states_of(watched), attempts.last_places(len(watched.flow)), attempts.rows, tries)
 
 
 def states_of(watched: Watched) -> NDArray[np.int8]:
     """For every task the place of its state in `STATES`."""
     codes = np.frombuffer(bytes(watched.execution.codes), np.uint8)
-    found = np.full(len(codes), STATES.index(WAITING), np.int8)
+    states = np.full(len(codes), STATES.index(PENDING), np.int8)
     out = RUNNING if watched.under_way else READY
     for code, state in ((ELIGIBLE, READY), (ALLOCATED, out), (EXECUTED, DONE), (FAILED, BAD)):
-        found[codes == code] = STATES.index(state)
+        states[codes == code] = STATES.index(state)
     if watched.under_way:
-        found[codes == HELD] = STATES.index(RUNNING)
+        states[codes == HELD] = STATES.index(RUNNING)
     again = [v for v in watched.again if codes[v] == FAILED]
-    found[again] = STATES.index(AGAIN)
-    found[watched.futile] = STATES.index(FUTILE)
-    return found
+    states[again] = STATES.index(RETRYING)
+    states[watched.blocked] = STATES.index(BLOCKED)
+    return states
 
 
 def table(watched: Watched, stood: Stand, query: Query) -> dict[str, Any]:
     """The part of the table that is asked for."""
     chosen = _sorted(watched, stood, query, _matching(watched, stood, query))
     most = len(chosen) if query.most is None else query.most
-    shown = chosen[query.offset : query.offset + most].tolist()
-    rows = [_row(watched, stood, v) for v in shown]
+    page = chosen[query.offset : query.offset + most].tolist()
+    rows = [_row(watched, stood, v) for v in page]
     return {"total": len(chosen), "tasks": len(watched.flow), "columns": list(COLUMNS), "rows": rows}
 
 
@@ -71,21 +71,21 @@ def _matching(watched: Watched, stood: Stand, query: Query) -> NDArray[np.int64]
     wanted = np.ones(len(watched.flow), np.bool_)
     if query.state:
         if query.state not in STATES:
-            raise InputError(f"there is no state {query.state!r}: {', '.join(STATES)}")
+            raise InputError(f"unknown state {query.state!r}: choose one of {', '.join(STATES)}")
         wanted &= stood.states == STATES.index(query.state)
-    found = np.flatnonzero(wanted)
+    matches = np.flatnonzero(wanted)
     if query.kind:
-        found = np.array([v for v in found.tolist() if watched.kinds[v] == query.kind], np.int64)
+        matches = np.array([v for v in matches.tolist() if watched.kinds[v] == query.kind], np.int64)
     if query.search:
         part, labels = query.search.casefold(), watched.labels
-        found = np.array([v for v in found.tolist() if part in labels[v].casefold()], np.int64)
-    return found
+        matches = np.array([v for v in matches.tolist() if part in labels[v].casefold()], np.int64)
+    return matches
 
 
 def _sorted(watched: Watched, stood: Stand, query: Query, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
     """The chosen tasks in the order that is asked for; those of which the value is not known come last."""
     if query.sort not in COLUMNS:
-        raise InputError(f"there is no column {query.sort!r}: {', '.join(COLUMNS)}")
+        raise InputError(f"unknown column {query.sort!r}: choose one of {', '.join(COLUMNS)}")
     if query.sort in {"task", "kind", "client"}:
         texts = [_text(watched, stood, query.sort, v) for v in chosen.tolist()]
         order = sorted(range(len(texts)), key=lambda place: texts[place] or "", reverse=query.descending)
@@ -107,31 +107,31 @@ def _text(watched: Watched, stood: Stand, column: str, v: int) -> str | None:
 
 def _values(watched: Watched, stood: Stand, column: str) -> NDArray[np.float64]:
     """A column of numbers; not a number where there is none."""
-    size, known = len(watched.flow), watched.expected
+    size, estimates = len(watched.flow), watched.expected
     if column == "place":
         return np.arange(size, dtype=np.float64) if watched.place is None else watched.place.astype(np.float64)
     if column == "state":
         return stood.states.astype(np.float64)
     if column == "expected":
-        return np.where(known.own, known.seconds, np.nan)
+        return np.where(estimates.own, estimates.seconds, np.nan)
     tried = stood.last >= 0
-    found = np.full(size, 0.0 if column == "tries" else np.nan)
+    result = np.full(size, 0.0 if column == "tries" else np.nan)
     rows = stood.rows[stood.last[tried]]
     if column == "tries":
-        found[tried] = 1.0
-        found[list(stood.tries)] = list(stood.tries.values())
+        result[tried] = 1.0
+        result[list(stood.tries)] = list(stood.tries.values())
     elif column == "took":
-        found[tried] = rows["ended"] - rows["began"]
+        result[tried] = rows["ended"] - rows["began"]
     else:
         values = rows[column].astype(np.float64)
-        found[tried] = np.where(values == NOTHING, np.nan, values)
-    return found
+        result[tried] = np.where(values == NOTHING, np.nan, values)
+    return result
 
 
 def _row(watched: Watched, stood: Stand, v: int) -> list[Any]:
     place = None if watched.place is None else int(watched.place[v]) + 1
-    known, last = watched.expected, int(stood.last[v])
-    expected = float(known.seconds[v]) if known.own[v] else None
+    estimates, last = watched.expected, int(stood.last[v])
+    expected = float(estimates.seconds[v]) if estimates.own[v] else None
     first = [place, watched.labels[v], watched.kinds[v], STATES[stood.states[v]]]
     if last < 0:
         return [*first, None, None, None, expected, 0, None, None]

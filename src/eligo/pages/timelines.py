@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.pages.attempted import ROW, UNUSED, WENT_WELL
-from eligo.pages.drawing import numbered
+from eligo.pages.attempts import ROW, UNUSED, WENT_WELL
+from eligo.pages.dag_drawing import numbered
 from eligo.pages.watched import Watched
 
 MOST_BARS = 2_000
@@ -72,9 +72,9 @@ def _bars(
     starts = np.flatnonzero(first)
     low, high = np.minimum.reduceat(kind, starts), np.maximum.reduceat(kind, starts)
     bad = np.maximum.reduceat((rows["outcome"] != WENT_WELL) & (rows["outcome"] != UNUSED), starts)
-    found = zip(
+    bars = zip(
         worker[starts].tolist(), rows["began"][starts].tolist(), np.maximum.reduceat(rows["ended"], starts).tolist(),
         np.where(low == high, low, MIXED).tolist(), bad.astype(int).tolist(),
         np.diff(np.append(starts, len(rows))).tolist(), rows["task"][starts].tolist(), strict=True,
     )  # fmt: skip
-    return [[*known, watched.labels[task]] for *known, task in found]
+    return [[*fields, watched.labels[task]] for *fields, task in bars]

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.estimating import kind_of, lasting
-from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG
-from eligo.pages.sampling import Sampled
+from eligo.pages.attempts import VANISHED, WENT_WELL, WENT_WRONG
+from eligo.pages.samples import Sampled
 from eligo.pages.watched import Watched, Worker
 from eligo.plotting.labels import counted
-from eligo.running.forecasting import time_left
-from eligo.running.looked import BAD, DONE, FUTILE, RUNNING, Trying
+from eligo.running.forecast import time_left
+from eligo.running.states import BAD, BLOCKED, DONE, RUNNING, Trying
 
 MOST_COLUMNS = 480  # of a curve
 MOST_RUNNING, MOST_RECENT, MOST_HELD, MOST_NAMED, MOST_CAUSES = 100, 20, 20, 10, 50
@@ -23,7 +23,7 @@ MOST_READ = 200  # failed tasks whose last lines are looked at
 SLOW = 1 / 3  # of the usual speed
 SOME = 3  # failures, or losses, that say something of a worker
 #: how the state of a whole is told where that is more than its name, and what became of it after so long
-STATE_WORDS = {"failed": "ended with failures", "stopped": "stopped: nobody is at it now"}
+STATE_WORDS = {"failed": "ended with failures", "stopped": "stopped, not running"}
 ENDED = {"cancelled": "cancelled", "failed": "ended", "stopped": "stopped", "done": "ended"}
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
@@ -31,15 +31,15 @@ _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), every: bool = False) -> dict[str, Any]:
     """Where a workflow stands, for somebody of that name with these rights; *every*: also tasks that are many."""
     watched.ready.follow()
-    known, curve = summary(watched), curve_of(watched)
-    return known | {
+    overview, curve = summary(watched), curve_of(watched)
+    return overview | {
         "busy": busy(watched), "attempts": len(watched.attempts), **watched.tallies, "curve": curve,
-        "clients": clients(watched), "failures": failures(watched, every), "failures_total": known["counts"][BAD],
+        "clients": clients(watched), "failures": failures(watched, every), "failures_total": overview["counts"][BAD],
         "running": running(watched, every), "recent": recent(watched),
         "interrupted": _labels(watched, watched.interrupted), "unmet": list(watched.unmet),
         "order": {
             "words": order_words(
-                curve, len(watched.ready.order), len(watched.attempts.clients), known["counts"][FUTILE]
+                curve, len(watched.ready.order), len(watched.attempts.clients), overview["counts"][BLOCKED]
             )
         },
         "can": watched.may(who, scopes),
@@ -48,17 +48,17 @@ def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), 
 
 def summary(watched: Watched) -> dict[str, Any]:
     """What is told first, and is soon made: how far a workflow has come, how fast, and how long it still takes."""
-    counts, left, spans = watched.counts, watched.left, watched.spans
-    known = {
+    counts, remaining, spans = watched.counts, watched.left, watched.spans
+    document = {
         "kind": "run", "workflow": watched.id, "title": watched.title, "state": watched.status,
         "source": watched.source, "under_way": watched.under_way, "now": watched.at,
         "began": spans[0][0] if spans else watched.at,
         "ended": None if watched.under_way or not spans else spans[-1][1], "seconds": watched.seconds,
         "policy": watched.policy, "engine": watched.engine, "tasks": len(watched.flow),
         "arcs": watched.flow.dag.arc_count, "counts": counts, "rate": watched.rate,
-        "left": None if left is None else list(left), "workers": watched.present,
+        "left": None if remaining is None else list(remaining), "workers": watched.present,
     }  # fmt: skip
-    return known | {"headline": headline(known)}
+    return document | {"headline": headline(document)}
 
 
 def headline(view: dict[str, Any]) -> str:
@@ -69,7 +69,7 @@ def headline(view: dict[str, Any]) -> str:
     parts = [f"{counts[DONE]:,} of {counted(tasks, 'task')} done"]
     parts += [f"{counts[RUNNING]:,} running"] if counts[RUNNING] and not end else []
     parts += [f"{counts[BAD]:,} failed"] if counts[BAD] else []
-    parts += [f"{counts[FUTILE]:,} cannot run because of that"] if counts[FUTILE] else []
+    parts += [f"{counts[BLOCKED]:,} blocked"] if counts[BLOCKED] else []
     if end:
         rest = f"{end} after {lasting(round(view['seconds'], 1))}"
     else:
@@ -84,36 +84,36 @@ def curve_of(watched: Watched) -> dict[str, Any]:
     """How many tasks could run after each that is done: as seen, planned, at most, and first come, first served."""
     size = len(watched.flow)
     columns = Sampled(size + 1, MOST_COLUMNS)
-    seen = np.array(watched.ready.counts, np.int64)
+    ready_counts = np.array(watched.ready.counts, np.int64)
     plan, bound = watched.planned
-    lines = {"seen": seen, "plan": plan, "bound": bound, "fifo": watched.fifo}
-    until = max(1, len(seen) - 1)
+    lines = {"seen": ready_counts, "plan": plan, "bound": bound, "fifo": watched.fifo}
+    until = max(1, len(ready_counts) - 1)
     averages = {name: None if line is None else round(float(line[:until].mean()), 2) for name, line in lines.items()}
     averages["order"] = round(float(np.array(watched.ready.eligible)[:until].mean()), 2)
     return {
         "steps": columns.starts.tolist(),
         "lines": {name: None if line is None else columns.line(line) for name, line in lines.items()},
-        "starved": starved(watched, columns, seen),
+        "starved": starved(watched, columns, ready_counts),
         "averages": averages,
         "sampled": columns.sampled,
-        "remark": "" if plan is not None else "No plan was kept for this policy.",
+        "remark": "" if plan is not None else "No plan is available for this policy.",
     }
 
 
-def starved(watched: Watched, columns: Sampled, seen: NDArray[np.int64]) -> list[list[int]]:
+def starved(watched: Watched, columns: Sampled, ready_counts: NDArray[np.int64]) -> list[list[int]]:
     """From which step to which fewer tasks could run than there were workers, though enough were left."""
-    least, size = columns.least(seen), len(watched.flow)
+    least, size = columns.least(ready_counts), len(watched.flow)
     starts = columns.starts[: len(least)]
     present = _present(watched, starts)
-    hungry = (least < present) & (size - starts >= present) & (starts < len(seen) - 1)
+    hungry = (least < present) & (size - starts >= present) & (starts < len(ready_counts) - 1)
     ends = np.append(columns.starts, size + 1)[1 : len(least) + 1]
-    found, place = [], 0
+    spans, place = [], 0
     for hunger, group in groupby(hungry.tolist()):
         long = len(list(group))
         if hunger:
-            found.append([int(starts[place]), int(min(ends[place + long - 1], len(seen) - 1))])
+            spans.append([int(starts[place]), int(min(ends[place + long - 1], len(ready_counts) - 1))])
         place += long
-    return found
+    return spans
 
 
 def _present(watched: Watched, starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -132,30 +132,30 @@ def _present(watched: Watched, starts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.searchsorted(first, times, "right") - np.searchsorted(latest, times, "left"), np.int64)
 
 
-def order_words(curve: dict[str, Any], done: int, workers: int, futile: int) -> list[str]:
+def order_words(curve: dict[str, Any], done: int, workers: int, blocked: int) -> list[str]:
     """Whether another order would have helped."""
     averages = curve["averages"]
-    made, seen, fifo, bound = (averages[name] for name in ("order", "seen", "fifo", "bound"))
+    average, runnable, fifo, bound = (averages[name] for name in ("order", "seen", "fifo", "bound"))
     if not done:
-        return ["Nothing is done yet: nothing can be said of the order."]
-    more = 100 * (made / fifo - 1) if fifo else 0.0
+        return ["No task is done yet, so the order cannot be assessed."]
+    more = 100 * (average / fifo - 1) if fifo else 0.0
     than = "as many as" if abs(more) < 0.5 else f"{abs(more):.0f} % {'more' if more > 0 else 'fewer'} than"
-    told = [f"It made {made:,.1f} tasks ready on average so far: {than} first come, first served ({fifo:,.1f})."]
+    sentences = [
+        f"This order had {average:,.1f} tasks ready on average so far, {than} first come, first served ({fifo:,.1f})."
+    ]
     if bound is not None:
-        room = 100 * (bound / made - 1) if made else 0.0
+        room = 100 * (bound / average - 1) if average else 0.0
         most = f"No order could have had more than {bound:,.1f} ({room:.1f} % more)."
-        told.append("No other order could have had more." if room < 0.05 else most)
-    if made - seen >= 0.05:
-        told.append(
-            f"Of these, {made - seen:,.1f} had failed and waited to be tried again, or for somebody to mend them."
-        )
+        sentences.append("No other order could have had more." if room < 0.05 else most)
+    if average - runnable >= 0.05:
+        sentences.append(f"Of these, {average - runnable:,.1f} had failed and were waiting for a retry or a fix.")
     hungry = sum(end - begin for begin, end in curve["starved"])
     if hungry:
         share = f"{100 * hungry / done:.0f} %" if 100 * hungry >= done else "less than 1 %"
-        told.append(f"During {share} of the tasks done, fewer tasks could run than there were workers.")
+        sentences.append(f"For {share} of the finished tasks, fewer tasks were ready than there were workers.")
     elif workers:
-        told.append("There was always enough for all workers.")
-    return told + ([f"What failed keeps {counted(futile, 'task')} from running, in any order."] if futile else [])
+        sentences.append("There were always enough ready tasks for all workers.")
+    return sentences + ([f"Failed tasks block {counted(blocked, 'task')}, whatever the order."] if blocked else [])
 
 
 # Workers
@@ -176,8 +176,8 @@ def clients(watched: Watched) -> list[dict[str, Any]]:
     holds: dict[str, list[Trying]] = {}
     for trying in watched.trying.values():
         holds.setdefault(trying.client, []).append(trying)
-    found = [_client(watched, worker, holds.get(worker.client, [])) for worker in watched.workers]
-    return sorted(found, key=lambda one: (not one["bad"], not one["alive"], one["name"]))
+    rows = [_client(watched, worker, holds.get(worker.client, [])) for worker in watched.workers]
+    return sorted(rows, key=lambda one: (not one["bad"], not one["alive"], one["name"]))
 
 
 def _client(watched: Watched, worker: Worker, holds: list[Trying]) -> dict[str, Any]:
@@ -196,21 +196,21 @@ def _client(watched: Watched, worker: Worker, holds: list[Trying]) -> dict[str, 
     }  # fmt: skip
 
 
-def _remark(watched: Watched, worker: Worker, known: tuple[int, int, int, int]) -> str:
+def _remark(watched: Watched, worker: Worker, counts: tuple[int, int, int, int]) -> str:
     """What is to be said against a worker; nothing mostly."""
-    done, failed, lost, held = known
+    done, failed, lost, held = counts
     if not worker.approved:
-        return "waits to be approved"
+        return "waiting for approval"
     if failed >= SOME and not done:
-        return f"fails everything: {counted(failed, 'task')}"
+        return f"every task failed: {counted(failed, 'task')}"
     if worker.paused > 0:
-        return "gets no work for a while, since tasks failed with it"
+        return "paused for a while after failures"
     if failed >= SOME and failed > done:
-        return f"fails more often than not: {failed:,} of {failed + done:,}"
+        return f"most tasks failed: {failed:,} of {failed + done:,}"
     if not worker.alive and held and watched.under_way:
-        return "was not heard of, and has tasks"
+        return "not responding, holds tasks"
     if lost >= SOME:
-        return f"was lost with {counted(lost, 'task')}"
+        return f"lost {counted(lost, 'task')}"
     if worker.speed is not None and worker.speed < SLOW:
         return f"slow: {worker.speed:.2f} of the usual speed"
     return ""
@@ -221,7 +221,7 @@ def _remark(watched: Watched, worker: Worker, known: tuple[int, int, int, int]) 
 
 def running(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
     """What runs now, the longest first."""
-    found = sorted(watched.trying.values(), key=lambda one: one.since)[: None if every else MOST_RUNNING]
+    attempts = sorted(watched.trying.values(), key=lambda one: one.since)[: None if every else MOST_RUNNING]
     tasks, flow = watched.flow.dag.tasks, watched.flow
     return [
         {
@@ -229,29 +229,29 @@ def running(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
             "attempt": one.attempt, "kind": kind_of(flow.task(tasks[one.task])),
             "expected": flow.task(tasks[one.task]).seconds,
         }
-        for one in found
+        for one in attempts
     ]  # fmt: skip
 
 
 def recent(watched: Watched) -> list[dict[str, Any]]:
     """What ended last."""
-    attempts, size, found = watched.attempts, len(watched.attempts), []
+    attempts, size, rows = watched.attempts, len(watched.attempts), []
     for place in range(size - 1, max(-1, size - 1 - MOST_RECENT), -1):
         row = attempts.rows[place]
         client = attempts.clients[row["client"]]
-        failure = None if row["outcome"] == WENT_WELL else attempts.failures.get(place, "not needed any more")
+        failure = None if row["outcome"] == WENT_WELL else attempts.failures.get(place, "no longer needed")
         took = max(0.0, float(row["ended"] - row["began"]))
-        found.append({
+        rows.append({
             "task": watched.labels[row["task"]], "client": watched.name_of(client), "ended": float(row["ended"]),
             "took": took, "failure": failure,
         })  # fmt: skip
-    return found
+    return rows
 
 
 def failures(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
     """Why tasks failed for good, the most frequent cause first: the same words, and the same last line but for numbers."""
     named = None if every else MOST_NAMED
-    ranked = sorted(_failed_alike(watched), key=lambda group: -len(group[1]))
+    ranked = sorted(_failed_alike(watched), key=lambda group: (-len(group[1]), next(iter(group[1]))))
     groups = [(cause, tasks, last_lines(watched, next(iter(tasks)))) for cause, tasks in ranked[:MOST_CAUSES]]
     rest = [v for _, tasks in ranked[MOST_CAUSES:] for v in tasks]
     groups += [(f"{len(ranked) - MOST_CAUSES:,} other causes", rest, [])] if rest else []

@@ -10,13 +10,13 @@ import numpy as np
 
 from eligo.estimating import Estimate, estimate
 from eligo.execution import ELIGIBLE, WAITING
-from eligo.pages.attempted import WENT_WELL, Attempts
-from eligo.pages.drawing import Drawn
+from eligo.pages.attempts import WENT_WELL, Attempts
+from eligo.pages.dag_drawing import Drawn
 from eligo.rows import Ints, places
 from eligo.running.curves import ReadyCurve
-from eligo.running.forecasting import Forecast, Left
-from eligo.running.looked import Curve, Looked
+from eligo.running.forecast import Forecast, Left
 from eligo.running.reasons import order_of
+from eligo.running.states import Curve, Looked
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
@@ -172,7 +172,7 @@ class Watched(Looked):
     def failure(self, v: int) -> str:
         """See `Looked`."""
         failures = self.attempts.failures
-        return next((failures[place] for place in reversed(self.attempts.of(v)) if place in failures), "it failed")
+        return next((failures[place] for place in reversed(self.attempts.of(v)) if place in failures), "failed")
 
     # When
 
@@ -199,9 +199,13 @@ class Watched(Looked):
     @property
     def left(self) -> Left | None:
         """How much longer it takes, as was last foreseen."""
-        at, left = self._left
-        gone = max(0.0, self.at - at)
-        return None if left is None or not self.under_way else Left(*(max(0.0, seconds - gone) for seconds in left))
+        at, remaining = self._left
+        elapsed = max(0.0, self.at - at)
+        return (
+            None
+            if remaining is None or not self.under_way
+            else Left(*(max(0.0, seconds - elapsed) for seconds in remaining))
+        )
 
     @property
     def forecast_due(self) -> bool:
@@ -215,7 +219,7 @@ class Watched(Looked):
         self._foreseen += len(rows)
         good = rows["outcome"] == WENT_WELL
         took = list(zip(rows["task"][good].tolist(), (rows["ended"] - rows["began"])[good].tolist(), strict=True))
-        codes, futile, at = np.frombuffer(bytes(self.execution.codes), np.uint8), self.futile, self.at
+        codes, blocked, at = np.frombuffer(bytes(self.execution.codes), np.uint8), self.blocked, self.at
         running = {v: max(0.0, at - trying.since) for v, trying in self.trying.items()}
         out = {*running, *self.again}
         alive, rate = max(1, self.present), self.rate
@@ -225,11 +229,11 @@ class Watched(Looked):
             try:
                 self._forecast.learn(took)
                 rest = np.flatnonzero((codes == WAITING) | (codes == ELIGIBLE)).tolist()
-                left = self._forecast.left({*rest, *out}.difference(futile.tolist()), running, alive)
-                if left is not None and rate and self._forecast.learned > 2 * alive:
+                remaining = self._forecast.left({*rest, *out}.difference(blocked.tolist()), running, alive)
+                if remaining is not None and rate and self._forecast.learned > 2 * alive:
                     # what lies between tasks takes time too, where they are short
-                    left = Left(left.least, max(left.most, len(rest) / rate))
-                self._left = at, left
+                    remaining = Left(remaining.least, max(remaining.most, len(rest) / rate))
+                self._left = at, remaining
             finally:
                 self._due = at + max(FRESH, SHARE * (time.monotonic() - begin))
 

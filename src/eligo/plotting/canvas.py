@@ -81,9 +81,9 @@ def svg_of(figure: "Figure") -> str:
     with look():
         figure.savefig(text, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
 
-    def with_tip(found: re.Match[str]) -> str:
-        tip = tips.get(found[1])
-        return found[0] if tip is None else f"{found[0]}<title>{escape(legible(tip))}</title>"
+    def with_tip(match: re.Match[str]) -> str:
+        tip = tips.get(match[1])
+        return match[0] if tip is None else f"{match[0]}<title>{escape(legible(tip))}</title>"
 
     return re.sub(r'<g id="([^"]*)">', with_tip, text.getvalue())
 

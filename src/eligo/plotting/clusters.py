@@ -13,8 +13,8 @@ from eligo.clusters import FatTask
 from eligo.dag import Dag
 from eligo.estimating import kind_of
 from eligo.plotting.canvas import new_axes, new_figure
+from eligo.plotting.coarse import Groups, Limits, grouped
 from eligo.plotting.dags import paint, paint_within, panel_size
-from eligo.plotting.grouping import Groups, Limits, grouped
 from eligo.plotting.labels import counted, elided
 from eligo.plotting.sketches import COLOURS, NEUTRAL, SMALL, Sketch, members_of, needed, numbered
 from eligo.plotting.sketches import sizes_by_level as level_sizes
@@ -41,32 +41,32 @@ def draw_fat_task(flow: object, fat: FatTask) -> "Figure":
     The arcs that it cuts have a colour. Alike tasks are drawn as one where they are many; where that does not do, what
     is next to the fat task is shown.
     """
-    known = as_workflow(flow)
-    shown, why = _shown(known, fat)
-    sketch, inside = _sketch(shown, _title(fat) + why)
-    left = Workflow(fat.residual, {name: known.task(name) for name in fat.residual.tasks})
-    rest = [] if why else [_sketch(Parcels(left, []), _residual_title(fat))[0]]
+    workflow = as_workflow(flow)
+    parcels, why = _drawable(workflow, fat)
+    sketch, inside = _sketch(parcels, _title(fat) + why)
+    residual = Workflow(fat.residual, {name: workflow.task(name) for name in fat.residual.tasks})
+    rest = [] if why else [_sketch(Parcels(residual, []), _residual_title(fat))[0]]
     return _side_by_side([sketch, *rest], inside)
 
 
 def draw_dealing(flow: object, dealing: Dealing) -> "Figure":
     """Every fat task as one box, with what it is made of; alike ones together where they are many."""
-    known = as_workflow(flow)
+    workflow = as_workflow(flow)
     pairs = zip(dealing.fat_tasks, dealing.done, strict=True)
-    groups = [known.dag.indices(fat.tasks[:done]) for fat, done in pairs if done]
-    title = f"{counted(len(known), 'task')} in {counted(len(groups), 'fat task')}, {dealing.cut_arcs:,} arcs cut"
-    sketch, inside = _sketch(Parcels(known, groups), title)
+    groups = [workflow.dag.indices(fat.tasks[:done]) for fat, done in pairs if done]
+    title = f"{counted(len(workflow), 'task')} in {counted(len(groups), 'fat task')}, {dealing.cut_arcs:,} arcs cut"
+    sketch, inside = _sketch(Parcels(workflow, groups), title)
     return _side_by_side([sketch], inside)
 
 
-def _shown(flow: Workflow, fat: FatTask) -> tuple["Parcels", str]:
+def _drawable(flow: Workflow, fat: FatTask) -> tuple["Parcels", str]:
     """What is drawn: the dag, or where the fat task cannot be told apart in it, that with what is next to it."""
-    whole = Parcels(flow, [flow.dag.indices(fat.tasks)])
-    if whole.told_apart:
-        return whole, ""
+    parcels = Parcels(flow, [flow.dag.indices(fat.tasks)])
+    if parcels.told_apart:
+        return parcels, ""
     part = flow.dag.subdag(dict.fromkeys([*fat.tasks, *(u for u, _ in fat.inputs), *(v for _, v in fat.cut)]))
     near = Parcels(Workflow(part, {name: flow.task(name) for name in part.tasks}), [part.indices(fat.tasks)])
-    return near, f"; of {len(flow):,} tasks those next to it are drawn"
+    return near, f"; only neighbours among {len(flow):,} tasks are drawn"
 
 
 def _title(fat: FatTask) -> str:
@@ -75,11 +75,11 @@ def _title(fat: FatTask) -> str:
 
 def _residual_title(fat: FatTask) -> str:
     verdict = {
-        "optimal": "one order is best at every moment",
-        "impossible": "no order is best at every moment",
-        "bounded": "whether one order is best at every moment is not decided",
+        "optimal": "one order is best at every step",
+        "impossible": "no order is best at every step",
+        "bounded": "undecided whether one order is best at every step",
     }[fat.residual_verdict]
-    return f"What is left, {counted(len(fat.residual), 'task')}: {verdict}"
+    return f"Remaining workflow, {counted(len(fat.residual), 'task')}: {verdict}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +101,10 @@ class Parcels:
     @cached_property
     def number(self) -> Ints:
         """For every node of it, which group it is; NEUTRAL for a task that is in none."""
-        found = np.full(len(self.boxed.dag), NEUTRAL, np.int32)
+        numbers = np.full(len(self.boxed.dag), NEUTRAL, np.int32)
         for number, members in enumerate(self.groups):
-            found[self.boxed.of[members[:1]]] = number
-        return found
+            numbers[self.boxed.of[members[:1]]] = number
+        return numbers
 
     @cached_property
     def kinds(self) -> list[str]:
@@ -116,8 +116,8 @@ class Parcels:
         """The nodes that are drawn: those of `boxed`, alike ones merged where there are too many."""
         pairs = zip(members_of(self.boxed), self.number.tolist(), strict=True)
         only = "fat " if len(self.groups) == 1 else ""  # nothing is merged with the only one
-        made = numbered([only * (number >= 0) + " ".join(self.kind_lines(tasks)) for tasks, number in pairs])
-        return grouped(self.boxed.dag, made, made, BOX_LIMITS)
+        kind_numbers = numbered([only * (number >= 0) + " ".join(self.kind_lines(tasks)) for tasks, number in pairs])
+        return grouped(self.boxed.dag, kind_numbers, kind_numbers, BOX_LIMITS)
 
     @property
     def told_apart(self) -> bool:
@@ -127,9 +127,12 @@ class Parcels:
 
     def kind_lines(self, tasks: Ints) -> list[str]:
         """How many there are of each kind, the most frequent first."""
-        found = Counter(self.kinds[v] for v in tasks.tolist())
-        lines = [f"{count:,} × {kind}" if len(tasks) > 1 else kind for kind, count in found.most_common(MOST_KINDS)]
-        return [*lines, *([f"and {counted(len(found) - MOST_KINDS, 'other kind')}"] if len(found) > MOST_KINDS else [])]
+        counts = Counter(self.kinds[v] for v in tasks.tolist())
+        lines = [f"{count:,} × {kind}" if len(tasks) > 1 else kind for kind, count in counts.most_common(MOST_KINDS)]
+        return [
+            *lines,
+            *([f"and {counted(len(counts) - MOST_KINDS, 'other kind')}"] if len(counts) > MOST_KINDS else []),
+        ]
 
 
 class Box(NamedTuple):
@@ -148,25 +151,25 @@ def _sketch(parcels: Parcels, title: str) -> tuple[Sketch, dict[int, Sketch]]:
     inside = {place: box.inside for place, box in enumerate(boxes) if box.inside is not None}
     sizes = np.array([_size(box) for box in boxes]).reshape(-1, 2)
     colour = np.array([box.colour for box in boxes], np.int32)
-    shown = [
+    texts = [
         text for box in boxes for lines in (box.lines, *(box.inside.lines if box.inside else ())) for text in lines
     ]
     several, merged, outside = len(parcels.groups) > 1, len(dag) < len(parcels.boxed.dag), (colour == NEUTRAL).any()
-    told = {
-        "the coloured box: what one client runs": alone,
-        "(n): which of them comes n-th": alone and any(text.startswith("(1)") for text in shown),
-        "a box: what one client runs at a time": several,
-        "red arcs: results that it sends back": alone and len(parcels.boxed.dag) > 1,
-        "arcs: results that are sent back": several and dag.arc_count > 0,
+    notes = {
+        "coloured box: tasks of one client": alone,
+        "(n): position in the order": alone and any(text.startswith("(1)") for text in texts),
+        "box: tasks that one client runs together": several,
+        "red arcs: results sent back": alone and len(parcels.boxed.dag) > 1,
+        "arcs: results sent back": several and dag.arc_count > 0,
         "×n: n fat tasks drawn as one": several and merged,
-        "white: tasks that are in none": len(parcels.groups) and outside,
-        "alike tasks are drawn as one": not several and merged,
+        "white: tasks in no cluster": len(parcels.groups) and outside,
+        "similar tasks are drawn as one": not several and merged,
     }
     sent = CUT if alone else NEUTRAL
     sketch = Sketch(
         name="fat",
         title=title,
-        legend=" · ".join(text for text, seen in told.items() if seen),
+        legend=" · ".join(text for text, applies in notes.items() if applies),
         dag=dag,
         lines=[box.lines for box in boxes],
         tips=[box.tip for box in boxes],

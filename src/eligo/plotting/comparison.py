@@ -133,7 +133,7 @@ def save_report(report: Report, path: str | os.PathLike[str]) -> None:
     picture_suffix(path, SUFFIXES)
     first = next(figures_of(report.sections), None)
     if first is None:
-        raise InputError(f"{os.fspath(path)}: there is nothing to draw; a name that ends in .html gives the tables")
+        raise InputError(f"{os.fspath(path)}: nothing to draw: use a .html file for the tables")
     save_figure(first[1], path)
 
 

@@ -56,8 +56,8 @@ def kinds(names: Sequence[str]) -> str:
     ('W(3,2)', '×120 N(1)', '×3 W(1,2) … W(3,2)')
     """
     different = list(dict.fromkeys(names))
-    shown = ", ".join(different) if len(different) < 3 else f"{different[0]} … {different[-1]}"
-    return shown if len(names) == 1 else f"×{len(names):,} {shown}"
+    text = ", ".join(different) if len(different) < 3 else f"{different[0]} … {different[-1]}"
+    return text if len(names) == 1 else f"×{len(names):,} {text}"
 
 
 def stem(names: Iterable[str]) -> str:
@@ -66,8 +66,8 @@ def stem(names: Iterable[str]) -> str:
     >>> stem(["mProject_ID01", "mProject_ID02"]), stem(["sort_1", "sort_2", "map_1"]), stem(["7", "8"])
     ('mProject', 'sort, …', '')
     """
-    found = Counter(_SERIAL.sub("", name) for name in names)
-    (most, _), *others = found.most_common(2)
+    counts = Counter(_SERIAL.sub("", name) for name in names)
+    (most, _), *others = counts.most_common(2)
     return most + ", …" if most and others else most
 
 
@@ -97,8 +97,8 @@ def elided(text: str, room: float, size: float) -> str:
         text = text[last:]
         if text_width(f"…{text}", size) <= room:
             return f"…{text}"
-    for kept in range(min(len(text) - 1, int(room / (0.38 * size)) + 1), 0, -1):
-        short = f"{text[: (kept + 1) // 2]}…{text[len(text) - kept // 2 :]}"
+    for length in range(min(len(text) - 1, int(room / (0.38 * size)) + 1), 0, -1):
+        short = f"{text[: (length + 1) // 2]}…{text[len(text) - length // 2 :]}"
         if text_width(short, size) <= room:
             return short
     return "…"

@@ -165,11 +165,11 @@ def _placed(net: Net, rows: list[Ints], width: Floats) -> Floats:
     outward = [step for step in down if step[0] > widest] + [step for step in up if step[0] < widest]
     for k, mine, theirs in (down + up) * SETTLING + outward:
         weight = np.bincount(mine, net.heft[theirs], minlength=len(x))[rows[k]] * net.heft[rows[k]] + 0.01
-        x[rows[k]] = _spread(_means(net, x, mine, theirs)[rows[k]], weight, rooms[k])
+        x[rows[k]] = _spread_out(_means(net, x, mine, theirs)[rows[k]], weight, rooms[k])
     return x - (x - width / 2).min() if len(x) else x
 
 
-def _spread(wanted: Floats, weight: Floats, room: Floats) -> Floats:
+def _spread_out(wanted: Floats, weight: Floats, room: Floats) -> Floats:
     """The places nearest to the wanted ones, in least squares, that keep the order and the room between neighbours."""
     offset = np.concatenate([[0.0], np.cumsum(room)])[: len(wanted)]
     pools: list[tuple[float, float, int]] = []  # mean, weight, size: pool adjacent violators

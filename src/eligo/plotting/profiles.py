@@ -79,11 +79,11 @@ def _thinned(curves: Sequence[Curve]) -> Curve:
     if n <= 4 * STRETCHES:
         return np.arange(n)
     cuts = np.linspace(0, n, STRETCHES + 1).astype(np.int64)
-    kept = [np.array([0, n - 1])]
+    steps = [np.array([0, n - 1])]
     for curve in curves:
         for pick in (np.argmin, np.argmax):
-            kept.append(np.array([a + pick(curve[a:b]) for a, b in pairwise(cuts.tolist())]))
-    return np.unique(np.concatenate(kept))
+            steps.append(np.array([a + pick(curve[a:b]) for a, b in pairwise(cuts.tolist())]))
+    return np.unique(np.concatenate(steps))
 
 
 def _paint_curves(axes: "Axes", steps: Curve, curves: Sequence[Curve]) -> list["Artist"]:

@@ -107,7 +107,7 @@ def picture_suffix(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     if suffix not in allowed:
         names = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
-        raise InputError(f"{os.fspath(path)}: a picture's name ends in {names}")
+        raise InputError(f"{os.fspath(path)}: the suffix of a picture must be {names}")
     return suffix
 
 

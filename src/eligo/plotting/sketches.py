@@ -17,7 +17,7 @@ from eligo.deciding.conflicts import Conflict
 from eligo.errors import InputError
 from eligo.names import without_shared_path
 from eligo.planning import Plan
-from eligo.plotting.grouping import Groups, Limits, grouped
+from eligo.plotting.coarse import Groups, Limits, grouped
 from eligo.plotting.labels import counted, elided, kinds, stem, text_width
 from eligo.plotting.labels import places as places_in_words
 from eligo.plotting.layout import Floats, Layout, layered
@@ -42,7 +42,7 @@ class Anatomy:
 
     def __post_init__(self) -> None:
         if self.plan.dag is not self.dag and self.plan.dag != self.dag:
-            raise InputError("this plan was made for another workflow")
+            raise InputError("the plan belongs to another workflow")
 
     @cached_property
     def position(self) -> Ints:
@@ -214,13 +214,13 @@ def sizes_by_level(dag: Dag, lines: Sequence[tuple[str, ...]]) -> tuple[Floats, 
 
 
 def _task_legend(parts: Anatomy) -> str:
-    told = {
-        "a colour: the arcs of one block and the tasks they start from": (parts.colours != NEUTRAL).any(),
+    notes = {
+        "colour: the arcs of one block and the tasks they start from": (parts.colours != NEUTRAL).any(),
         "grey: single arcs": (parts.colours == NEUTRAL).any(),
         "dotted: shortcuts": parts.shortcuts.any(),
-        "white: tasks that nothing waits for": len(parts.dag) > 0,
+        "white: tasks that no other task depends on": len(parts.dag) > 0,
     }
-    return " · ".join(text for text, seen in told.items() if seen)
+    return " · ".join(text for text, applies in notes.items() if applies)
 
 
 def fitting_names(dag: Dag, room: float) -> list[str]:
@@ -245,16 +245,16 @@ def sketch_of_blocks(parts: Anatomy) -> Sketch:
     groups = grouped(parts.blocks.superdag, numbered(parts.kinds), numbered(families), BLOCK_LIMITS)
     bubbles = [_block_bubble(parts, group) for group in members_of(groups)]
     merged = len(bubbles) < len(parts.kinds)
-    shown = f" in {counted(len(bubbles), 'group')}" if merged else ""
-    title = f"{counted(len(parts.kinds), 'block')}{shown}, in the order the plan starts them"
-    told = {
+    grouping = f" in {counted(len(bubbles), 'group')}" if merged else ""
+    title = f"{counted(len(parts.kinds), 'block')}{grouping}, in the order the plan starts them"
+    notes = {
         "×n: n blocks drawn as one": merged,
         "W M N C Q: kinds that have a name": bool({*families} - {"→"}),
         "5→3: another block, of 5 sources and 3 sinks": "→" in families,
         "larger: more tasks": max((b.tasks for b in bubbles), default=0) * AREA > 1000,
         f"not drawn: {counted(parts.lonely, 'task')} without arcs": parts.lonely,
     }
-    legend = " · ".join(text for text, seen in told.items() if seen)
+    legend = " · ".join(text for text, applies in notes.items() if applies)
     return _bubbles("block", title, legend, skeleton(groups.dag) if merged else groups.dag, bubbles)
 
 
@@ -282,7 +282,7 @@ def sketch_of_levels(parts: Anatomy) -> Sketch:
         names = elided(stem(dag.labelled().named(group)), MOST_STEM, SMALL)
         bubbles.append(Bubble((counted(len(group), "task"), row, names), len(group), first))
     title = f"{counted(len(dag), 'task')} in {counted(dag.depth, 'level')}"
-    legend = "nearly all are in one block, so levels are drawn" if len(parts.blocks) else ""
+    legend = "levels are drawn, because nearly all tasks are in one block" if len(parts.blocks) else ""
     return _bubbles("level", title, legend, skeleton(groups.dag), bubbles)
 
 
@@ -343,10 +343,10 @@ def sketch_of_conflict(conflict: Conflict) -> Sketch:
     """
     done = [_mask(conflict.part, chosen) for chosen in conflict.sets]
     ready = [_rendered(conflict.part, mask) & ~done[0] & ~done[1] for mask in done]
-    shown = np.flatnonzero(done[0] | done[1] | ready[0] | ready[1]).astype(np.int32)
-    colour = np.where(done[0] | done[1], _told_apart(*done), _told_apart(*ready))[shown].astype(np.int32)
-    hollow = ~(done[0] | done[1])[shown]
-    dag = conflict.part.induced(shown)
+    visible = np.flatnonzero(done[0] | done[1] | ready[0] | ready[1]).astype(np.int32)
+    colour = np.where(done[0] | done[1], _told_apart(*done), _told_apart(*ready))[visible].astype(np.int32)
+    hollow = ~(done[0] | done[1])[visible]
+    dag = conflict.part.induced(visible)
     part = (2 * (colour - NEUTRAL) + hollow).astype(np.int32)
     groups = grouped(dag, part, np.arange(len(dag), dtype=np.int32), CONFLICT_LIMITS)
     members = members_of(groups)
@@ -372,17 +372,19 @@ def sketch_of_conflict(conflict: Conflict) -> Sketch:
 
 def _conflict_legend(conflict: Conflict, done: Sequence[Mask], merged: bool) -> str:
     """What the colours mean; of the second step nothing, where what would be best after it was not found."""
-    (one, two), found = conflict.steps, len(conflict.sets[1]) > 0
+    (one, two), has_second = conflict.steps, len(conflict.sets[1]) > 0
     beside = f", beside the first {counted(conflict.before, 'task')}" if conflict.before else ""
-    gains = [_gain(conflict, mask) for mask in done[: 1 + found]]
-    second = f"vermilion: after step {two} · grey: for both" if found else f"for step {two} no such tasks were found"
-    told = [
-        f"blue: done to be best after step {one}{beside if not found else ''}",
-        f"{second}{beside if found else ''}",
+    gains = [_gain(conflict, mask) for mask in done[: 1 + has_second]]
+    second = (
+        f"vermilion: after step {two} · grey: for both" if has_second else f"for step {two} no such tasks were found"
+    )
+    notes = [
+        f"blue: done to be best after step {one}{beside if not has_second else ''}",
+        f"{second}{beside if has_second else ''}",
         f"white: tasks that are ready then ({' and '.join(map(str, gains))} of them)",
         *(["×n: n tasks drawn as one"] if merged else []),
     ]
-    return " · ".join(told)
+    return " · ".join(notes)
 
 
 def _lines(dag: Dag, group: Ints) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import logging
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from eligo.plugins.numbering import standings
+from eligo.plugins.numbers import standings
 
 try:
     from airflow.plugins_manager import AirflowPlugin
@@ -25,7 +25,7 @@ Shape = tuple[tuple[str, tuple[str, ...], int], ...]
 
 
 class EligoPriority(PriorityWeightStrategy):
-    """The weight rule: n for the first task of the order, 1 for the last, and n more for every step of `priority_weight`."""
+    """The weight rule: n for the first task of the order, 1 for the last, plus n for each step of `priority_weight`."""
 
     #: the order to follow: see `eligo.prioritising`; another one is a subclass of one line
     order: ClassVar[str] = "finish"
@@ -39,14 +39,14 @@ class EligoPriority(PriorityWeightStrategy):
 
 
 class EligoPlugin(AirflowPlugin):
-    """What Airflow finds by its entry point."""
+    """The plug-in that Airflow loads by its entry point."""
 
     name = "eligo"
     priority_weight_strategies: ClassVar[list[type]] = [EligoPriority]
 
 
 class HeldDag:
-    """A dag as Airflow holds it, the same as long as it is that very object with as many tasks."""
+    """An Airflow dag as a cache key: equal if it is the same object with the same number of tasks."""
 
     def __init__(self, dag: Any) -> None:
         self.dag, self._tasks = dag, len(dag.task_dict)
@@ -65,13 +65,13 @@ def weights_within(held: HeldDag, order: str) -> dict[str, int]:
         return weights(shape(held.dag.task_dict), order)
     except Exception:  # which would stop the scheduler, and every other dag with it
         logging.getLogger(__name__).exception(
-            "eligo has no order for the dag %s: its own weights stand", held.dag.dag_id
+            "eligo could not order the dag %s: keeping its own weights", held.dag.dag_id
         )
         return {name: int(task.priority_weight) for name, task in held.dag.task_dict.items()}
 
 
 def shape(tasks: dict[str, Any]) -> Shape:
-    """All that weights are made of: every task with what it needs and its user's own weight."""
+    """The input of weights: every task with its dependencies and its own weight."""
     return tuple(
         (name, tuple(sorted(task.upstream_task_ids & tasks.keys())), int(task.priority_weight))
         for name, task in tasks.items()
@@ -87,8 +87,8 @@ def weights(tasks: Shape, order: str) -> dict[str, int]:
     >>> weights((("a", (), 3), ("b", (), 1), ("c", ("b",), 2)), "finish")
     {'b': 6, 'a': 8, 'c': 4}
     """
-    found = standings({name: needs for name, needs, _ in tasks}, {name: own for name, _, own in tasks}, order)
-    return {name: _bounded(len(tasks) * (int(wish) - 1) + number) for name, (wish, number) in found.items()}
+    ranking = standings({name: needs for name, needs, _ in tasks}, {name: own for name, _, own in tasks}, order)
+    return {name: _bounded(len(tasks) * (int(wish) - 1) + number) for name, (wish, number) in ranking.items()}
 
 
 def _bounded(weight: int) -> int:

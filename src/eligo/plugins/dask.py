@@ -18,10 +18,10 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.deciding.orders import list_order
-from eligo.engines.naming import absent
+from eligo.engines.registry import absent
 from eligo.errors import InputError
 from eligo.interop.dask import from_dask
-from eligo.plugins.numbering import quick_order
+from eligo.plugins.numbers import quick_order
 from eligo.prioritising import check_order
 from eligo.theory.footprint import peak_results
 from eligo.workflow import Task, Workflow, priority_numbers
@@ -80,7 +80,7 @@ class EligoPriorities(SchedulerPlugin):
 
 
 def memory_remark(dag: Dag, order: Sequence[Any]) -> str | None:
-    """What an order costs in results that wait in memory, where that is much more than with Dask's own; else None.
+    """A warning if an order keeps many more results in memory than Dask's own order; else None.
 
     The tasks of the dag are numbered by Dask's order.
     """
@@ -89,7 +89,7 @@ def memory_remark(dag: Dag, order: Sequence[Any]) -> str | None:
     if ours < MANY_TIMES * theirs:
         return None
     figures = f"eligo's order keeps up to {ours:,} results of these {len(dag):,} tasks in memory, dask.order {theirs:,}"
-    return f"{figures} (one task at a time): if they do not fit into memory, leave Dask's order in place"
+    return f"{figures} (one task at a time); if they do not fit into memory, keep Dask's order"
 
 
 def _warn_client(scheduler: Any, client: str, message: str) -> None:
@@ -99,23 +99,23 @@ def _warn_client(scheduler: Any, client: str, message: str) -> None:
 
 
 def needed(wanted: Iterator[State]) -> list[State]:
-    """The tasks that must run for what is wanted and wait nowhere yet, in Dask's order, which decides between equals."""
-    found, left = dict[State, None](), [state for state in wanted if is_new(state)]
-    while left:
-        state = left.pop()
-        if state not in found:
-            found[state] = None
-            left += [parent for parent in state.dependencies if is_new(parent)]
-    return sorted(found, key=attrgetter("priority"))
+    """The tasks that are needed and not queued yet, in Dask's order, which breaks ties."""
+    states, waiting = dict[State, None](), [state for state in wanted if is_new(state)]
+    while waiting:
+        state = waiting.pop()
+        if state not in states:
+            states[state] = None
+            waiting += [parent for parent in state.dependencies if is_new(parent)]
+    return sorted(states, key=attrgetter("priority"))
 
 
 def is_new(state: State) -> bool:
-    """Whether a task waits nowhere, so that its priority may be changed, and can run: nothing before it has failed."""
+    """Whether a task is not queued yet, so that its priority can be changed, and no ancestor has failed."""
     return bool(state.state == "released" and state.priority and state.run_spec and not state.exception_blame)
 
 
 def workflow_of(states: Sequence[State]) -> Workflow:
-    """The tasks as a workflow; how long they run is known where the cluster has run tasks of that kind."""
+    """The tasks as a workflow, with run times where the cluster has run tasks of the same kind."""
     index = {state: i for i, state in enumerate(states)}
     arcs = [(index[parent], i) for i, state in enumerate(states) for parent in state.dependencies if parent in index]
     tails, heads = np.array(arcs, np.int32).reshape(-1, 2).T
@@ -127,7 +127,7 @@ def workflow_of(states: Sequence[State]) -> Workflow:
 
 
 def prioritise(source: Any, order: str = "finish") -> Any:
-    """The same collection, optimised as Dask does and each task of it annotated with a priority; or the same graph.
+    """The collection, optimised by Dask and with a priority for each task; or the same for a graph.
 
     >>> import dask
     >>> one = dask.delayed(1)
@@ -141,15 +141,15 @@ def prioritise(source: Any, order: str = "finish") -> Any:
         return _annotated(source, "eligo", order)
     if not hasattr(source, "__dask_layers__"):
         raise InputError(
-            f"what is of type {type(source).__name__} cannot bring priorities along: register the plug-in EligoPriorities"
+            f"cannot attach priorities to an object of type {type(source).__name__} (register the plug-in EligoPriorities)"
         )
     (done,) = dask.base.optimize(source)  # type: ignore[no-untyped-call]
     rebuild, arguments = done.__dask_postpersist__()
     (layer, *_) = done.__dask_layers__()
-    found = rebuild(_annotated(done.__dask_graph__(), layer, order), *arguments)
+    result = rebuild(_annotated(done.__dask_graph__(), layer, order), *arguments)
     with suppress(AttributeError, TypeError):  # a Delayed has no room for it, and keeps its annotations anyway
-        found.__dask_optimize__ = dask.base.dont_optimize  # once more would lose the annotations
-    return found
+        result.__dask_optimize__ = dask.base.dont_optimize  # once more would lose the annotations
+    return result
 
 
 def _annotated(graph: Mapping[Any, Any], layer: str, order: str) -> HighLevelGraph:
@@ -157,9 +157,9 @@ def _annotated(graph: Mapping[Any, Any], layer: str, order: str) -> HighLevelGra
     place = dask.order.order(dict(graph))  # by which the first of equals stays the first
     tasks = {key: graph[key] for key in sorted(graph, key=place.__getitem__)}
     flow = from_dask(tasks)
-    found = quick_order(flow, order)
-    remark = memory_remark(flow.dag, found)
+    sequence = quick_order(flow, order)
+    remark = memory_remark(flow.dag, sequence)
     if remark is not None:
         warnings.warn(f"{remark} (without prioritise)", ResultsInMemoryWarning, stacklevel=3)
-    ranks = defaultdict(int, priority_numbers(found))
+    ranks = defaultdict(int, priority_numbers(sequence))
     return HighLevelGraph({layer: MaterializedLayer(tasks, {"priority": ranks.__getitem__})}, {layer: set()})

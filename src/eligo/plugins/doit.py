@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, ClassVar
 
 from eligo.errors import CycleError, EligoError
-from eligo.plugins.numbering import numbers, timed
+from eligo.plugins.numbers import numbers, timed
 
 try:
     from doit.cmd_run import Run
@@ -27,14 +27,14 @@ ORDER: dict[str, Any] = {
     "long": "order",
     "type": str,
     "default": "finish",
-    "help": "the order of tasks that can begin: finish, ready, fifo or another of eligo's [default: %(default)s]",
+    "help": "policy that chooses among ready tasks: finish, ready, fifo or another of eligo's [default: %(default)s]",
 }
 HISTORY: dict[str, Any] = {
     "name": "history",
     "long": "history",
     "type": str,
     "default": "",
-    "help": "a file or folder that says how long tasks took, by their names or basenames",
+    "help": "file or folder with run times of tasks, by their names or basenames",
 }
 
 
@@ -55,13 +55,15 @@ class OrderedRun(Run):
         return self._control
 
     @control.setter
-    def control(self, made: Any) -> None:
-        own, self._control = made.task_dispatcher, made
-        made.task_dispatcher = lambda: dispatcher(made, own, self._params["order"], self._params["history"])
+    def control(self, task_control: Any) -> None:
+        own, self._control = task_control.task_dispatcher, task_control
+        task_control.task_dispatcher = lambda: dispatcher(
+            task_control, own, self._params["order"], self._params["history"]
+        )
 
 
 class ReadyNodes:
-    """Nodes that can go on, the first in the order before the others: stands in for the queue of doit's dispatcher."""
+    """The ready nodes, first in the order first; replaces the queue of doit's dispatcher."""
 
     def __init__(self, places: Mapping[str, int]) -> None:
         self._places, self._nodes, self._arrivals = places, list[tuple[int, int, Any]](), count()
@@ -76,8 +78,8 @@ class ReadyNodes:
 
     def append(self, node: Any) -> None:
         """Let a node in; one that was made on the way stands where the nearest task stands for which it was."""
-        known = (self._places[name] for name in reversed(node.ancestors) if name in self._places)
-        heapq.heappush(self._nodes, (next(known, len(self._places)), next(self._arrivals), node))
+        places = (self._places[name] for name in reversed(node.ancestors) if name in self._places)
+        heapq.heappush(self._nodes, (next(places, len(self._places)), next(self._arrivals), node))
 
     def popleft(self) -> Any:
         """The node whose turn it is."""
@@ -85,7 +87,7 @@ class ReadyNodes:
 
 
 class OrderedDispatcher(TaskDispatcher):
-    """doit's dispatcher, which takes whoever is first in the order among those that can go on and those not looked at yet."""
+    """doit's dispatcher, which takes the first node in the order among ready and unvisited nodes."""
 
     def __init__(self, control: Any, places: Mapping[str, int], wanted: Iterable[str]) -> None:
         super().__init__(control.tasks, control.targets, sorted(wanted, key=places.__getitem__))
@@ -99,27 +101,27 @@ class OrderedDispatcher(TaskDispatcher):
 
 
 def dispatcher(control: Any, own: Any, order: str, history: str) -> Any:
-    """The dispatcher of the tasks that are selected, and of what they need; doit's own where these go in a circle."""
+    """The dispatcher of the selected tasks and their dependencies; doit's own if these form a cycle."""
     everything = needed(control.tasks, control.selected_tasks, ("task_dep", "calc_dep", "setup_tasks"))
     try:
         kinds = {name: control.tasks[name].subtask_of or name for name in everything}
-        found = numbers(timed(everything, kinds, history or ()), order)
+        priorities = numbers(timed(everything, kinds, history or ()), order)
     except CycleError:  # of which doit speaks in its own words
         return own()
     except EligoError as error:
         raise InvalidCommand(str(error)) from None
-    places = {task: place for place, task in enumerate(found)}
+    places = {task: place for place, task in enumerate(priorities)}
     return OrderedDispatcher(control, places, needed(control.tasks, control.selected_tasks, ("task_dep", "calc_dep")))
 
 
 def needed(tasks: Mapping[str, Any], selected: Sequence[str], ways: Sequence[str]) -> dict[str, list[str]]:
-    """The selected tasks and all that they need in those ways, each with what it needs itself."""
-    found: dict[str, list[str]] = {}
-    left = list(reversed(selected))
-    while left:
-        task = left.pop()
-        if task not in found:
+    """The selected tasks and their dependencies of these kinds, each with its own dependencies."""
+    dependencies: dict[str, list[str]] = {}
+    waiting = list(reversed(selected))
+    while waiting:
+        task = waiting.pop()
+        if task not in dependencies:
             needs = (need for way in ways for need in sorted(getattr(tasks[task], way)) if need in tasks)
-            found[task] = list(dict.fromkeys(needs))
-            left.extend(found[task])
-    return found
+            dependencies[task] = list(dict.fromkeys(needs))
+            waiting.extend(dependencies[task])
+    return dependencies

@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 from eligo.errors import InputError
-from eligo.plugins.numbering import Wished, standings, timed
+from eligo.plugins.numbers import Wished, standings, timed
 from eligo.prioritising import check_order
 
 
 def build(tasks: Iterable[Any], order: str = "finish", history: Any = (), **options: Any) -> Any:
-    """What `luigi.build` does and gives back, in eligo's order; *options* are those of `luigi.build`.
+    """Run `luigi.build` in eligo's order; *options* and the result are those of `luigi.build`.
 
     *history* says how long tasks took, by their ids or families: a file, or records as `eligo.with_history` takes them.
     """
@@ -32,7 +32,7 @@ def run(*arguments: Any, order: str = "finish", history: Any = (), **options: An
 
 
 class Factory:
-    """What Luigi makes its schedulers and workers with; *own* is the one that a user has."""
+    """The factory of Luigi's schedulers and workers; *own* is the user's factory."""
 
     def __init__(self, order: str = "finish", history: Any = (), own: Any = None) -> None:
         check_order(order)
@@ -56,7 +56,7 @@ class Factory:
 
 
 class RankedScheduler:
-    """A scheduler of Luigi's, which is told of tasks once all are known, with their priorities."""
+    """A Luigi scheduler that receives tasks with their priorities once all are known."""
 
     def __init__(self, scheduler: Any, order: str, history: Any) -> None:
         self._scheduler, self._ways = scheduler, (order, history)
@@ -67,12 +67,12 @@ class RankedScheduler:
             raise AttributeError(name)
         return getattr(self._scheduler, name)
 
-    def add_task(self, **told: Any) -> None:
-        """Hear of a task, or of what came of one."""
+    def add_task(self, **fields: Any) -> None:
+        """Record a task, or its outcome."""
         if self._held is None:
-            self._scheduler.add_task(**told)
+            self._scheduler.add_task(**fields)
         else:
-            self._held.append(told)
+            self._held.append(fields)
 
     def get_work(self, **asked: Any) -> Any:
         """What to do next."""
@@ -88,27 +88,29 @@ class RankedScheduler:
         held, self._held = self._held, None
         if held:
             ranked = ranks(held, *self._ways)
-            for told in held:
-                self._scheduler.add_task(**told | {"priority": ranked.get(told["task_id"], told.get("priority", 0))})
+            for fields in held:
+                self._scheduler.add_task(
+                    **fields | {"priority": ranked.get(fields["task_id"], fields.get("priority", 0))}
+                )
 
 
-def ranks(told: Iterable[dict[str, Any]], order: str = "finish", history: Any = ()) -> dict[str, float]:
-    """A priority for every task that is still to be done: its own, and a little more the sooner it is to go.
+def ranks(tasks: Iterable[dict[str, Any]], order: str = "finish", history: Any = ()) -> dict[str, float]:
+    """The priority of every pending task: its own, plus a small amount by its position in the order.
 
     >>> ranks([{"task_id": "a", "status": "PENDING", "deps": ["b"]}, {"task_id": "b", "status": "DONE", "deps": None}])
     {'a': 0.5}
     """
-    left = {each["task_id"]: each for each in told if each["status"] == "PENDING"}
-    parents = {task: [need for need in each["deps"] or () if need in left] for task, each in left.items()}
-    flow = timed(parents, {task: each.get("family") or task for task, each in left.items()}, history)
-    found = standings(flow, {task: each.get("priority") or 0 for task, each in left.items()}, order)
-    step = _step(found.values()) / (len(found) + 1)
-    return {task: wish + step * number for task, (wish, number) in found.items()}
+    pending = {each["task_id"]: each for each in tasks if each["status"] == "PENDING"}
+    parents = {task: [need for need in each["deps"] or () if need in pending] for task, each in pending.items()}
+    flow = timed(parents, {task: each.get("family") or task for task, each in pending.items()}, history)
+    ranking = standings(flow, {task: each.get("priority") or 0 for task, each in pending.items()}, order)
+    step = _step(ranking.values()) / (len(ranking) + 1)
+    return {task: wish + step * number for task, (wish, number) in ranking.items()}
 
 
-def _step(found: Iterable[Wished]) -> float:
+def _step(ranking: Iterable[Wished]) -> float:
     """How far apart users' own priorities are, at least."""
-    wishes = sorted({each.wish for each in found})
+    wishes = sorted({each.wish for each in ranking})
     return min((after - before for before, after in pairwise(wishes)), default=1.0)
 
 
@@ -116,4 +118,4 @@ def _package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:
-        raise InputError("eligo.plugins.luigi needs Luigi: pip install luigi") from None
+        raise InputError("eligo.plugins.luigi needs Luigi (pip install luigi)") from None

@@ -13,9 +13,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from eligo.engines.naming import absent
+from eligo.engines.registry import absent
 from eligo.errors import InputError
-from eligo.plugins.numbering import quick_order
+from eligo.plugins.numbers import quick_order
 from eligo.prioritising import check_order
 
 #: a task as Parsl knows it
@@ -23,7 +23,7 @@ Record = dict[str, Any]
 
 
 class ParslPriorities:
-    """Ranks the tasks of a DataFlowKernel; of those that wait at an executor, the one with the least number goes first.
+    """Ranks the tasks of a DataFlowKernel; of the tasks waiting at an executor, the smallest rank runs first.
 
     *settle* is for how many seconds no app must have been called, and *patience* how long a task may wait for that.
     """
@@ -33,7 +33,7 @@ class ParslPriorities:
         self._executor = _executor()
         for label, executor in kernel.executors.items():
             if self._ranks(executor) and executor.prefetch_capacity:
-                raise InputError(f"the executor {label!r} fetches tasks in advance: give it prefetch_capacity=0")
+                raise InputError(f"the executor {label!r} prefetches tasks (set prefetch_capacity=0)")
         self._kernel, self._order, self._settle, self._patience = kernel, order, settle, patience
         self._lock, self._held = threading.Lock(), list[Record]()
         self._ranked = set[int]()  # tasks whose priority is not the user's
@@ -58,7 +58,7 @@ class ParslPriorities:
             try:
                 self._rank()
             except Exception:  # whatever it is, the tasks must go
-                logging.getLogger(__name__).exception("tasks go as Parsl has them")
+                logging.getLogger(__name__).exception("ranking failed: keeping the order of Parsl")
             with self._lock:
                 going = sorted((record for record in self._held if record["id"] < self._seen), key=place_of)
                 self._held = [record for record in self._held if record["id"] >= self._seen]
@@ -78,8 +78,8 @@ class ParslPriorities:
         records = {record["id"]: record for record in tasks if not record["app_fu"].done()}
         needs = {task: parents_of(record, records) for task, record in records.items()}
         free = {task for task in self._ranked & records.keys() if records[task]["status"].name == "pending"}
-        given = {task: record["resource_specification"] for task, record in records.items() if task not in free}
-        fixed = {task: spec["priority"] for task, spec in given.items() if "priority" in spec}
+        specs = {task: record["resource_specification"] for task, record in records.items() if task not in free}
+        fixed = {task: spec["priority"] for task, spec in specs.items() if "priority" in spec}
         for task, number in numbers(quick_order(needs, self._order), fixed).items():
             if self._ranks(self._kernel.executors[records[task]["executor"]]):
                 self._ranked.add(int(task))
@@ -93,15 +93,15 @@ class ParslPriorities:
         return isinstance(executor, self._executor) and type(executor).__name__ != "MPIExecutor"
 
 
-def parents_of(record: Record, known: Mapping[int, Record]) -> list[int]:
-    """The tasks among those known that must end before this one; Parsl may wait for futures of others too.
+def parents_of(record: Record, records: Mapping[int, Record]) -> list[int]:
+    """The known tasks that must finish before this one; Parsl may wait for other futures too.
 
     An app that calls apps ends when those do whose futures it gave back: one, or a list of them.
     """
     joined = record["joins"] or []
     awaited = [*record["depends"], *(joined if isinstance(joined, list) else [joined])]
-    found = (getattr(future, "tid", None) for future in awaited if not future.done())
-    return [task for task in dict.fromkeys(found) if task is not None and task in known]
+    ids = (getattr(future, "tid", None) for future in awaited if not future.done())
+    return [task for task in dict.fromkeys(ids) if task is not None and task in records]
 
 
 def place_of(record: Record) -> tuple[float, int]:
@@ -110,7 +110,7 @@ def place_of(record: Record) -> tuple[float, int]:
 
 
 def numbers(order: Sequence[Any], fixed: Mapping[Any, float]) -> dict[Any, float]:
-    """The smaller the sooner: a number for each task that has none, after all that have one and are before it in the order.
+    """A number for each task without one, smaller is earlier, after all numbered tasks that precede it in the order.
 
     >>> numbers("abc", {})
     {'a': 1.0, 'b': 2.0, 'c': 3.0}
@@ -131,7 +131,7 @@ def numbers(order: Sequence[Any], fixed: Mapping[Any, float]) -> dict[Any, float
 
 
 def between(low: float, taken: Sequence[float], count: int) -> Iterable[float]:
-    """So many numbers above this one and below the next that is taken."""
+    """Numbers above this one and below the next used one."""
     after = bisect_right(taken, low)
     step = 1.0 if after == len(taken) else (taken[after] - low) / (count + 1)
     return (low + step * i for i in range(1, count + 1))
@@ -139,7 +139,7 @@ def between(low: float, taken: Sequence[float], count: int) -> Iterable[float]:
 
 def _executor() -> type:
     try:
-        found: type = importlib.import_module("parsl").HighThroughputExecutor
+        executor: type = importlib.import_module("parsl").HighThroughputExecutor
     except ModuleNotFoundError:
         raise absent("parsl", "parsl") from None
-    return found
+    return executor

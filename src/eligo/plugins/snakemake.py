@@ -24,7 +24,7 @@ Entry = tuple[int, int, Ready, Needs]
 
 
 class ReadyJobs:
-    """The ready jobs of one run: the best first, as far as there is room for them.
+    """The ready jobs of one run: the best first, as many as resources allow.
 
     *graph* is Snakemake's, of which `needrun_jobs` and `job_dependencies` are asked; *policy* is an order that eligo knows,
     and *history* a file or folder that says how long jobs took.
@@ -64,10 +64,10 @@ class ReadyJobs:
 
     def _is_outdated(self, fresh: Iterable[Ready], remaining: Collection[Ready]) -> bool:
         """Whether there are jobs that were not ranked; not every job is looked at unless there are more than expected."""
-        known = self._place.__contains__
-        if not all(known(member) for job in fresh for member in members(job)):
+        is_ranked = self._place.__contains__
+        if not all(is_ranked(member) for job in fresh for member in members(job)):
             return True
-        return len(remaining) > self._expected and not all(map(known, remaining))
+        return len(remaining) > self._expected and not all(map(is_ranked, remaining))
 
     def _pile(self, job: Ready) -> None:
         last = len(self._place)
@@ -112,13 +112,13 @@ def members(job: Ready) -> Iterable[Ready]:
     """The jobs of a group, or the job itself."""
     if not job.is_group():
         return (job,)
-    found: Any = job.jobs  # a method in Snakemake's interface, but an attribute in Snakemake
-    within: Iterable[Ready] = found() if callable(found) else found
+    jobs: Any = job.jobs  # a method in Snakemake's interface, but an attribute in Snakemake
+    within: Iterable[Ready] = jobs() if callable(jobs) else jobs
     return within
 
 
 def places(graph: Any, policy: str = DEFAULT, history: str | PathLike[str] | None = None) -> dict[Ready, int]:
-    """The place of every job that is to be run: the user's own priority first, the larger the sooner, then eligo's order."""
+    """The position of every job to run: by the user's priority, larger first, then by eligo's order."""
     labels = {job: " ".join((job.name, *map(str, job.output))) for job in graph.needrun_jobs()}
     jobs = sorted(labels, key=labels.__getitem__)  # they come as a set: by label, ties are the same in every run
     numbers = _numbers(graph, jobs, policy, history) if len(jobs) > 1 else [0] * len(jobs)
@@ -130,7 +130,7 @@ def _numbers(graph: Any, jobs: list[Ready], policy: str, history: str | PathLike
     """eligo's priority of every job; what it is made with is imported here, for Snakemake loads plug-ins for every job."""
     from eligo.border import with_history
     from eligo.dag import Dag
-    from eligo.plugins.numbering import quick_order
+    from eligo.plugins.numbers import quick_order
     from eligo.workflow import Task, Workflow, priority_numbers
 
     # named by number and rule: histories know rules, and no job of one by such a name
@@ -140,13 +140,13 @@ def _numbers(graph: Any, jobs: list[Ready], policy: str, history: str | PathLike
     flow = Workflow(Dag.from_parents(needed), details)
     if history is not None:
         flow = with_history(flow, history)
-    found = priority_numbers(quick_order(flow, policy))
-    return [found[name[job]] for job in jobs]
+    priorities = priority_numbers(quick_order(flow, policy))
+    return [priorities[name[job]] for job in jobs]
 
 
 def check_policy(name: str) -> None:
-    """Refuse what is no order of eligo's."""
+    """Raise if a name is not one of eligo's policies."""
     if name != DEFAULT:
-        from eligo.policies import POLICIES
+        from eligo.policies import POLICIES, present_name
 
-        check_choice("policy", name, POLICIES)
+        check_choice("policy", present_name(name), POLICIES)

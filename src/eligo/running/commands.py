@@ -35,14 +35,14 @@ def words_of(command: str | tuple[str, ...]) -> tuple[str, ...]:
         return command
     if _PLAIN.fullmatch(command):
         words = command.split()
-        program = _found(words[0]) if words and "=" not in words[0] else None
+        program = _find_program(words[0]) if words and "=" not in words[0] else None
         if program is not None:
             return (program, *words[1:])
     return (SHELL, "-c", command)
 
 
 @lru_cache(maxsize=1024)
-def _found(program: str) -> str | None:
+def _find_program(program: str) -> str | None:
     """Where a program is; None where the shell may know it better."""
     return shutil.which(program) if os.sep not in program else program
 
@@ -53,7 +53,7 @@ def log_name(task: str) -> str:
     >>> log_name("align_1"), log_name("../x y")
     ('align_1', '%2E.%2Fx%20y')
     """
-    safe = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), task)
+    safe = _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), task)
     if len(safe) <= LONGEST_NAME:
         return safe
     return f"{safe[: LONGEST_NAME - 20]}~{sha256(task.encode()).hexdigest()[:16]}"
@@ -84,16 +84,16 @@ class Commands:
         """Refuse tasks of which it is not said what they run, before anything is begun."""
         without = [name for name in self.flow.dag.tasks if not self.flow.task(name).command]
         if without:
-            many = f" and {len(without) - 1:,} others" if len(without) > 1 else ""
-            raise InputError(f"what {shorten(without[0])!r}{many} should run is not said in the file")
+            many = f" (and {len(without) - 1:,} more)" if len(without) > 1 else ""
+            raise InputError(f"task {shorten(without[0])!r}{many} has no command: add one to the file")
 
     def __call__(self, task: Name, attempt: int) -> Command:
         """What an attempt at a task runs."""
         out, err = self.log(task, attempt)
-        known = {"ELIGO_TASK": str(task), "ELIGO_ATTEMPT": str(attempt), **dict(self.environment)}
+        environment = {"ELIGO_TASK": str(task), "ELIGO_ATTEMPT": str(attempt), **dict(self.environment)}
         if self.adding:
-            known[ADD] = f"{self.adding}/{self.flow.dag.number(task)}.{attempt}"
-        return Command(words_of(self.flow.task(task).command or ()), self.folder, known, out, err, self.marker)
+            environment[ADD] = f"{self.adding}/{self.flow.dag.number(task)}.{attempt}"
+        return Command(words_of(self.flow.task(task).command or ()), self.folder, environment, out, err, self.marker)
 
     def log(self, task: Name, attempt: int) -> tuple[str, str]:
         """Where an attempt's standard output and standard error go."""
@@ -108,7 +108,7 @@ class Commands:
             for shard in range(first // SHARD, -(-len(self.flow) // SHARD)):
                 Path(self.logs, f"{shard:03d}").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{self.logs}: what tasks print cannot be kept here: {error.strerror}") from None
+            raise InputError(f"{self.logs}: cannot write the logs of tasks: {error.strerror}") from None
 
 
 #: what an attempt at a task does: the task, and which attempt it is

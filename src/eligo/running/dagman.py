@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eligo.engines import worker
+from eligo.engines.batch_system import UnansweredError, as_told, asked, performed_in, require
 from eligo.engines.htcondor import (
     ABORTED,
     EVICTED,
@@ -33,7 +34,6 @@ from eligo.engines.htcondor import (
     description,
     take_out,
 )
-from eligo.engines.queued import UnansweredError, as_told, asked, performed_in, require
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.names import Name
@@ -55,7 +55,7 @@ _CLUSTER = re.compile(r"submitted to cluster ([0-9]+)")
 
 
 class Fate(NamedTuple):
-    """What became of a task: done, failed, futile, or waiting where DAGMan was stopped before."""
+    """What became of a task: done, failed, blocked, or pending where DAGMan was stopped before."""
 
     state: str
     seconds: float = 0.0
@@ -89,8 +89,8 @@ class DagmanJob:
 
     def told(self) -> dict[int, worker.Performed]:
         """What the last attempt at each task came to, as far as there was one."""
-        found = ((v, performed_in(self.place / worker.DONE / f"{v}.json")) for v in range(len(self.flow)))
-        return {v: performed[0] for v, performed in found if performed}
+        attempts = ((v, performed_in(self.place / worker.DONE / f"{v}.json")) for v in range(len(self.flow)))
+        return {v: performed[0] for v, performed in attempts if performed}
 
     def text(self) -> str:
         """The file for DAGMan; whatever is run is told by its last line, so that another workflow has another text."""
@@ -102,39 +102,39 @@ class DagmanJob:
         return json.dumps({"works": [as_told(self.work(name, 1))], "timeout": self.timeout, "again": True})
 
 
-def run_dagman(whole: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | None = None) -> dict[Name, Fate]:
+def run_dagman(job: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | None = None) -> dict[Name, Fate]:
     """Run a workflow by DAGMan to its end, or follow it where it still runs; what happened to every task.
 
     *watch* is told now and then how many events of each kind there were, such as `executing`, and says whether to stop.
     """
     require("htcondor-dagman", "condor_submit_dag", "condor_q", "condor_rm")
-    running, text = _running(whole.folder.mark), whole.text()
-    known = whole.place / DAG
-    same = known.exists() and known.read_text("ascii") == text
+    running, text = _running(job.folder.mark), job.text()
+    dag_path = job.place / DAG
+    same = dag_path.exists() and dag_path.read_text("ascii") == text
     if running and not same:
-        raise InputError(f"DAGMan still runs an earlier form of this workflow: remove its job {running} first")
+        raise InputError(f"DAGMan is still running an earlier version of this workflow: remove its job {running} first")
     if running:
-        resumed = whole.folder.recall(whole.flow)
+        resumed = job.folder.recall(job.flow)
     else:
-        CondorQueue(whole.folder.mark).end_strays(whole.folder.mark)
-        resumed = whole.folder.resume(whole.flow)
-        if whole.files is not None:
-            whole.files.check_inputs(resumed.execution.executed)
+        CondorQueue(job.folder.mark).end_strays(job.folder.mark)
+        resumed = job.folder.resume(job.flow)
+        if job.files is not None:
+            job.files.check_inputs(resumed.execution.executed)
     game = resumed.execution
     if game.additions:
-        raise InputError("tasks were added to this run, and DAGMan cannot run them: choose another engine").cured_by(
-            "on"
-        )
-    whole.folder.begin(whole.flow, resumed, directory=whole.directory)
+        raise InputError(
+            "tasks were added to this run, which htcondor-dagman does not support: use another engine"
+        ).cured_by("on")
+    job.folder.begin(job.flow, resumed, directory=job.directory)
     if not running:
         if not same:
-            _write(whole, text)
-        running = _submitted(whole, {whole.flow.dag.number(task) for task in game.executed})
+            _write(job, text)
+        running = _submitted(job, {job.flow.dag.number(task) for task in game.executed})
     if running:
-        _check(whole, running, _follow(whole, running, watch))
-    told = whole.told()
-    _keep(whole, game, told)
-    return dict(_fates(whole.flow, game, told))
+        _check(job, running, _follow(job, running, watch))
+    performed = job.told()
+    _keep(job, game, performed)
+    return dict(_fates(job.flow, game, performed))
 
 
 def _running(mark: str) -> str:
@@ -143,65 +143,65 @@ def _running(mark: str) -> str:
     return asked(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
 
 
-def _submitted(whole: DagmanJob, done: set[int]) -> str:
+def _submitted(job: DagmanJob, done: set[int]) -> str:
     """Hand the files in; what DAGMan's job is called, or nothing where all is done."""
-    place = whole.place
-    done = done | {v for v, told in whole.told().items() if told.failure is None}
-    if len(done) == len(whole.flow):
+    place = job.place
+    done = done | {v for v, performed in job.told().items() if performed.failure is None}
+    if len(done) == len(job.flow):
         return ""
     _rescue(place, done)
-    for left in ("condor.sub", "lib.out", "lib.err", "dagman.log", "dagman.out", "nodes.log", "metrics", "lock"):
-        (place / f"{DAG}.{left}").unlink(missing_ok=True)
-    for v in set(range(len(whole.flow))) - done:
+    for suffix in ("condor.sub", "lib.out", "lib.err", "dagman.log", "dagman.out", "nodes.log", "metrics", "lock"):
+        (place / f"{DAG}.{suffix}").unlink(missing_ok=True)
+    for v in set(range(len(job.flow))) - done:
         (place / worker.DONE / f"{v}.json").unlink(missing_ok=True)
-    mark = f'+EligoRun = "{whole.folder.mark}"'
-    words = ["condor_submit_dag", "-maxjobs", str(whole.workers), "-append", mark, DAG]
-    found = _CLUSTER.search(answer := asked(words, UNANSWERED, place))
-    if found is None:
-        raise InputError(f"condor_submit_dag does not say what it did: {answer[-300:]}")
-    return found[1]
+    mark = f'+EligoRun = "{job.folder.mark}"'
+    words = ["condor_submit_dag", "-maxjobs", str(job.workers), "-append", mark, DAG]
+    match = _CLUSTER.search(answer := asked(words, UNANSWERED, place))
+    if match is None:
+        raise InputError(f"cannot read the output of condor_submit_dag: {answer[-300:]}")
+    return match[1]
 
 
 def _rescue(place: Path, done: set[int]) -> None:
     """What was done, where DAGMan looks for it: its own last rescue file, or one of ours."""
     last = max([*place.glob(f"{RESCUE}[0-9][0-9][0-9]"), place / f"{RESCUE}001"])
-    known = {int(v) for v in _DONE.findall(_text(last))} | done
-    if known:
-        last.write_text("".join(f"DONE n{v}\n" for v in sorted(known)), "ascii")
+    finished = {int(v) for v in _DONE.findall(_text(last))} | done
+    if finished:
+        last.write_text("".join(f"DONE n{v}\n" for v in sorted(finished)), "ascii")
 
 
-def _lines(whole: DagmanJob) -> Iterator[str]:
+def _lines(job: DagmanJob) -> Iterator[str]:
     """The text for DAGMan."""
-    flow, numbers = whole.flow, priority_numbers(whole.order)
+    flow, numbers = job.flow, priority_numbers(job.order)
     for v, name in enumerate(flow.dag.tasks):
         task = flow.task(name)
         kind, memory = ("large", f' memory="{-(-task.memory // 1024)}K"') if task.memory else ("plain", "")
         yield f'JOB n{v} {kind}.sub\nVARS n{v} job="{v}" cores="{max(1, -int(-(task.cores or 1) // 1))}"{memory}\n'
-        yield f"PRIORITY n{v} {numbers[name]}\nRETRY n{v} {whole.retries}\n"
+        yield f"PRIORITY n{v} {numbers[name]}\nRETRY n{v} {job.retries}\n"
         children = flow.dag.children_of(v).tolist()
         if children:
             yield f"PARENT n{v} CHILD {' '.join(f'n{w}' for w in children)}\n"
 
 
-def _write(whole: DagmanJob, text: str) -> None:
+def _write(job: DagmanJob, text: str) -> None:
     """The files of a workflow that was not handed in before, and nothing of another."""
-    place = whole.place
+    place = job.place
     shutil.rmtree(place, ignore_errors=True)
     (place / worker.DONE).mkdir(parents=True)
     shutil.copyfile(worker.__file__, place / "worker.py")
-    words = (whole.python, "-I", "-S", "-B", "worker.py", "$(job).json")
+    words = (job.python, "-I", "-S", "-B", "worker.py", "$(job).json")
     for kind, memory in (("plain", ""), ("large", "$(memory)")):
-        lines = description(words, whole.folder.mark, "$(cores)", memory)
+        lines = description(words, job.folder.mark, "$(cores)", memory)
         rest = ["output = $(job).txt", "error = $(job).txt", "queue"]
         (place / f"{kind}.sub").write_text("\n".join([*lines, *rest, ""]), "utf-8")
-    for v, name in enumerate(whole.flow.dag.tasks):
-        (place / f"{v}.json").write_text(whole.job(name), "ascii")
+    for v, name in enumerate(job.flow.dag.tasks):
+        (place / f"{v}.json").write_text(job.job(name), "ascii")
     (place / DAG).write_text(text, "ascii")
 
 
-def _follow(whole: DagmanJob, key: str, watch: Callable[[Mapping[str, int]], bool] | None) -> str:
+def _follow(job: DagmanJob, key: str, watch: Callable[[Mapping[str, int]], bool] | None) -> str:
     """Until DAGMan has ended, by the log of its own job; where that says nothing for long, by the queue. How it ended."""
-    own, nodes = (EventLog(whole.place / f"{DAG}.{log}") for log in ("dagman.log", "nodes.log"))
+    own, nodes = (EventLog(job.place / f"{DAG}.{log}") for log in ("dagman.log", "nodes.log"))
     of_dagman, of_nodes = Counter[str](), Counter[str]()
     stopping, asks_at = False, time.monotonic() + DAWDLES
     while True:
@@ -217,51 +217,51 @@ def _follow(whole: DagmanJob, key: str, watch: Callable[[Mapping[str, int]], boo
         if time.monotonic() > asks_at:
             asks_at = time.monotonic() + DAWDLES
             with suppress(UnansweredError):
-                if not _running(whole.folder.mark):
+                if not _running(job.folder.mark):
                     return "gone"
         time.sleep(EVERY)
 
 
-def _check(whole: DagmanJob, key: str, ending: str) -> None:
+def _check(job: DagmanJob, key: str, ending: str) -> None:
     """Where DAGMan comes to nothing, stop it and say what it complained of."""
     again = ending == "begins anew"
     if again:
         take_out([key])
-    if again or not any((whole.place / worker.DONE).iterdir()):
-        said = [line for line in _text(whole.place / f"{DAG}.dagman.out").splitlines() if _COMPLAINT.search(line)]
-        if said:
-            raise InputError(f"DAGMan ran nothing: {'; '.join(_COMPLAINT.split(line)[-1] for line in said[-3:])}")
+    if again or not any((job.place / worker.DONE).iterdir()):
+        complaints = [line for line in _text(job.place / f"{DAG}.dagman.out").splitlines() if _COMPLAINT.search(line)]
+        if complaints:
+            raise InputError(f"DAGMan ran nothing: {'; '.join(_COMPLAINT.split(line)[-1] for line in complaints[-3:])}")
 
 
 def _text(log: Path) -> str:
     return log.read_text("utf-8", "replace") if log.exists() else ""
 
 
-def _keep(whole: DagmanJob, game: Execution, told: Mapping[int, worker.Performed]) -> None:
+def _keep(job: DagmanJob, game: Execution, performed: Mapping[int, worker.Performed]) -> None:
     """Write down what happened, as any run does, so that the run can go on anywhere."""
-    store, notes = whole.folder.store, list[Attempt]()
+    store, notes = job.folder.store, list[Attempt]()
     tries = Counter(store.attempted())
-    for v in whole.flow.dag.order.tolist():
-        task, found = whole.flow.dag.tasks[v], told.get(v)
-        if found is None or found.lost or task not in game.eligible:
+    for v in job.flow.dag.order.tolist():
+        task, result = job.flow.dag.tasks[v], performed.get(v)
+        if result is None or result.lost or task not in game.eligible:
             continue
         game.take(task)
-        (game.fail if found.failure else game.complete)(task)
-        answer = answer_to(found.failure, found.lost)
-        known = (found.began, found.ended, answer, found.failure, found.code, found.memory)
-        notes.append(Attempt("", 0, v, tries[v] + 1, "dagman", "", *known))
+        (game.fail if result.failure else game.complete)(task)
+        answer = answer_to(result.failure, result.lost)
+        outcome = (result.began, result.ended, answer, result.failure, result.code, result.memory)
+        notes.append(Attempt("", 0, v, tries[v] + 1, "dagman", "", *outcome))
     store.add(game.since(store.kept), notes)
     store.flush()
 
 
-def _fates(flow: Workflow, game: Execution, told: Mapping[int, worker.Performed]) -> Iterator[tuple[Name, Fate]]:
+def _fates(flow: Workflow, game: Execution, performed: Mapping[int, worker.Performed]) -> Iterator[tuple[Name, Fate]]:
     """What became of every task, by now or before."""
-    futile = set(game.futile)
+    blocked = set(game.blocked)
     for v, task in enumerate(flow.dag.tasks):
-        found = told.get(v)
+        result = performed.get(v)
         if task in game.executed:
-            yield task, Fate("done", max(0.0, found.ended - found.began) if found else 0.0)
-        elif found is not None and task in game.failed:
-            yield task, Fate("failed", max(0.0, found.ended - found.began), found.failure, found.code)
+            yield task, Fate("done", max(0.0, result.ended - result.began) if result else 0.0)
+        elif result is not None and task in game.failed:
+            yield task, Fate("failed", max(0.0, result.ended - result.began), result.failure, result.code)
         else:
-            yield task, Fate("futile" if task in futile else "waiting")
+            yield task, Fate("blocked" if task in blocked else "pending")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from zlib import crc32
 
 from eligo.engines import Engine, Lingering
@@ -18,8 +19,8 @@ from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.planning import plan
 from eligo.running.location import STATE, Location
-from eligo.running.skipping import NO_DOUBTS, Doubts, unfinished_tasks
 from eligo.running.task_files import Redone
+from eligo.running.up_to_date import NO_DOUBTS, Doubts, unfinished_tasks
 from eligo.stores import Store, added_names, read_facts, read_tasks, readable
 from eligo.workflow import Workflow
 
@@ -55,16 +56,19 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        #: whether a run was begun here, now or before
+        self.begun = (self.path / STATE).exists()
+        self._made = not self.path.exists()
         if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"{self.path}: a run needs a folder, and this is a file")
+            raise InputError(f"{self.path}: not a folder")
         try:
             if not (self.path / STATE).exists() and self.path.is_dir() and {*os.listdir(self.path)} - {LOGS, LOCK}:
-                raise InputError(f"{self.path}: this folder has other things in it, and no run")
+                raise InputError(f"{self.path}: not a run folder, and not empty")
             (self.path / LOGS).mkdir(parents=True, exist_ok=True)
             self.store = Store(self.path / STATE)
             (self.path / PROCESSES).touch()
         except OSError as error:
-            raise InputError(f"{self.path}: a run cannot be kept here: {error.strerror}") from None
+            raise InputError(f"{self.path}: cannot write the run: {error.strerror}") from None
         facts = self.store.facts()
         self.location = Location(self.path, facts)
         #: a file that is copied has another number, and one that is moved keeps it
@@ -72,8 +76,8 @@ class RunFolder:
         #: whether what is here was copied from another folder, whose processes are not this run's
         self.copied = facts["identity"] != identity if "identity" in facts else self.location.is_copy
         self.mark = (not self.copied and facts.get("mark")) or secrets.token_hex(8)
-        known = (facts.get("mark"), facts.get("identity"))
-        if known != (self.mark, identity):  # kept at once: an engine's processes have the mark before the run begins
+        stored = (facts.get("mark"), facts.get("identity"))
+        if stored != (self.mark, identity):  # kept at once: an engine's processes have the mark before the run begins
             self.store.remember(mark=self.mark, identity=identity)
 
     @property
@@ -109,9 +113,9 @@ class RunFolder:
             place = self.location.beside() if "folder" in facts else os.curdir
         if place is None:
             before = facts.get("directory") or facts["folder"]
-            raise InputError(f"{before}: tasks ran in this folder, which is gone or was moved").cured_by("directory")
+            raise InputError(f"{before}: tasks ran in this folder, which no longer exists").cured_by("directory")
         if not os.path.isdir(place):
-            raise InputError(f"{place}: tasks should run here, and there is no such folder").cured_by("directory")
+            raise InputError(f"{place}: no such folder for the tasks to run in").cured_by("directory")
         if wanted is not None:
             self._check_same(wanted, facts)
         return os.path.realpath(place)
@@ -120,7 +124,7 @@ class RunFolder:
         """Refuse another folder for tasks than that of the tasks that are done: their files are there."""
         before = self.location.find("directory") if "directory" in facts else self.location.beside()
         if before is not None and self.store.kept and os.path.realpath(wanted) != os.path.realpath(before):
-            raise InputError(f"{wanted}: the tasks of this run ran in {before}").cured_by("run")
+            raise InputError(f"{wanted}: finished tasks of this run ran in {before}").cured_by("run")
 
     def _path_of(self, flow: Workflow) -> str | None:
         """The file of a workflow, if it is not the one that is kept here."""
@@ -137,17 +141,18 @@ class RunFolder:
         directory: str | None = None,
     ) -> None:
         """Write down what is run now, and nothing before this: a run that is refused leaves the folder as it was."""
+        self.begun = True
         path, facts = self._path_of(flow), self.location.facts()
         if path is not None:
             facts |= {"file": path, "folder": os.path.dirname(path)}
         if directory is not None:
             facts["directory"] = os.path.realpath(directory)
         facts["unfinished"] = json.dumps(sorted(resumed.doubts.unfinished))
-        kept = self.store.curves() if self._is_same(resumed) else {}
+        stored = self.store.curves() if self._is_same(resumed) else {}
         self._keep_workflow(flow)
         if resumed.tasks is not None:
             self.store.begin(resumed.tasks, list(resumed.execution.journal), resumed.execution.additions)
-        if new := {**kept, **(curves or {})} if resumed.tasks is not None or not kept else {}:
+        if new := {**stored, **(curves or {})} if resumed.tasks is not None or not stored else {}:
             self.store.keep_curves(**new)
         self.store.remember(**facts)
 
@@ -158,14 +163,16 @@ class RunFolder:
         """
         from eligo.formats import write
 
-        kept, fresh, facts = self.path / KEPT, self.path / f"{KEPT}.part", self.store.facts()
-        before = facts["workflow"].split()[:1] if "workflow" in facts else [check_sum(kept)] if kept.is_file() else []
+        target, fresh, facts = self.path / KEPT, self.path / f"{KEPT}.part", self.store.facts()
+        before = (
+            facts["workflow"].split()[:1] if "workflow" in facts else [check_sum(target)] if target.is_file() else []
+        )
         write(flow.labelled(), str(fresh), "json")
         self.store.remember(workflow=" ".join([check_sum(fresh), *before]))
         try:
-            os.replace(fresh, kept)
+            os.replace(fresh, target)
         except OSError as error:
-            raise InputError(f"{kept}: cannot be written: {error.strerror}") from None
+            raise InputError(f"{target}: cannot be written: {error.strerror}") from None
 
     def _is_same(self, resumed: Resumed) -> bool:
         """Whether the tasks are those that are kept."""
@@ -199,8 +206,8 @@ class RunFolder:
 
     def _doubts(self) -> Doubts:
         """Which tasks never completed; `begin` keeps them, since a journal that begins anew says nothing of earlier ones."""
-        known = frozenset(json.loads(self.store.facts().get("unfinished", "[]")))
-        return Doubts(unfinished_tasks(self.store, known), tuple(self.store.killed_sessions()))
+        unfinished = frozenset(json.loads(self.store.facts().get("unfinished", "[]")))
+        return Doubts(unfinished_tasks(self.store, unfinished), tuple(self.store.killed_sessions()))
 
     def redo(self, flow: Workflow, resumed: Resumed, redone: Redone) -> Resumed:
         """Go on without tasks that were done: their outputs are gone, or those of what they depend on."""
@@ -213,25 +220,29 @@ class RunFolder:
 
     def planned(self, flow: Workflow, resumed: Resumed, effort: str = "normal") -> Mapping[str, Sequence[int]]:
         """The order of the workflow's plan, with its curves for whoever looks: as kept, or made now."""
-        kept = self.store.curves() if self._is_same(resumed) else {}
-        if "order" in kept:
-            return kept
-        made = plan(flow, effort)
-        return {"order": array("q", made.sequence.tolist()), "plan": made.profile, "bound": made.upper_bound}
+        curves = self.store.curves() if self._is_same(resumed) else {}
+        if "order" in curves:
+            return curves
+        new_plan = plan(flow, effort)
+        return {
+            "order": array("q", new_plan.sequence.tolist()),
+            "plan": new_plan.profile,
+            "bound": new_plan.upper_bound,
+        }
 
     def _compared(self, flow: Workflow, now: dict[str, bytes], before: dict[str, bytes]) -> Resumed:
         """What is left of an earlier run of another form of the workflow: the file changed."""
-        done, grown, kept = _done(self.store, list(before)), self._grown(flow, list(before)), set[int]()
+        done, grown, unchanged = _done_tasks(self.store, list(before)), self._grown(flow, list(before)), set[int]()
         added, dag = set(added_names(grown.additions)), grown.dag
         for v in dag.order.tolist():
             name = dag.labels[v]
             same = name in done and (name in added or before.get(name) == now[name])
-            if same and all(u in kept for u in dag.parents_of(v).tolist()):
-                kept.add(v)
-        game = restarted(flow, grown, dag.named(kept))
-        changed = len([name for name in done if name in now or name in added]) - len(kept)
-        new, gone = len(now.keys() - before.keys()), len(before.keys() - now.keys())
-        return Resumed(game, len(kept), changed, new, gone, now)
+            if same and all(u in unchanged for u in dag.parents_of(v).tolist()):
+                unchanged.add(v)
+        game = restarted(flow, grown, dag.named(unchanged))
+        changed = len([name for name in done if name in now or name in added]) - len(unchanged)
+        new, removed = len(now.keys() - before.keys()), len(before.keys() - now.keys())
+        return Resumed(game, len(unchanged), changed, new, removed, now)
 
     def _grown(self, flow: Workflow, before: list[str]) -> Execution:
         """An execution of another form of the workflow, with what was added to the earlier one and nothing done."""
@@ -242,20 +253,22 @@ class RunFolder:
             try:
                 game.grow(tasks, ends, details)
             except InputError as error:
-                message = f"tasks that were added to this run do not fit the changed workflow: {error}"
+                message = f"tasks added to this run do not fit the changed workflow: {error}"
                 raise InputError(message).cured_by("run") from None
         return game
 
     def close(self) -> None:
-        """Let go of it."""
+        """Let go of it; a folder that was made for a run which was refused is removed."""
         self.store.close()
+        if self._made and not self.begun:
+            rmtree(self.path, ignore_errors=True)
 
 
 def kept_workflow(folder: str | Path) -> tuple[dict[str, str], str]:
     """What is known of the run in a folder, and the path of its workflow: its file, or what was kept of it."""
     path = Path(folder) / STATE
     if not path.is_file():
-        raise InputError(f"{folder}: there is no run in this folder")
+        raise InputError(f"{folder}: no run in this folder")
     facts = read_facts(path)
     file = Location(folder, facts).find("file")
     if file is not None and os.path.isfile(file):
@@ -270,7 +283,7 @@ def read_kept(folder: str | Path, facts: Mapping[str, str], tasks: Mapping[str, 
 
     path = str(Path(folder) / KEPT)
     if not tasks and not os.path.exists(path):
-        raise InputError(f"{folder}: no run was begun in this folder")
+        raise InputError(f"{folder}: no run was started in this folder")
     if "workflow" in facts and os.path.isfile(path) and check_sum(path) not in facts["workflow"].split():
         raise strange(path)
     flow = read(path, "json")
@@ -281,7 +294,7 @@ def read_kept(folder: str | Path, facts: Mapping[str, str], tasks: Mapping[str, 
 
 def strange(path: str) -> InputError:
     """A workflow that is kept for a run and was not written by it."""
-    words = "this is not what the run wrote: it is damaged, or the run was stopped while it began"
+    words = "damaged, or written by something other than the run"
     return InputError(f"{path}: {words}: run the workflow's file again, or restore a copy")
 
 
@@ -291,7 +304,7 @@ def check_sum(path: str | Path) -> str:
         return f"{crc32(file.read()):08x}"
 
 
-def _done(store: Store, names: list[str]) -> set[str]:
+def _done_tasks(store: Store, names: list[str]) -> set[str]:
     """The tasks that a journal says are done."""
     from eligo.execution import COMPLETE, unpacked
 
@@ -303,22 +316,22 @@ def restarted(flow: Workflow, before: Execution, done: Iterable[Name]) -> Execut
     """An execution of a workflow that has grown as one *before* has, and in which these tasks are done."""
     if not before.additions:
         return Execution(flow, executed=done)
-    game, kept = Execution(flow), set(done)
+    game, finished = Execution(flow), set(done)
     for added in before.additions:
         arcs = [before.graph.named(arc) for arc in added.arcs]
         game.grow(added.tasks, [(u, v) for u, v in arcs], added.details)
     for name in game.dag.named(game.dag.order.tolist()):
-        if name in kept:
+        if name in finished:
             game.execute(name)
     return game
 
 
 def digests(flow: Workflow) -> dict[str, bytes]:
     """For every task, by its label, what tells whether it is still the same: its command, its files and its parents."""
-    labels, found = flow.dag.labels, {}
+    labels, result = flow.dag.labels, {}
     for v, name in enumerate(flow.dag.tasks):
         task = flow.task(name)
         parents = sorted(labels[u] for u in flow.dag.parents_of(v).tolist())
-        said = repr((task.command, sorted(task.inputs), sorted(task.outputs), parents))
-        found[labels[v]] = sha256(said.encode()).digest()[:16]
-    return found
+        content = repr((task.command, sorted(task.inputs), sorted(task.outputs), parents))
+        result[labels[v]] = sha256(content.encode()).digest()[:16]
+    return result

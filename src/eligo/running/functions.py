@@ -39,18 +39,18 @@ def callables_of(graph: object, function: Callable[..., Any] | None) -> Callable
         return Callables(flow, lambda task, values: _of_dask(nodes[task], values), takes, results)
     if table is not None:
         parents = {task: call.parents for task, call in table.items()}
-        return Callables(flow, lambda task, values: _given(table[task], values), parents)
+        return Callables(flow, lambda task, values: _bind_arguments(table[task], values), parents)
     return None
 
 
 def _check_function(function: object, *, has_own: bool) -> None:
     if not callable(function):
-        raise InputError(f"what is run for every task is a function, and {shorten(repr(function))} is none")
+        raise InputError(f"function must be callable, got {shorten(repr(function))}")
     if has_own:
-        raise InputError("the tasks of this graph have functions of their own: leave out the function for every task")
+        raise InputError("the tasks of this graph already have functions: leave the function argument out")
 
 
-def _given(call: FunctionCall, values: Mapping[Name, Any]) -> Function:
+def _bind_arguments(call: FunctionCall, values: Mapping[Name, Any]) -> Function:
     return Function(call.function, tuple(values[parent] for parent in call.parents))
 
 

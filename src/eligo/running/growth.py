@@ -51,7 +51,9 @@ class RunGrowth:
         game = self.live.execution
         for task in (task for added in game.additions for task in added.tasks):
             if task not in game.executed and not self.live.flow.task(task).command:
-                raise InputError(f"task {shorten(task)!r} was added to this run without a command")
+                raise InputError(
+                    f"task {shorten(task)!r} was added to this run without a command: it cannot be resumed"
+                )
 
     @property
     def needs(self) -> Needs | None:
@@ -71,7 +73,7 @@ class RunGrowth:
             if text is not None:
                 self._add(text)
         except InputError as error:
-            return f"added tasks were refused: {reason(error)}"
+            return f"invalid tasks in $ELIGO_ADD: {reason(error)}"
         return None
 
     def take_inbox(self) -> Iterator[Path]:
@@ -126,7 +128,7 @@ def read_added(path: str, refresh: bool = False) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise InputError(f"not a regular file that can be read: {error.strerror}") from None
+        raise InputError(f"not a regular file: {error.strerror}") from None
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise InputError("not a regular file")

@@ -47,8 +47,8 @@ class Inspection:
 
     def discarded(self) -> list[Ending]:
         """Endings that did not count, because an earlier task of the same job had failed after it ended well."""
-        found, self._discarded = self._discarded, []
-        return [each.failed(each.attempt.failure or "stopped", lost=True) for each in found]
+        endings, self._discarded = self._discarded, []
+        return [each.failed(each.attempt.failure or "stopped", lost=True) for each in endings]
 
     def _of_job(self, number: int, queue: "deque[Ending]") -> Iterator[Ending]:
         while queue:
@@ -86,8 +86,8 @@ def not_made(files: Sequence[str]) -> str:
     """Why a task failed that did not make these outputs.
 
     >>> not_made(["a.txt"]), not_made(["a.txt", "b.txt", "c.txt"])
-    ("the task did not make 'a.txt'", "the task did not make 'a.txt' and 2 other outputs")
+    ("the task did not create 'a.txt'", "the task did not create 'a.txt' and 2 other outputs")
     """
     more = len(files) - 1
     others = f" and {more:,} other output{'s' if more > 1 else ''}" if more else ""
-    return f"the task did not make {shorten(files[0])!r}{others}"
+    return f"the task did not create {shorten(files[0])!r}{others}"

@@ -55,8 +55,10 @@ class Location:
         path = self._facts.get(name)
         if not path:
             return []
-        seen = os.path.normpath(os.path.join(self.now, os.path.relpath(path, self._before))) if self._before else path
-        return list(dict.fromkeys((seen, path)))
+        relocated = (
+            os.path.normpath(os.path.join(self.now, os.path.relpath(path, self._before))) if self._before else path
+        )
+        return list(dict.fromkeys((relocated, path)))
 
 
 def _guess(now: str, facts: Mapping[str, str]) -> str:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from eligo.allocating import Allocator, Grant, Prudent
-from eligo.allocating.asking import all_or_none
+from eligo.allocating.asks import all_or_none
 from eligo.engines import Ending, Engine, Job, Work
-from eligo.engines.performing import lost
+from eligo.engines.job_run import lost
 from eligo.errors import EligoError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
@@ -180,7 +180,7 @@ class Runner:
         except EligoError:  # it was put wrongly, and would be again
             raise
         except Exception as error:  # whatever keeps an engine from it, others of its jobs may end well
-            self._accept([lost(job, f"could not be begun: {type(error).__name__}: {error}"[:1000])])
+            self._accept([lost(job, f"could not be started: {type(error).__name__}: {error}"[:1000])])
         else:
             self.running[job.number] = job
 
@@ -194,9 +194,9 @@ class Runner:
                 self.running.pop(ending.job.number, None)
             self._note(ending)
             if ending.attempt.failure is None:
-                self._done(ending)
+                self._complete(ending)
             else:
-                self._failed(ending)
+                self._handle_failure(ending)
 
     def _inspected(self, endings: Iterable[Ending]) -> Iterable[Ending]:
         """The endings that are certain: a command that did not make its declared outputs has failed."""
@@ -241,7 +241,7 @@ class Runner:
             self.needs, self.absent = self.growth.needs, self.growth.absent
             self._pass(self.execution.eligible)
 
-    def _done(self, ending: Ending) -> None:
+    def _complete(self, ending: Ending) -> None:
         """The first good result counts; whoever else is at it may stop."""
         game, task = self.execution, ending.task
         if task in game.executed:
@@ -260,11 +260,11 @@ class Runner:
 
     def _pass(self, ready: Iterable[Name]) -> None:
         """Of what is ready now, be done with all that runs nothing, and so on with what becomes ready by that."""
-        found = [task for task in ready if task in self.empty]
-        while found:
-            found += [task for task in self.execution.execute(found.pop()) if task in self.empty]
+        empty_tasks = [task for task in ready if task in self.empty]
+        while empty_tasks:
+            empty_tasks += [task for task in self.execution.execute(empty_tasks.pop()) if task in self.empty]
 
-    def _failed(self, ending: Ending) -> None:
+    def _handle_failure(self, ending: Ending) -> None:
         """A task failed, or was lost: what else its job had comes back, and it may be tried again."""
         game, task = self.execution, ending.task
         rest = [other for other in ending.job.tasks[ending.place :] if other not in game.executed]

@@ -13,7 +13,7 @@ from eligo.execution import WAITING as NOT_READY
 from eligo.kernels.windows import longest_after
 from eligo.policies import in_classes, policy
 from eligo.rows import Ints, gathered, places
-from eligo.running.looked import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, WAITING, Looked, Trying
+from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, Looked, Trying
 
 MOST_NAMES = 6  # tasks in a sentence
 
@@ -51,13 +51,13 @@ def place_of(looked: Looked, v: int, order: Ints | None) -> Place | None:
         return None
     dag = looked.flow.dag
     children = dag.children_of(v).tolist()
-    known = estimate(looked.flow)
+    estimates = estimate(looked.flow)
     return Place(
         policy=looked.policy,
         place=int(places(len(dag), order)[v]) + 1,
         path=int(dag.height[v]) + 1,
         longest=dag.depth,
-        seconds=_path_seconds(looked, v, known.seconds) if known.level != "nothing" else None,
+        seconds=_path_seconds(looked, v, estimates.seconds) if estimates.level != "nothing" else None,
         children=len(children),
         releases=sum(looked.execution.missing[w] == 1 for w in children) if looked.state(v) != DONE else 0,
     )
@@ -79,20 +79,20 @@ def nearest(looked: Looked, v: int) -> list[int]:
     """Above a task, the nearest that are neither done nor waiting themselves: what has to happen next."""
     dag, codes = looked.flow.dag, np.frombuffer(looked.execution.codes, np.uint8)
     passed = codes == NOT_READY if looked.under_way else (codes == NOT_READY) | (codes == HELD)
-    known, found, level = np.zeros(len(dag), np.bool_), list[Ints](), np.array([v], np.int32)
-    known[v] = True
+    visited, parts, level = np.zeros(len(dag), np.bool_), list[Ints](), np.array([v], np.int32)
+    visited[v] = True
     while len(level):
         above = np.unique(gathered(dag.parent_ptr, dag.parent, level)[0])
-        fresh = above[~known[above] & (codes[above] != EXECUTED)]
-        known[fresh] = True
+        fresh = above[~visited[above] & (codes[above] != EXECUTED)]
+        visited[fresh] = True
         level = fresh[passed[fresh]]
-        found.append(fresh[~passed[fresh]])
-    return [int(u) for part in found for u in part]
+        parts.append(fresh[~passed[fresh]])
+    return [int(u) for part in parts for u in part]
 
 
 def to_blame(looked: Looked, v: int) -> list[int]:
     """The tasks whose failure keeps a task from ever running."""
-    return [u for u in nearest(looked, v) if looked.state(u) in {BAD, AGAIN}] if looked.state(v) == FUTILE else []
+    return [u for u in nearest(looked, v) if looked.state(u) in {BAD, RETRYING}] if looked.state(v) == BLOCKED else []
 
 
 # In words
@@ -100,8 +100,8 @@ def to_blame(looked: Looked, v: int) -> list[int]:
 
 def why_told(looked: Looked, v: int, place: Place | None) -> list[str]:
     """Why a task stands where it does, in sentences."""
-    obstacles = looked.obstacles(v) if looked.state(v) in {READY, WAITING, AGAIN} else []
-    state = "It is ready." if obstacles and looked.state(v) == READY else state_told(looked, v)
+    obstacles = looked.obstacles(v) if looked.state(v) in {READY, PENDING, RETRYING} else []
+    state = "Ready." if obstacles and looked.state(v) == READY else state_told(looked, v)
     return [state, *obstacles, *_waits_told(looked, v), *_place_told(looked, place)]
 
 
@@ -110,20 +110,20 @@ def state_told(looked: Looked, v: int) -> str:
     state, trying = looked.state(v), looked.trying.get(v)
     if state == RUNNING:
         if trying is None:
-            return "A worker has it, and is only beginning it or at another one first."
-        return f"It runs for {since(looked, trying)}, by {looked.name_of(trying.client)}."
-    if state == AGAIN:
-        return f"It failed, and is tried again in {lasting(max(0.0, round(looked.again[v] - looked.at)))}."
-    ready = "It is ready, and waits for a worker." if looked.under_way else "It is ready, but nobody is at this run."
+            return "Assigned to a worker that has not started it yet."
+        return f"Running for {since(looked, trying)} on {looked.name_of(trying.client)}."
+    if state == RETRYING:
+        return f"Failed; retrying in {lasting(max(0.0, round(looked.again[v] - looked.at)))}."
+    ready = "Ready, waiting for a worker." if looked.under_way else "Ready, but the run is not running."
     if v in looked.interrupted:
-        ready = "It was running when the run was killed, and starts again when the run is resumed."
-    told = {
-        DONE: "It is done.",
+        ready = "Was running when the run was killed; starts again when the run is resumed."
+    sentences = {
+        DONE: "Done.",
         READY: ready,
-        WAITING: "It waits for others.",
-        BAD: "It failed, and is not tried again.",
+        PENDING: "Pending: waits for other tasks.",
+        BAD: "Failed permanently.",
     }
-    return told.get(state, "It cannot run, since it needs what failed.")
+    return sentences.get(state, "Blocked: depends on a failed task.")
 
 
 def since(looked: Looked, trying: Trying) -> str:
@@ -133,32 +133,36 @@ def since(looked: Looked, trying: Trying) -> str:
 
 def _waits_told(looked: Looked, v: int) -> list[str]:
     blamed = to_blame(looked, v)
-    told = [f"Because of {shorten(looked.labels[u])}: {looked.failure(u)}." for u in blamed[:MOST_NAMES]]
-    told += [f"... and {len(blamed) - MOST_NAMES:,} more that failed."] if len(blamed) > MOST_NAMES else []
+    sentences = [f"Blocked by {shorten(looked.labels[u])}: {looked.failure(u)}." for u in blamed[:MOST_NAMES]]
+    sentences += [f"... and {len(blamed) - MOST_NAMES:,} more failed tasks."] if len(blamed) > MOST_NAMES else []
     parents = waits_for(looked, v)
     if parents:
-        told.append(f"It needs {_listed(looked, parents)}.")
+        sentences.append(f"Waits for {_list_tasks(looked, parents)}.")
     nexts = [u for u in nearest(looked, v) if u not in parents]
-    return told + ([f"Before these come, next: {_listed(looked, nexts)}."] if nexts else [])
+    return sentences + ([f"These wait in turn for {_list_tasks(looked, nexts)}."] if nexts else [])
 
 
-def _listed(looked: Looked, tasks: list[int]) -> str:
+def _list_tasks(looked: Looked, tasks: list[int]) -> str:
     more = f" and {len(tasks) - MOST_NAMES:,} more" if len(tasks) > MOST_NAMES else ""
     return ", ".join(f"{shorten(looked.labels[u])} ({looked.state(u)})" for u in tasks[:MOST_NAMES]) + more
 
 
 def _place_told(looked: Looked, place: Place | None) -> list[str]:
     if place is None:
-        return ["It has no place in an order: what is ready is chosen together."]
-    length = f"{place.path:,} task{'' if place.path == 1 else 's'}, itself included"
+        return ["No fixed position: this policy chooses among all ready tasks together."]
+    length = f"{place.path:,} task{'' if place.path == 1 else 's'} long, itself included"
     seconds = f", {lasting(place.seconds)}" if place.seconds is not None else ""
-    most = "no path here is longer" if place.path == place.longest else f"the longest of all is {place.longest:,}"
-    hangs = f"{place.children:,} task{' needs' if place.children == 1 else 's need'} it"
-    only = f", {'and' if place.releases == place.children else f'{place.releases:,} of them'} nothing else any more"
+    most = (
+        "the longest in this workflow"
+        if place.path == place.longest
+        else f"the longest in this workflow has {place.longest:,}"
+    )
+    hangs = f"{place.children:,} task{' depends' if place.children == 1 else 's depend'} on it"
+    only = f" ({'' if place.releases == place.children else f'{place.releases:,} of them '}on it alone)"
     only = only if place.releases else ""
     classes = "priority, then " if any(looked.flow.column("priority")) else ""
     return [
-        f"Place {place.place:,} of {len(looked.flow):,} in the order by {classes}{place.policy}."
+        f"Position {place.place:,} of {len(looked.flow):,} in the order of policy {classes}{place.policy}."
         f" The longest path from it to the end is {length}{seconds} ({most});"
-        f" {hangs if place.children else 'no task needs it'}{only}."
+        f" {hangs if place.children else 'no task depends on it'}{only}."
     ]

@@ -80,9 +80,9 @@ class TaskFiles:
         """Refuse an input that another task writes under another spelling, or within a folder, where no arc says so."""
         for v, files in enumerate(self._inputs) if self._places else ():
             for file in files:
-                found = plain_path(file) not in self._writers and self._writer(file)
-                if found and found[1] != v and found[1] not in self._above(v):
-                    raise InputError(self._misspelt(v, file, *found))
+                writer = plain_path(file) not in self._writers and self._writer(file)
+                if writer and writer[1] != v and writer[1] not in self._above(v):
+                    raise InputError(self._misspelt(v, file, *writer))
 
     @cached_property
     def _places(self) -> dict[str, tuple[str, int]]:
@@ -101,17 +101,17 @@ class TaskFiles:
 
     def _above(self, v: int) -> set[int]:
         """The tasks on which a task depends."""
-        found, waiting = set[int](), [v]
+        ancestors, waiting = set[int](), [v]
         while waiting:
-            fresh = [u for u in self.flow.dag.parents_of(waiting.pop()).tolist() if u not in found]
-            found.update(fresh)
+            fresh = [u for u in self.flow.dag.parents_of(waiting.pop()).tolist() if u not in ancestors]
+            ancestors.update(fresh)
             waiting += fresh
-        return found
+        return ancestors
 
     def _misspelt(self, v: int, file: str, written: str, writer: int) -> str:
         reads, writes = (shorten(self.flow.dag.labels[u]) for u in (v, writer))
         files = f"task {reads!r} reads {shorten(file)!r}, which {writes!r} writes as {shorten(written)!r}"
-        return f"{files}, and does not depend on it: list {writes!r} in `after`, or spell both alike"
+        return f"{files}, but does not depend on it: list {writes!r} in `after`, or use the same spelling"
 
     # Outputs that are gone
 
@@ -125,18 +125,18 @@ class TaskFiles:
         A final output must be there, and so must one that a task needs which is not done; an intermediate output all of whose
         readers are done need not. A child that declares no inputs counts as a reader of all that its parents write.
         """
-        left, gone, below = set(done), set[int](), set[int]()
-        suspects = [v for v in left if self._outputs[v]]
+        remaining, invalid, below = set(done), set[int](), set[int]()
+        suspects = [v for v in remaining if self._outputs[v]]
         while suspects:
             v = suspects.pop()
-            owed = (file for file in self._outputs[v] if v in left and self._is_owed(file, v, left))
-            if v in left and (v in outdated or not all(map(self._is_there, owed))):
-                gone.add(v)
-                fallen = [v, *self._dependants(v, left)]
-                left.difference_update(fallen)
+            owed = (file for file in self._outputs[v] if v in remaining and self._is_owed(file, v, remaining))
+            if v in remaining and (v in outdated or not all(map(self._is_there, owed))):
+                invalid.add(v)
+                fallen = [v, *self._dependants(v, remaining)]
+                remaining.difference_update(fallen)
                 below.update(fallen)
-                suspects += [u for w in fallen for u in self._sources(w) if u in left]
-        return Redone(frozenset(gone), frozenset(below - gone))
+                suspects += [u for w in fallen for u in self._sources(w) if u in remaining]
+        return Redone(frozenset(invalid), frozenset(below - invalid))
 
     def _is_owed(self, file: str, v: int, done: Collection[int]) -> bool:
         """Whether a file that task v has made is final, or read by a task that is not done."""
@@ -146,12 +146,12 @@ class TaskFiles:
 
     def _dependants(self, v: int, among: Collection[int]) -> list[int]:
         """The tasks below v, through tasks of this collection."""
-        found, seen = [v], {v}
-        for u in found:
-            fresh = [w for w in self.flow.dag.children_of(u).tolist() if w in among and w not in seen]
-            seen.update(fresh)
-            found += fresh
-        return found[1:]
+        reached, visited = [v], {v}
+        for u in reached:
+            fresh = [w for w in self.flow.dag.children_of(u).tolist() if w in among and w not in visited]
+            visited.update(fresh)
+            reached += fresh
+        return reached[1:]
 
     def _sources(self, v: int) -> list[int]:
         """The tasks that may have written what task v reads."""
@@ -174,11 +174,11 @@ class TaskFiles:
 
 def are_current(outputs: Sequence[str], inputs: Sequence[str], folder: str) -> bool | None:
     """Whether no output is older than an input; None where there is no output, or one is missing."""
-    made = [changed(os.path.join(folder, name)) for name in outputs]
-    if not made or None in made:
+    output_times = [changed(os.path.join(folder, name)) for name in outputs]
+    if not output_times or None in output_times:
         return None
     used = [changed(os.path.join(folder, name)) or 0 for name in inputs]
-    return max(used, default=0) <= min(time or 0 for time in made)
+    return max(used, default=0) <= min(time or 0 for time in output_times)
 
 
 def changed(path: str) -> int | None:
@@ -200,8 +200,8 @@ def _refreshed(folder: str) -> bool:
 
 def _refusal(missing: list[tuple[str, Name]]) -> str:
     file, task = missing[0]
-    text = f"task {shorten(task)!r} reads {shorten(file)!r}, which does not exist and which no task writes"
-    cure = "correct its name, make the file, or list it in the outputs of the task that writes it"
+    text = f"task {shorten(task)!r} reads {shorten(file)!r}, which does not exist and no task writes"
+    cure = "correct its name, create the file, or list it in the outputs of the task that writes it"
     more = [f"{shorten(other)!r} of {shorten(name)!r}" for other, name in missing[1:]]
     if not more:
         return f"{text}: {cure}"

@@ -7,7 +7,7 @@
 {'b': 3}
 >>> values["a"]
 Traceback (most recent call last):
-KeyError: "the result of 'a' was dropped once every task that takes it was done: run it with keep=['a'], or with keep='all'"
+KeyError: "the result of 'a' was dropped after every task that uses it had finished: pass keep=['a'] or keep='all'"
 """
 
 from collections import Counter
@@ -42,8 +42,8 @@ class Values(dict[Name, Any]):
     def __missing__(self, task: Name) -> NoReturn:
         if task not in self._takers or self._takers[task]:
             raise KeyError(task)
-        dropped = f"the result of {shorten(task)!r} was dropped once every task that takes it was done"
-        raise KeyError(f"{dropped}: run it with keep=[{shorten(repr(task))}], or with keep='all'")
+        dropped = f"the result of {shorten(task)!r} was dropped after every task that uses it had finished"
+        raise KeyError(f"{dropped}: pass keep=[{shorten(repr(task))}] or keep='all'")
 
 
 def tasks_to_keep(keep: "str | Collection[Name]", dag: Dag) -> Collection[Name]:

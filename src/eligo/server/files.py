@@ -26,10 +26,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from eligo.client.owning import inside
+from eligo.client.owner import inside
 from eligo.errors import InputError
-from eligo.server.refusing import RefusedError
-from eligo.stores.serving import FileRow
+from eligo.server.http.refusals import RefusedError
+from eligo.stores.service import FileRow
 
 NAME = re.compile(r"[0-9a-f]{64}")
 PIECE = 2**20  # bytes for which it is worth going to a thread
@@ -52,7 +52,7 @@ class Blobs:
             for path in (self.folder, self.parts):
                 path.mkdir(PRIVATE, parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{folder}: files cannot be kept here: {error.strerror}") from None
+            raise InputError(f"{folder}: cannot store files here: {error.strerror}") from None
         self._lock, self._busy = threading.Lock(), set[str]()
         self._hashers: dict[str, tuple[int, Any]] = {}
         for path in self.parts.glob(f"*{GONE}"):  # it was to be removed when the server ended: it is looked at again
@@ -64,7 +64,7 @@ class Blobs:
     def path(self, sha256: str) -> Path:
         """Where a file is, or would be."""
         if not NAME.fullmatch(sha256):
-            raise RefusedError(404, "a file is named by its SHA-256: 64 digits and letters from a to f")
+            raise RefusedError(404, "a file must be named by its SHA-256 in 64 lowercase hex digits")
         return self.folder / sha256[:2] / sha256
 
     def has(self, sha256: str) -> bool:
@@ -93,16 +93,16 @@ class Blobs:
         """Take in a file of `total` bytes, from the byte `first` on."""
         self.path(sha256).parent.mkdir(PRIVATE, exist_ok=True)
         if total > self.most_bytes:
-            raise RefusedError(413, f"a file may have {self.most_bytes} bytes at most")
+            raise RefusedError(413, f"file of {total} bytes exceeds the limit of {self.most_bytes} bytes")
         with self._lock:
             shared = sha256 not in self._busy
             there = self.offset(sha256) if shared else 0
             if first and not shared:
-                raise RefusedError(503, "somebody else is sending this file just now", after=1)
+                raise RefusedError(503, "another client is uploading this file; try again", after=1)
             if first not in {0, there}:
-                raise RefusedError(409, f"the file goes on at byte {there}", eligo_offset=str(there))
+                raise RefusedError(409, f"the upload must continue at byte {there}", eligo_offset=str(there))
             if self.used + total - there > self.most_total:
-                raise RefusedError(503, "the server has no room for more files", after=60)
+                raise RefusedError(503, "the server's file storage is full", after=60)
             again = (
                 there - first
             )  # what is sent a second time; the rest is claimed as it comes, not when it is announced
@@ -116,7 +116,7 @@ class Blobs:
             raise full_or_broken(error) from error
 
     def claim(self, size: int) -> None:
-        """Take room for so many bytes; `OSError` where there is none, as of a disk that is full."""
+        """Reserve space for bytes; `OSError` if there is none, as for a full disk."""
         with self._lock:
             if self.used + size > self.most_total:
                 raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
@@ -135,7 +135,7 @@ class Blobs:
                         incoming.write(piece)
                     incoming.finish()
         except OSError as error:
-            raise InputError(f"{path}: this cannot be read, and tasks need it: {error.strerror}") from None
+            raise InputError(f"{path}: cannot read this input file: {error.strerror}") from None
         return sha256, size
 
     def copy(self, files: Iterable[FileRow], folder: Path) -> None:
@@ -149,15 +149,15 @@ class Blobs:
 
     def hasher(self, sha256: str, upto: int) -> Any:
         """What hashes a file that is gone on with, having seen what is there."""
-        at, known = self._hashers.pop(sha256, (-1, None))
+        at, hasher = self._hashers.pop(sha256, (-1, None))
         if at == upto:
-            return known
-        known = hashlib.sha256()
+            return hasher
+        hasher = hashlib.sha256()
         if upto:
             with (self.parts / sha256).open("rb") as file:
                 for piece in pieces(file, upto):
-                    known.update(piece)
-        return known
+                    hasher.update(piece)
+        return hasher
 
     def named(self, part: Path, path: Path) -> bool:
         """Give what has come its name; whether it was there already."""
@@ -166,14 +166,14 @@ class Blobs:
             part.rename(path)
             return twice
 
-    def forget(self, sha256: str, freed: int, shared: bool, seen: tuple[int, Any] | None = None) -> None:
-        """A file is no longer being sent; so many of the bytes that it had claimed are free."""
+    def forget(self, sha256: str, freed: int, shared: bool, hash_state: tuple[int, Any] | None = None) -> None:
+        """End an upload and free the bytes that it had reserved."""
         with self._lock:
             self.used -= freed
             if shared:
                 self._busy.discard(sha256)
-                if seen is not None and len(self._hashers) < MOST_HASHERS:
-                    self._hashers[sha256] = seen
+                if hash_state is not None and len(self._hashers) < MOST_HASHERS:
+                    self._hashers[sha256] = hash_state
 
     def claimed(self, mark: str) -> bool:
         """Whether this folder has that mark, or none so far, and has it now."""
@@ -183,7 +183,7 @@ class Blobs:
         return path.read_text("ascii") == mark
 
     def swept(self, needed: Callable[[list[str]], Collection[str]], older: float = DAY) -> Iterator[int]:
-        """Remove the files that nobody used for so many seconds and that are not needed, some at a time.
+        """Remove files that were not used for some seconds and are not needed, some at a time.
 
         Gives the bytes that are free by each step. Whatever was sent, or asked for, within that time stays: somebody may be
         about to say that it is needed.
@@ -202,12 +202,12 @@ class Blobs:
             with self._lock:
                 if path.name.partition(".")[0] in self._busy or _used(path) > limit:
                     return 0
-                gone = path.rename(self.parts / f"{path.name}{OLD if part else GONE}")
-                if _used(gone) > limit:  # by another server that has the same folder
-                    gone.rename(path)
+                trash = path.rename(self.parts / f"{path.name}{OLD if part else GONE}")
+                if _used(trash) > limit:  # by another server that has the same folder
+                    trash.rename(path)
                     return 0
-            size = gone.stat().st_size
-            gone.unlink()  # which may take a while, and nobody has to wait for it
+            size = trash.stat().st_size
+            trash.unlink()  # which may take a while, and nobody has to wait for it
             with self._lock:
                 self.used -= size
             return size
@@ -244,7 +244,7 @@ class Incoming:
         """Take these bytes."""
         if self.at + len(data) > self.total:
             self.drop()
-            raise RefusedError(400, f"more came than the {self.total} bytes that were announced")
+            raise RefusedError(400, f"the upload is longer than the announced {self.total} bytes")
         with self._lock:
             if self._ended:
                 return
@@ -265,14 +265,14 @@ class Incoming:
         with self._lock:
             if self._hasher.hexdigest() != self.sha256 or self.at != self.total:
                 self._drop()
-                raise RefusedError(422, "what came does not have this hash; nothing of it was kept")
+                raise RefusedError(422, "the uploaded file does not match its hash and was discarded")
             try:
-                self._named()
+                self._finish()
             except OSError as error:
                 self._drop()
                 raise full_or_broken(error) from error
 
-    def _named(self) -> None:
+    def _finish(self) -> None:
         os.fsync(self._file.fileno())
         self._file.close()
         path = self.blobs.path(self.sha256)
@@ -312,14 +312,14 @@ class Incoming:
 
 
 def full_or_broken(error: OSError) -> RefusedError:
-    """What to say where the disk does not do what it should."""
+    """The refusal for a disk error."""
     if error.errno in FULL:
-        return RefusedError(503, "the server's disk is full; nothing of this file was kept", after=60)
-    return RefusedError(503, f"the server's disk does not work: {error.strerror}", after=60)
+        return RefusedError(503, "the server's disk is full; the upload was discarded", after=60)
+    return RefusedError(503, f"the server cannot write to its disk: {error.strerror}", after=60)
 
 
 def pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """So many bytes from where the file stands, in pieces."""
+    """The next *size* bytes of a file, in pieces."""
     while size > 0 and (piece := file.read(min(PIECE, size))):
         size -= len(piece)
         yield piece
@@ -335,21 +335,21 @@ def routes(blobs: Blobs) -> list[Route]:
         sha256 = request.path_params["sha256"]
         size = await asyncio.to_thread(blobs.size, sha256)
         if size is None:
-            raise RefusedError(404, "this file is not here", eligo_offset=str(blobs.offset(sha256)))
+            raise RefusedError(404, "file not found", eligo_offset=str(blobs.offset(sha256)))
         return Response(headers=PLAIN | {"content-length": str(size)})
 
     async def get(request: Request) -> Response:
-        return await _sent(blobs, request)
+        return await _download(blobs, request)
 
     async def put(request: Request) -> Response:
-        return await _taken(blobs, request)
+        return await _upload(blobs, request)
 
     address = "/v1/files/{sha256}"
     ways: list[tuple[str, Callable[[Request], Any]]] = [("HEAD", head), ("GET", get), ("PUT", put)]
     return [Route(address, way, methods=[method]) for method, way in ways]
 
 
-async def _sent(blobs: Blobs, request: Request) -> Response:
+async def _download(blobs: Blobs, request: Request) -> Response:
     sha256 = request.path_params["sha256"]
     size = await asyncio.to_thread(blobs.size, sha256)
     try:
@@ -357,7 +357,7 @@ async def _sent(blobs: Blobs, request: Request) -> Response:
     except FileNotFoundError:
         size = None
     if size is None:
-        raise RefusedError(404, "this file is not here", eligo_offset=str(blobs.offset(sha256)))
+        raise RefusedError(404, "file not found", eligo_offset=str(blobs.offset(sha256)))
     try:
         first, last = _range(request.headers.get("range"), size)
     except RefusedError:
@@ -384,29 +384,31 @@ class _Download(StreamingResponse):
 
 async def _flowing(file: BinaryIO, first: int, size: int) -> AsyncIterator[bytes]:
     file.seek(first)
-    parts = pieces(file, size)
-    while (piece := await asyncio.to_thread(next, parts, None)) is not None:
+    chunks = pieces(file, size)
+    while (piece := await asyncio.to_thread(next, chunks, None)) is not None:
         yield piece
 
 
-def _range(asked: str | None, size: int) -> tuple[int, int]:
+def _range(header: str | None, size: int) -> tuple[int, int]:
     """The first and last byte that are asked for; all of them where that is not one simple range.
 
     >>> _range(None, 10), _range("bytes=2-4", 10), _range("bytes=7-", 10), _range("bytes=-3", 10), _range("rows=1", 10)
     ((0, 9), (2, 4), (7, 9), (7, 9), (0, 9))
     """
-    found = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", asked or "")
-    if not found or not any(found.groups()):
+    match = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", header or "")
+    if not match or not any(match.groups()):
         return 0, size - 1
-    begin, end = found.groups()
+    begin, end = match.groups()
     first = int(begin) if begin else max(0, size - int(end))
     last = min(int(end), size - 1) if begin and end else size - 1
     if first > last:
-        raise RefusedError(416, f"the file has {size} bytes only", content_range=f"bytes */{size}")
+        raise RefusedError(
+            416, f"the range starts beyond the end of the file ({size} bytes)", content_range=f"bytes */{size}"
+        )
     return first, last
 
 
-async def _taken(blobs: Blobs, request: Request) -> Response:
+async def _upload(blobs: Blobs, request: Request) -> Response:
     sha256 = request.path_params["sha256"]
     first, last, total = _announced(request)
     if await asyncio.to_thread(blobs.size, sha256) is not None:
@@ -436,13 +438,13 @@ async def _taken(blobs: Blobs, request: Request) -> Response:
 
 def _announced(request: Request) -> tuple[int, int, int]:
     """The first and last byte of what comes, and how many the file has."""
-    length, told = request.headers.get("content-length"), request.headers.get("content-range")
+    length, content_range = request.headers.get("content-length"), request.headers.get("content-range")
     if length is None:
-        raise RefusedError(411, "the length of what comes must be told")
-    if told is None:
+        raise RefusedError(411, "missing Content-Length header")
+    if content_range is None:
         return 0, int(length) - 1, int(length)
-    found = re.fullmatch(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", told)
-    first, last, total = map(int, found.groups()) if found else (1, 0, 0)
+    match = re.fullmatch(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", content_range)
+    first, last, total = map(int, match.groups()) if match else (1, 0, 0)
     if not first - 1 <= last < total or last - first + 1 != int(
         length
     ):  # nothing at all: all is there, but has no name yet

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from eligo.errors import InputError
-from eligo.server.served import ENDED
+from eligo.server.rules.served import ENDED
 from eligo.stores.database import make_private
-from eligo.stores.serving import Changes
+from eligo.stores.service import Changes
 
 LOGGER = logging.getLogger("eligo.server")
 encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
@@ -54,7 +54,7 @@ def emit(name: str, logger: logging.Logger = LOGGER, /, **fields: Any) -> None:
 
 
 def emit_changes(changes: Changes) -> None:
-    """Log what an operator wants to know of all that is about to be written to the store."""
+    """Log the changes of interest to operators before they are written to the store."""
     if not LOGGER.isEnabledFor(logging.INFO):
         return
     for row in changes.workflows:
@@ -70,14 +70,14 @@ def emit_changes(changes: Changes) -> None:
     for client, approved in changes.approvals:
         emit("client_approved" if approved else "client_revoked", client=client)
     for token in changes.tokens:
-        told = {"name": token.name, "scopes": token.scopes, "client": token.client}
-        emit("token_issued" if token.revoked is None else "token_revoked", **told)
+        fields = {"name": token.name, "scopes": token.scopes, "client": token.client}
+        emit("token_issued" if token.revoked is None else "token_revoked", **fields)
 
 
 def log_unavailable(workflow: str, reason: str) -> None:
     """Log that a workflow could not be restored."""
-    known = event("workflow_unavailable", workflow=workflow, reason=reason)
-    LOGGER.error("%s cannot be served: %s", workflow, reason, extra=known)
+    extra = event("workflow_unavailable", workflow=workflow, reason=reason)
+    LOGGER.error("%s cannot be served: %s", workflow, reason, extra=extra)
 
 
 def log_lines(lines: Iterable[str]) -> None:
@@ -93,7 +93,7 @@ def log_to(path: str) -> None:
             make_private(path)
         handler = logging.StreamHandler() if path == "-" else logging.FileHandler(path, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{path}: the log cannot be written: {error.strerror}") from None
+        raise InputError(f"{path}: cannot write the log: {error.strerror}") from None
     handler.setFormatter(JsonLines())
     for logger in (LOGGER, logging.getLogger("asyncio")):
         logger.addHandler(handler)

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from eligo.server.speaking import Desk
+from eligo.server.dispatcher import Desk
 
 #: seconds at which the histograms are divided, and sizes of groups
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -24,28 +24,28 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 #: how things stand, and what the service has counted since the server started: names and what they mean
 GAUGES = {
-    "workflows": "Workflows that are served",
-    "leases": "Tasks that clients hold",
-    "clients": "Clients that are known",
-    "clients_paused": "Clients that get no tasks for a while because theirs failed",
-    "clients_unapproved": "Clients that may not have tasks: they wait for approval, or were revoked",
-    "waiting_requests": "Requests for tasks that wait because nothing is ready for them",
-    "ready": "1 while the server hands out tasks and can write, else 0",
+    "workflows": "Workflows served",
+    "leases": "Tasks leased to clients",
+    "clients": "Known clients",
+    "clients_paused": "Clients paused because too many of their tasks failed",
+    "clients_unapproved": "Clients without access: waiting for approval, or revoked",
+    "waiting_requests": "Requests for tasks waiting for a ready task",
+    "ready": "1 if the server hands out tasks and can write to its store, else 0",
 }
 COUNTERS = {
     "leases_lost": "Leases that ended without a result",
-    "duplicates": "Results of tasks that were finished already",
-    "conflicts": "Results that differ from the one that was accepted",
-    "retries": "Failed tasks that were scheduled to be tried again",
+    "duplicates": "Results of tasks that were already finished",
+    "conflicts": "Results that differ from the accepted one",
+    "retries": "Failed tasks scheduled for a retry",
     "tasks_failed": "Tasks that failed permanently",
-    "empty_answers": "Requests for tasks that were answered without a task",
-    "starved_seconds": "Seconds that requests have waited while unfinished tasks remained",
-    "commit_failures": "Transactions that could not be written",
+    "empty_answers": "Requests for tasks answered without a task",
+    "starved_seconds": "Seconds that requests waited while unfinished tasks remained",
+    "commit_failures": "Transactions that failed",
 }
 
 
 class Census(NamedTuple):
-    """How things stand: tasks by their state, and the values of some of `GAUGES` and `COUNTERS`."""
+    """Current values: tasks by state, and some of `GAUGES` and `COUNTERS`."""
 
     tasks: Mapping[str, int]
     gauges: Mapping[str, float] = {}
@@ -53,7 +53,7 @@ class Census(NamedTuple):
 
 
 def census(desk: Desk) -> Census:
-    """How things stand at a desk."""
+    """The current values of a dispatcher."""
     service, keeper, tasks = desk.service, desk.keeper, Counter[str]()
     books, served, clients = service.books, service.served.values(), service.clients.values()
     for one in served:
@@ -101,7 +101,7 @@ class Spread:
 
 
 class Metrics:
-    """All figures of one server; `seen` is for the guard, `committed` for whoever writes, `census` is asked at each look."""
+    """All metrics of one server; the guard calls `seen`, the writer `committed`, and each scrape `census`."""
 
     def __init__(self, routes: Iterable[Route] = (), census: Callable[[], Census] | None = None) -> None:
         self.census = census
@@ -114,7 +114,7 @@ class Metrics:
         self._registry.register(self)
 
     def know(self, routes: Iterable[Route]) -> None:
-        """Tell these routes apart, too; whatever else is asked for counts as one."""
+        """Count these routes separately; all others count as one."""
         self._paths.update((route.endpoint, route.path) for route in routes)
 
     def seen(self, scope: Any, status: int, seconds: float, taken: int, sent: int) -> None:
@@ -129,7 +129,7 @@ class Metrics:
         self._sent += sent
 
     def committed(self, seconds: float, group: int) -> None:
-        """One transaction was written, with so many changes in it."""
+        """Record a transaction and its number of changes."""
         self._commits.add(seconds)
         self._groups.add(group)
 
@@ -157,18 +157,18 @@ class Metrics:
         for (method, path, status), number in list(self._requests.items()):
             requests.add_metric([method, path, str(status)], number)
         yield requests
-        seconds = HistogramMetricFamily("eligo_request_seconds", "Seconds until the answer", labels=["path"])
+        seconds = HistogramMetricFamily("eligo_request_seconds", "Seconds from request to response", labels=["path"])
         for path, spread in list(self._seconds.items()):
             seconds.add_metric([path], spread.buckets(), spread.total)
         yield seconds
-        yield _counter("eligo_bytes_received", "Bytes of bodies that came in", self._taken)
-        yield _counter("eligo_bytes_sent", "Bytes of bodies that went out", self._sent)
+        yield _counter("eligo_bytes_received", "Bytes of request bodies received", self._taken)
+        yield _counter("eligo_bytes_sent", "Bytes of response bodies sent", self._sent)
 
     def _of_spreads(self) -> Iterator[Metric]:
         for name, says, spread in (
-            ("eligo_commit_seconds", "Seconds that a transaction took", self._commits),
-            ("eligo_commit_size", "Changes that were written in one transaction", self._groups),
-            ("eligo_prepare_seconds", "Seconds that it took to read and plan a submitted workflow", self.preparing),
+            ("eligo_commit_seconds", "Seconds per transaction", self._commits),
+            ("eligo_commit_size", "Changes per transaction", self._groups),
+            ("eligo_prepare_seconds", "Seconds to read and plan a submitted workflow", self.preparing),
         ):
             family = HistogramMetricFamily(name, says)
             family.add_metric([], spread.buckets(), spread.total)
@@ -180,7 +180,7 @@ def _counter(name: str, says: str, value: float) -> Metric:
 
 
 def _of_census(census: Census) -> Iterator[Metric]:
-    tasks = GaugeMetricFamily("eligo_tasks", "Tasks by their state", labels=["state"])
+    tasks = GaugeMetricFamily("eligo_tasks", "Tasks by state", labels=["state"])
     for state, number in census.tasks.items():
         tasks.add_metric([state], number)
     yield tasks

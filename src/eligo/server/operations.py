@@ -4,12 +4,12 @@ import asyncio
 import time
 from typing import Any
 
-from eligo.server.api import Api
-from eligo.server.http import Address, ApiCall
-from eligo.server.refusing import RefusedError
-from eligo.server.served import BROKEN
-from eligo.server.service import Service
-from eligo.server.words import (
+from eligo.server.http.handlers import Api
+from eligo.server.http.refusals import RefusedError
+from eligo.server.http.routes import Address, ApiCall
+from eligo.server.rules.served import BROKEN
+from eligo.server.rules.service import Service
+from eligo.server.schema import (
     ChangedWords,
     CountWords,
     DoneWords,
@@ -37,7 +37,7 @@ class Operations:
     # Workflows
 
     async def pause(self, call: ApiCall) -> ChangedWords:
-        """Hand out nothing of a workflow until it is resumed, also after a restart; what clients have goes on."""
+        """Pause a workflow until it is resumed, also across restarts; running tasks finish."""
         self.desk.keeper.check()
         served = self.api.own(call)
         changed = self._service.pause(time.monotonic(), served.id)
@@ -45,7 +45,7 @@ class Operations:
         return ChangedWords(changed, served.state)
 
     async def resume(self, call: ApiCall) -> ChangedWords:
-        """Hand out tasks of a paused workflow again."""
+        """Resume a paused workflow."""
         self.desk.keeper.check()
         served = self.api.own(call)
         changed = self._service.resume(time.monotonic(), served.id)
@@ -53,7 +53,7 @@ class Operations:
         return ChangedWords(changed, served.state)
 
     async def retry(self, call: ApiCall) -> CountWords:
-        """Try tasks again that were set aside."""
+        """Retry failed tasks."""
         self.desk.keeper.check()
         served, count = self.api.own(call), 0
         tasks = list(served.execution.failed if call.words.tasks is None else dict.fromkeys(call.words.tasks))
@@ -64,14 +64,14 @@ class Operations:
         return CountWords(count)
 
     async def release(self, call: ApiCall) -> CountWords:
-        """Take tasks back from the clients that have them, so that others get them."""
+        """Take tasks back from their clients, so that others can run them."""
         self.desk.keeper.check()
         count = self._service.release(time.monotonic(), self.api.own(call).id, call.words.tasks)
         await self.desk.settle()
         return CountWords(count)
 
     async def purge(self, call: ApiCall) -> DoneWords:
-        """Forget a workflow that has ended, and which files it has; files that no other workflow needs go in time."""
+        """Delete a workflow that has ended; files that no other workflow needs are deleted later."""
         self.desk.keeper.check()
         workflow = call.parts["workflow"]
         self._check_ended(call, workflow)
@@ -79,7 +79,7 @@ class Operations:
             self._service.cancel(time.monotonic(), workflow)
             await self.desk.settle()
         await self.forget(workflow)
-        return await self._done()
+        return await self._settle()
 
     async def forget(self, workflow: str) -> None:
         """Forget a workflow that has ended, some pages of outcomes at a time."""
@@ -94,16 +94,16 @@ class Operations:
         if row is not None:
             self.api.check_owner(call, row.owner)
         elif self.api.own(call).state != BROKEN:
-            raise RefusedError(409, "this workflow has not ended: cancel it first")
+            raise RefusedError(409, "this workflow has not ended (cancel it first)")
 
     # Clients
 
     async def hold(self, call: ApiCall) -> DoneWords:
-        """Give a client no tasks until it is resumed, also after a restart; what it has it keeps."""
+        """Pause a client until it is resumed, also across restarts; its running tasks finish."""
         return await self._mark(call, held=True)
 
     async def let_go(self, call: ApiCall) -> DoneWords:
-        """Give a paused client tasks again."""
+        """Resume a paused client."""
         return await self._mark(call, held=False)
 
     async def tag(self, call: ApiCall) -> DoneWords:
@@ -115,21 +115,21 @@ class Operations:
         await self.api.catch_up()
         self._service.mark_client(self.api.client_named(call).id, held, tags)
         self.api.entrance.mark()
-        return await self._done()
+        return await self._settle()
 
     # The server
 
     async def drain(self, call: ApiCall) -> HealthWords:
-        """Hand out nothing new, or again; a server that is started anew hands out."""
+        """Stop handing out tasks, or start again; a restarted server hands out tasks."""
         self.desk.drain_on_request(call.words.on)
         return await self.api.health(call)
 
-    async def _done(self) -> DoneWords:
+    async def _settle(self) -> DoneWords:
         await self.desk.settle()
         return DoneWords()
 
     def addresses(self) -> list[Address]:
-        """Every address of them."""
+        """All endpoints for operators."""
         flow, client = "/v1/workflows/{workflow}", "/v1/clients/{client}"
         table: list[tuple[str, str, Any, Any, Any]] = [
             (f"{flow}/pause", "submit", self.pause, None, ChangedWords),

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 import msgspec
 
 from eligo.errors import InputError
-from eligo.server.packing import unpacked_flow, unpacked_plan
+from eligo.server.http.refusals import RefusedError
 from eligo.server.prepare_worker import JOB_LENGTH, PrepareJob, PrepareOutcome, receive, send
-from eligo.server.preparing import Prepared, Wishes
-from eligo.server.refusing import RefusedError
-from eligo.server.served import Served
-from eligo.server.terms import ServerTerms
+from eligo.server.rules.document import unpacked_flow, unpacked_plan
+from eligo.server.rules.prepared import Prepared, Wishes
+from eligo.server.rules.served import Served
+from eligo.server.rules.terms import ServerTerms
 
 MEBIBYTE = 2**20
 SMALL = MEBIBYTE  # bytes of a body that the second process takes
@@ -111,14 +111,14 @@ def _died(code: int, seconds: int) -> RefusedError:
     if code == -signal.SIGXCPU:
         return RefusedError(
             422,
-            f"preparing this workflow takes more than {seconds} s of processor time: submit it in parts, or choose another"
-            " policy",
+            f"preparing this workflow takes more than {seconds} s of CPU time (submit it in parts, or choose another"
+            " policy)",
         )
     if code == -signal.SIGKILL:
         return RefusedError(
-            503, "the process that prepared this workflow was killed: submit it again, or in parts", after=5
+            503, "the process that prepared this workflow was killed (submit it again, or in parts)", after=5
         )
-    return RefusedError(422, f"the process that prepared this workflow died (exit code {code}): submit it in parts")
+    return RefusedError(422, f"the process that prepared this workflow died with exit code {code} (submit it in parts)")
 
 
 def _started() -> "subprocess.Popen[bytes]":
@@ -154,7 +154,7 @@ class Preparation:
         most = self.terms.most_preparing
         if len(own) >= max(1, most // 4) or sum(map(len, self._waiting.values())) >= most:
             raise RefusedError(
-                503, f"{len(own):,} of your workflows wait to be prepared: submit this one later", after=5
+                503, f"{len(own):,} of your workflows are waiting to be prepared (submit this one later)", after=5
             )
         done: asyncio.Future[Served] = asyncio.get_running_loop().create_future()
         submission = Submission(owner, body, format, wishes, build, done)

@@ -16,9 +16,9 @@ from typing import IO
 import msgspec
 
 from eligo.errors import EligoError
-from eligo.formats.reading import parse
-from eligo.server.packing import packed_plan
-from eligo.server.preparing import Wishes, prepared
+from eligo.formats.reader import parse
+from eligo.server.rules.document import packed_plan
+from eligo.server.rules.prepared import Wishes, prepared
 
 JOB_LENGTH = struct.Struct("<I")
 
@@ -58,7 +58,7 @@ def send(stream: IO[bytes], header: msgspec.Struct, *parts: bytes) -> None:
 
 
 def receive(stream: IO[bytes], size: int) -> bytes:
-    """So many bytes; EOFError where the other side has ended."""
+    """Read a number of bytes; EOFError if the other side has ended."""
     data = stream.read(size)
     if len(data) < size:
         raise EOFError
@@ -66,7 +66,7 @@ def receive(stream: IO[bytes], size: int) -> bytes:
 
 
 def main() -> None:
-    """Do one job after another until there are no more."""
+    """Process jobs until there are no more."""
     threading.Thread(target=_end_with_input, daemon=True).start()
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whatever prints does not end up among answers
@@ -115,20 +115,20 @@ def _prepare(job: PrepareJob, body: bytes) -> tuple[bytes, bytes | None]:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise EligoError(f"a workflow is text in UTF-8, and this is not: {error}") from None
+        raise EligoError(f"a workflow must be UTF-8 text: {error}") from None
     flow = parse(text, job.format)
     _check_size("tasks", len(flow), job.most_tasks)
     _check_size("arcs", flow.dag.arc_count, job.most_arcs)
-    _check_size("names of files", sum(map(len, chain(flow.column("inputs"), flow.column("outputs")))), job.most_names)
+    _check_size("file names", sum(map(len, chain(flow.column("inputs"), flow.column("outputs")))), job.most_names)
     ready = prepared(flow, job.wishes)
-    _check_size("bytes as it is kept", len(ready.document), job.most_document)
+    _check_size("bytes in the store", len(ready.document), job.most_document)
     return ready.document, None if ready.order is None else packed_plan(ready.order, ready.ceiling)
 
 
 def _check_size(what: str, size: int, most: int) -> None:
     if size > most:
         raise EligoError(
-            f"the workflow has {size:,} {what}, and this server takes at most {most:,}: submit it in parts"
+            f"the workflow has {size:,} {what}, more than the {most:,} that this server accepts (submit it in parts)"
         )
 
 

@@ -14,22 +14,22 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from eligo.client.assigned import Assigned, assignments
-from eligo.client.calling import LONGEST_TOLD_WAIT, Calls, ServerAwayError
-from eligo.client.delivering import Courier, Delivery, Tally
-from eligo.client.enrolling import Enrolment
-from eligo.client.holding import HeldLeases
-from eligo.client.keeping import WorkFolder
+from eligo.client.assignment import Assigned, assignments
+from eligo.client.calls import LONGEST_TOLD_WAIT, Calls, ServerAwayError
+from eligo.client.enrolment import Enrolment
+from eligo.client.folder import WorkFolder
+from eligo.client.leases import HeldLeases
 from eligo.client.options import WorkOptions
-from eligo.client.transferring import Depot, HashedFile
-from eligo.client.trusting import Trust
+from eligo.client.results import Courier, Delivery, Tally
+from eligo.client.transfers import Depot, HashedFile
+from eligo.client.trust import Trust
 from eligo.errors import EligoError, FormatError
+from eligo.server.app import PATIENT, Server, Setup, run_server
 from eligo.server.files import Blobs
-from eligo.server.leaf import KEY, Leaf, Want, given_files, grant_of, prepare_grant
+from eligo.server.http.refusals import RefusedError
 from eligo.server.operations import Operations
-from eligo.server.refusing import RefusedError
-from eligo.server.whole import PATIENT, Server, Setup, run_server
-from eligo.stores.serving import Changes
+from eligo.server.rules.leaf import KEY, Leaf, Want, given_files, grant_of, prepare_grant
+from eligo.stores.service import Changes
 
 LOOK, SELDOM = 0.02, 1.0  # seconds between two looks at results and hunger; at leases and clients
 FETCHERS = 4  # files that are fetched at a time
@@ -47,8 +47,8 @@ class LeafDepot(Depot):
 
     def path(self, sha256: str) -> str:
         """Where a file is, or would be while it is fetched."""
-        kept = self._blobs.path(sha256)
-        return str(kept) if kept.exists() else super().path(sha256)
+        blob = self._blobs.path(sha256)
+        return str(blob) if blob.exists() else super().path(sha256)
 
     def fetch(self, file: HashedFile, until: Callable[[], bool]) -> None:
         """Have a file among those of this server."""
@@ -60,7 +60,7 @@ class LeafDepot(Depot):
 
 
 class UntrustedError(EligoError):
-    """A task that nobody trusted here has signed."""
+    """A task is not signed by a trusted key."""
 
 
 class Upstream:
@@ -99,7 +99,9 @@ class Upstream:
             self._courier.deliver(results, lambda: time.monotonic() > late)
             self._forget(self._leaf.settle(time.monotonic(), results))
         except EligoError as error:
-            self._say(f"{len(results)} tasks are still held, and delivered or returned at the next start: {error}")
+            self._say(
+                f"{len(results)} tasks are still held and will be delivered or returned at the next start: {error}"
+            )
         self._leases.close()
         self._calls.close()
         return self._courier.tally()
@@ -133,7 +135,7 @@ class Upstream:
     async def _in(self, pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(pool, call)
 
-    async def _kept(self) -> None:
+    async def _committed(self) -> None:
         """Comes back when all that was done here is kept."""
         while True:
             try:
@@ -151,11 +153,11 @@ class Upstream:
         await asyncio.gather(*self._takes)
         for workflow in self._leaf.strays():
             self._server.service.cancel(time.monotonic(), workflow)
-        await self._kept()
+        await self._committed()
         for grant in self._leaf.grants.values():
-            self._leaf.note(await asyncio.to_thread(self._known, grant.workflow))
+            self._leaf.note(await asyncio.to_thread(self._load_changes, grant.workflow))
 
-    def _known(self, workflow: str) -> Changes:
+    def _load_changes(self, workflow: str) -> Changes:
         store = self._server.store
         return Changes(outcomes=[*store.outcomes(workflow)], files=store.files(workflow))
 
@@ -189,17 +191,17 @@ class Upstream:
 
     def _take_later(self, words: Mapping[str, Any], seconds: object) -> None:
         try:
-            found = assignments({"grants": [words]})
+            grants = assignments({"grants": [words]})
         except FormatError as error:
             self._say(str(error))
             return
-        for tasks in found:
+        for tasks in grants:
             self._leaf.coming += len(tasks)
             taking = asyncio.create_task(self._take(tasks, words, seconds))
             self._takes.add(taking)
-            taking.add_done_callback(self._taken)
+            taking.add_done_callback(self._end_take)
 
-    def _taken(self, taking: "asyncio.Task[None]") -> None:
+    def _end_take(self, taking: "asyncio.Task[None]") -> None:
         self._takes.discard(taking)
         error = None if taking.cancelled() else taking.exception()
         if error is not None and self.error is None:
@@ -211,12 +213,12 @@ class Upstream:
             try:
                 await self._adopt(tasks, words, seconds)
             except UntrustedError as error:
-                self._say(f"{len(tasks)} tasks are returned: {error}")
+                self._say(f"returning {len(tasks)} tasks: {error}")
                 await self._refuse(tasks, str(error), distrusted=True)
             except EligoError as error:
                 await self._refuse(tasks, str(error))
             except (OSError, RefusedError) as error:
-                self._say(f"{len(tasks)} tasks are returned: {error}")
+                self._say(f"returning {len(tasks)} tasks: {error}")
                 await self._refuse(tasks, None)
                 await asyncio.sleep(SELDOM)
             finally:
@@ -234,7 +236,7 @@ class Upstream:
         service = self._server.service
         ready = await asyncio.to_thread(lambda: service.built(time.monotonic(), prepare_grant(grant), key))
         self._leaf.adopt(time.monotonic(), grant, ready)
-        await self._kept()
+        await self._committed()
 
     def _check(self, tasks: Sequence[Assigned]) -> None:
         """Refuse what is not understood, not trusted, or cannot be handed on as it is."""
@@ -243,7 +245,7 @@ class Upstream:
                 raise UntrustedError(f"{task.task}: {why}")
             why = task.wrong
             if why is None and task.environment:
-                why = "it sets environment variables, which a server below a server does not hand on"
+                why = "it sets environment variables, which a leaf server does not pass on"
             if why is not None:
                 raise FormatError(f"{task.task}: {why}")
 
@@ -263,7 +265,7 @@ class Upstream:
             if not results:
                 await asyncio.sleep(LOOK)
                 continue
-            await self._kept()
+            await self._committed()
             await self._in(self._sending, partial(self._deliver, results))
             self._forget(self._leaf.settle(time.monotonic(), results))
 

@@ -22,7 +22,7 @@ from eligo.simulation.steady import Finish, finish_on
 from eligo.simulation.volatile import Clients, Played, volatile
 
 if TYPE_CHECKING:
-    from eligo.simulation.dealing import Dealing, deal
+    from eligo.simulation.deals import Dealing, deal
 
 __all__ = [
     "SCHEDULERS",
@@ -50,4 +50,4 @@ def __getattr__(name: str) -> Any:
     """Fat tasks are imported when first used, for they bring clusters along."""
     if name not in {"Dealing", "deal"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("eligo.simulation.dealing"), name)
+    return getattr(import_module("eligo.simulation.deals"), name)

@@ -32,7 +32,7 @@ Longs = NDArray[np.int64]
 def batched(
     player: Player, mean: float = 1.0, runs: Runs = 1, seed: int = 0, requests: Sequence[int] | None = None
 ) -> Longs:
-    """How many polls a player takes to execute its dag, for each run.
+    """The number of polls that a player takes to execute its dag, for each run.
 
     *mean* is that of the number of requests before it is rounded up; or *requests* gives every poll's number.
 
@@ -41,27 +41,27 @@ def batched(
     >>> batched(policies.balanced(dag), requests=[2, 2, 2, 2]).tolist()
     [3]
     """
-    given = _checked(mean, requests)
+    counts = _check_requests(mean, requests)
     seeds = run_seeds(runs, seed)
     if isinstance(player, Policy):
         board, batch = player.board(), np.empty(len(player.dag), np.int32)
         rate = mean if requests is None else 0.0
-        polls = [games.batched_polls(board, run, rate, given, batch) for run in seeds]
+        polls = [games.batched_polls(board, run, rate, counts, batch) for run in seeds]
     else:
-        played = [trace(player, _asked(run, mean) if requests is None else given) for run in seeds]
+        played = [trace(player, _draw_requests(run, mean) if requests is None else counts) for run in seeds]
         polls = [one.polls if one.finished else -1 for one in played]
     if -1 in polls:
-        raise InputError(f"{len(given)} polls are too few to execute every task")
+        raise InputError(f"{len(counts)} polls are not enough to execute every task")
     return np.array(polls, np.int64)
 
 
 def drawn_requests(mean: float, run: int, seed: int, polls: int) -> Longs:
-    """The requests that the first polls of a run meet: what `batched` plays against."""
-    _checked(mean, None)
-    return np.fromiter(_asked(run_seeds(range(run, run + 1), seed)[0], mean), np.int64, polls)
+    """The requests of the first polls of a run, as `batched` uses them."""
+    _check_requests(mean, None)
+    return np.fromiter(_draw_requests(run_seeds(range(run, run + 1), seed)[0], mean), np.int64, polls)
 
 
-def _asked(run: int, mean: float) -> Iterator[int]:
+def _draw_requests(run: int, mean: float) -> Iterator[int]:
     """The requests of a run, without end: as the kernel draws them."""
     stream = Draws(Draws(run).branch(1))
     while True:
@@ -70,7 +70,7 @@ def _asked(run: int, mean: float) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Trace:
-    """A game told poll by poll: how many tasks each poll handed out, and how many were ready after it."""
+    """A game poll by poll: the tasks that each poll handed out, and the number of ready tasks after it."""
 
     handed: tuple[int, ...]
     ready: tuple[int, ...]
@@ -84,7 +84,7 @@ class Trace:
 
 
 def trace(player: Player, requests: Iterable[int], seed: int = 0) -> Trace:
-    """One game against these requests, until every task is executed or they end.
+    """Play one game against these requests, until every task is executed or the requests end.
 
     >>> from eligo import Dag, policies
     >>> dag = Dag.from_arcs([("a", "c"), ("x", "y"), ("x", "z"), ("b", "c")], tasks="abxcyz")
@@ -96,7 +96,7 @@ def trace(player: Player, requests: Iterable[int], seed: int = 0) -> Trace:
     handed: list[int] = []
     ready: list[int] = []
     for wanted in requests if not game.finished else ():
-        asks = [Ask()] * min(int(_checked(1.0, [wanted])[0]), len(game.eligible))
+        asks = [Ask()] * min(int(_check_requests(1.0, [wanted])[0]), len(game.eligible))
         grants = allocator.hand_out(asks)
         for grant in grants:
             game.complete(*grant.tasks)
@@ -107,12 +107,12 @@ def trace(player: Player, requests: Iterable[int], seed: int = 0) -> Trace:
     return Trace(tuple(handed), tuple(ready), tuple(game.executed), game.finished)
 
 
-def _checked(mean: float, requests: Sequence[int] | None) -> Longs:
+def _check_requests(mean: float, requests: Sequence[int] | None) -> Longs:
     if requests is None:
         if not 0 < mean < math.inf:
-            raise InputError(f"the mean number of requests is above 0 and finite, and {mean} is not")
+            raise InputError(f"the mean number of requests must be positive and finite, got {mean}")
         return np.zeros(0, np.int64)
-    given = np.array(requests, np.int64)
-    if (given < 0).any():
-        raise InputError(f"{int(given.min())} is no number of requests")
-    return given
+    counts = np.array(requests, np.int64)
+    if (counts < 0).any():
+        raise InputError(f"the number of requests must not be negative, got {int(counts.min())}")
+    return counts

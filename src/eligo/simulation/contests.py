@@ -50,8 +50,8 @@ class Column(NamedTuple):
                 return f"finish / bound, {self.workers} workers"
             case _:
                 words = (word for word in self.setting.split() if word != "rules=none")
-                shown = (f"{word[6:]} clients" if word.startswith("count=") else word for word in words)
-                return ", ".join(("makespan", *shown))
+                labels = (f"{word[6:]} clients" if word.startswith("count=") else word for word in words)
+                return ", ".join(("makespan", *labels))
 
     @property
     def rate(self) -> float | None:
@@ -117,14 +117,14 @@ class Contest:
 
     @cached_property
     def compared(self) -> dict[Column, dict[str, Floats]]:
-        """What is compared: the values of whoever ends in at least half of the runs, where all of these end."""
-        found: dict[Column, dict[str, Floats]] = {}
+        """The compared values: of orders that finish in at least half of the runs, where all of these do."""
+        result: dict[Column, dict[str, Floats]] = {}
         for column in self.columns:
             values = {name: self.values[name, column] for name in self.schedulers if self._mostly(name, column)}
-            mostly = {name: known for name, known in values.items() if np.isfinite(known).any()}
+            mostly = {name: samples for name, samples in values.items() if np.isfinite(samples).any()}
             everywhere = np.isfinite(sum(mostly.values(), np.zeros(())))
-            found[column] = {name: known[everywhere] for name, known in mostly.items() if everywhere.any()}
-        return found
+            result[column] = {name: samples[everywhere] for name, samples in mostly.items() if everywhere.any()}
+        return result
 
     def _mostly(self, scheduler: str, column: Column) -> bool:
         return 2 * self.endless.get((scheduler, column), 0) <= self.runs
@@ -137,7 +137,7 @@ class Contest:
     def _best(self) -> dict[Column, str]:
         choose = {game: max if more else min for game, (_, more) in MAIN.items()}
         means = {column: {n: float(v.mean()) for n, v in values.items()} for column, values in self.compared.items()}
-        return {column: choose[column.game](known, key=known.__getitem__) for column, known in means.items() if known}
+        return {column: choose[column.game](row, key=row.__getitem__) for column, row in means.items() if row}
 
     @cached_property
     def _relative(self) -> dict[tuple[str, Column], Mean]:
@@ -167,7 +167,7 @@ class Contest:
         return ratio.value > 1 + ALIKE and ratio.low > 1
 
     def differs(self, column: Column) -> bool:
-        """Whether anybody is worse than the best there; in games without chance, by however few runs."""
+        """Whether an order is worse than the best there; in games without chance, in any number of runs."""
         sure = column.game in CERTAIN
         return any(not self.alike(n, column) if sure else self.worse(n, column) for n in self.schedulers)
 
@@ -193,15 +193,15 @@ class Contest:
 
     @cached_property
     def turns(self) -> list[tuple[str, list[Column]]]:
-        """Who serves best from rate to rate: few changes, each time whoever leads, or ties, over the most rates to come."""
-        found: list[tuple[str, list[Column]]] = []
+        """The best order by rate, with few changes: each time the one that leads, or ties, over the most following rates."""
+        turns: list[tuple[str, list[Column]]] = []
         rest = self.rates
         while rest:
             lengths = [next((i for i, c in enumerate(rest) if self.worse(name, c)), len(rest)) for name in self.ranking]
             longest = max(lengths)
-            found.append((self.ranking[lengths.index(longest)], rest[:longest]))
+            turns.append((self.ranking[lengths.index(longest)], rest[:longest]))
             rest = rest[longest:]
-        return found
+        return turns
 
     @cached_property
     def rules_pay(self) -> Mean | None:
@@ -217,12 +217,12 @@ class Contest:
 
 def contests_of(records: Iterable[Record]) -> list[Contest]:
     """The results, dag by dag; seeds are put together."""
-    found: dict[str, dict[tuple[str, Column], list[Record]]] = {}
+    by_dag: dict[str, dict[tuple[str, Column], list[Record]]] = {}
     for record in records:
         if record.measure == MAIN[record.game][0]:
             cell = record.scheduler, Column(record.game, record.setting)
-            found.setdefault(record.dag, {}).setdefault(cell, []).append(record)
-    return [_contest(dag, cells) for dag, cells in found.items()]
+            by_dag.setdefault(record.dag, {}).setdefault(cell, []).append(record)
+    return [_contest(dag, cells) for dag, cells in by_dag.items()]
 
 
 def _contest(dag: str, cells: Mapping[tuple[str, Column], Sequence[Record]]) -> Contest:
@@ -232,7 +232,7 @@ def _contest(dag: str, cells: Mapping[tuple[str, Column], Sequence[Record]]) -> 
         dag,
         first[0].tasks,
         sum(record.runs for record in first),
-        {cell: np.array([math.nan if part is None else part for part in known]) for cell, known in parts.items()},
+        {cell: np.array([math.nan if part is None else part for part in values]) for cell, values in parts.items()},
         {cell: sum(record.endless for record in rows) for cell, rows in cells.items()},
     )
 
@@ -255,8 +255,8 @@ def _scale(contest: Contest, column: Column) -> float:
     if column.game in CERTAIN:
         return 1.0
     alike = [c for c in contest.columns if (c.game, c.crowd) == (column.game, column.crowd)]
-    known = [values for c in alike for values in contest.compared[c].values()]
-    return float(np.mean([values.mean() for values in known])) if known else 1.0
+    samples = [values for c in alike for values in contest.compared[c].values()]
+    return float(np.mean([values.mean() for values in samples])) if samples else 1.0
 
 
 def geometric(values: Sequence[float]) -> float:

@@ -79,7 +79,7 @@ class LiveCrowd:
         self.log: list[tuple[float, int, int]] = []
 
     def play(self) -> int:
-        """Play until every task is executed; returns how many are not, where nobody stays long enough to finish any."""
+        """Play until every task is executed; returns the number left if no client stays long enough to finish one."""
         for client in self.clients:
             self._come_first(client)
         self._serve()
@@ -101,8 +101,8 @@ class LiveCrowd:
         """When something happens next, of which kind, and to which client."""
         turns = [(client.turns, 0, client.number) for client in self.clients]
         ends = [(client.ends, 1, client.number) for client in self.clients]
-        gone = [(client.given_up, 2, client.number) for client in self.clients]
-        return min([*turns, *ends, *gone, (self.check, 3, 0)])
+        departures = [(client.given_up, 2, client.number) for client in self.clients]
+        return min([*turns, *ends, *departures, (self.check, 3, 0)])
 
     def _step(self) -> bool:
         """Make the next event happen; returns whether it brought a result."""

@@ -25,8 +25,8 @@ from eligo.prioritising import finishing_rules, soonest_on
 from eligo.rows import Ints
 from eligo.scheduling import terms_of
 from eligo.simulation import SCHEDULERS, Player, batched, profiles, scheduler, volatile
+from eligo.simulation.parallel import spread, workers
 from eligo.simulation.settings import Cell, Experiment, Source, crowd_of
-from eligo.simulation.spreading import spread, workers
 from eligo.simulation.steady import makespans
 from eligo.simulation.tables import CellKey, Record, Results, record_of
 from eligo.theory.eligibility import check_schedule
@@ -87,24 +87,24 @@ def play_experiment(  # noqa: PLR0913, PLR0917
     experiment which was stopped goes on where it was. The work is spread over so many *processes*, or *on* a Dask cluster.
     Workflows that were read already are in *flows*; the others are read once by every process.
     """
-    kept = Results(results, ROWS)
+    store = Results(results, ROWS)
     marks = _Marks(flows or {})
     keys = {cell: marks.key(cell) for cell in experiment.cells() if marks.played(cell)}
     if not keys:
-        raise InputError("how long tasks run is not known, so there is nothing to play on steady workers")
-    open_cells = [cell for cell, key in keys.items() if key not in kept.cells]
+        raise InputError("run times are not known, so steady workers cannot be simulated")
+    open_cells = [cell for cell, key in keys.items() if key not in store.cells]
     done = len(keys) - len(open_cells)
     progress(done, len(keys))
     sources = list(dict.fromkeys(cell.source for cell in open_cells))
     with workers(processes, on) as executor:
         wanted = [(source, marks.dag(source), None if executor else marks.flow(source)) for source in sources]
-        planned = {found.source: found for found in spread(_planned, wanted, executor, processes)}
+        planned = {each.source: each for each in spread(_planned, wanted, executor, processes)}
         jobs = (CellJob(planned[cell.source], cell, keys[cell]) for cell in open_cells)
         for records in spread(play_cell, jobs, executor, processes):
-            kept.add(records)
+            store.add(records)
             done += 1
             progress(done, len(keys))
-    return kept.finish(keys.values())
+    return store.finish(keys.values())
 
 
 class _Marks:
@@ -127,7 +127,7 @@ class _Marks:
         if source not in self._marks:
             flow = self.flow(source)
             if not len(flow):
-                raise InputError(f"{source.label}: there are no tasks to play with")
+                raise InputError(f"{source.label}: the workflow has no tasks")
             times = estimate(flow)
             past = "" if times.level == "nothing" else times.seconds.tobytes().hex()
             self._timed |= {source} if times.level == "seconds" else set()
@@ -167,8 +167,8 @@ def _short(text: str) -> str:
 
 def _planned(wanted: tuple[Source, str, Workflow | None]) -> Planned:
     source, fingerprint, flow = wanted
-    known = source.load() if flow is None else flow
-    best, ties = plan(known), plan(known, "quick").sequence
+    workflow = source.load() if flow is None else flow
+    best, ties = plan(workflow), plan(workflow, "quick").sequence
     return Planned(source, fingerprint, best.sequence, ties, best.area_bound, flow)
 
 
@@ -198,7 +198,7 @@ class _Arena:
         return self._players[name]
 
     def bound(self, workers: int) -> float:
-        """Before when no order is done on so many steady workers."""
+        """The lower bound on the finish on a number of steady workers."""
         if workers not in self._bounds:
             self._bounds[workers] = earliest_finish(self.flow, workers).seconds
         return self._bounds[workers]
@@ -238,7 +238,7 @@ _arena = lru_cache(maxsize=2)(_Arena)
 
 
 def areas(player: Player, runs: int, seed: int) -> Values:
-    """The area of every run; so many at a time that the memory is not filled."""
+    """The area of every run, computed in chunks to limit memory."""
     step = max(1, MOST_COUNTS // (len(player.dag) + 1))
     parts = [profiles(player, range(i, min(i + step, runs)), seed) for i in range(0, runs, step)]
     return np.concatenate([part.sum(axis=1, dtype=np.int64) for part in parts]).astype(np.float64)

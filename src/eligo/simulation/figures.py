@@ -12,7 +12,7 @@ MOST_RUNS, MOST_PLAYED = 30, 300_000  # games, and tasks in all of them: a tenth
 
 
 class OrderFigures(NamedTuple):
-    """Ready tasks on average, and polls where about 4, 16 or 64 ask at a time; of a large dag there are no polls."""
+    """The mean number of ready tasks, and the polls for about 4, 16 or 64 simultaneous requests; large dags have no polls."""
 
     ready: float
     polls: tuple[float, ...]

@@ -26,7 +26,7 @@ def play(player: Player, seed: int = 0) -> Ints:
 
 
 def orders(player: Player, runs: Runs = 1, seed: int = 0) -> Ints:
-    """The orders of so many games, a row each, as numbers; *runs* may be a range, so that others play the rest."""
+    """The orders of several games as task numbers, one row each; *runs* may be a range."""
     seeds, n = run_seeds(runs, seed), len(player.dag)
     played = np.empty((len(seeds), n), np.int32)
     _play(player, seeds, played, np.empty((1, n + 1), np.int32))
@@ -34,7 +34,7 @@ def orders(player: Player, runs: Runs = 1, seed: int = 0) -> Ints:
 
 
 def profiles(player: Player, runs: Runs = 1, seed: int = 0) -> Ints:
-    """E(0..n) of so many games, a row each; *runs* as in `orders`.
+    """E(0..n) of several games, one row each; *runs* as in `orders`.
 
     >>> from eligo import Dag, policies
     >>> profiles(policies.fifo(Dag.from_arcs([("a", "b"), ("a", "c")])), runs=2).tolist()
@@ -47,12 +47,12 @@ def profiles(player: Player, runs: Runs = 1, seed: int = 0) -> Ints:
 
 
 def run_seeds(runs: Runs, seed: int) -> list[int]:
-    """The seed of every run: the same whoever plays it, and in whatever company."""
+    """The seed of every run, independent of where and with which others it is played."""
     numbers = range(runs) if isinstance(runs, int) else runs
     if not len(numbers):
-        raise InputError(f"at least 1 run is needed, not {runs}")
+        raise InputError(f"runs must be at least 1, got {runs}")
     if seed < 0:
-        raise InputError(f"a seed is not negative, and {seed} is")
+        raise InputError(f"seed must not be negative, got {seed}")
     root = Draws(Draws(seed % 2**64).draw())
     return [root.branch(run + 1) for run in numbers]
 

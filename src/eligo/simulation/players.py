@@ -21,7 +21,7 @@ LONGEST = 14  # characters of a scheduler's name
 
 @dataclass(frozen=True, eq=False)
 class Live:
-    """An allocator that is no policy: how to make it for an execution, with a seed."""
+    """An allocator that is not a policy: a function that creates it for an execution and a seed."""
 
     name: str
     dag: Dag
@@ -32,7 +32,7 @@ Player = Policy | Live
 
 
 def scheduler(name: str, flow: object, order: Order | None = None) -> Player:
-    """Who plays by that name on a workflow; *order* is that of its plan, where it is known.
+    """The player with this name for a workflow; *order* is that of its plan, if known.
 
     >>> scheduler("fifo", {"a": [], "b": ["a"]})
     Policy('fifo', 2 tasks)
@@ -43,8 +43,8 @@ def scheduler(name: str, flow: object, order: Order | None = None) -> Player:
         return policy(name, flow, order)
     from eligo.allocating import allocator  # with batches and clusters, which policies do without
 
-    known = as_workflow(flow)
-    return Live(name, known.dag, lambda game, seed: allocator(name, known, game, rules=None, seed=seed))
+    workflow = as_workflow(flow)
+    return Live(name, workflow.dag, lambda game, seed: allocator(name, workflow, game, rules=None, seed=seed))
 
 
 def playing(player: Player, execution: Execution, seed: int = 0) -> Allocator:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eligo.clusters import FatTask
-from eligo.simulation.dealing import Dealing
+from eligo.simulation.deals import Dealing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """Panels side by side, so many in a row; `name` is that of its file."""
+    """Panels side by side, with the number per row; `name` is the name of its file."""
 
     name: str
     title: str

@@ -5,7 +5,7 @@
     - pipeline.json
     - {family: out-mesh, sizes: [10, 20, 40]}
     - {family: composition, sizes: [[w, 500], [m, 500]], seed: 3}
-    schedulers: [balanced, plan, fifo, greedy, my.order]
+    schedulers: [balanced, ready, fifo, greedy, my.order]
     games:
       pebble: {}
       batched: {rates: [2, 8, 32, 128]}
@@ -35,10 +35,11 @@ from eligo.border import with_history
 from eligo.errors import FormatError, InputError, shorten
 from eligo.families import FAMILIES
 from eligo.formats import read
-from eligo.formats.reading import read_loaded
+from eligo.formats.reader import read_loaded
 from eligo.formats.shared.document import MisfitError, kind, misfits_in
 from eligo.formats.shared.files import load_any
 from eligo.formats.shared.yaml_text import load as load_yaml
+from eligo.policies import OLD_NAMES
 from eligo.pools import MOST_WORKERS
 from eligo.simulation import SCHEDULERS, Clients
 from eligo.workflow import Workflow
@@ -93,13 +94,13 @@ class Source:
         if self.path is not None:
             return read(self.path, reverse=self.reverse)
         if self.family not in FAMILIES:
-            raise InputError(f"there is no family named {shorten(self.family)!r}").cured_by("family")
+            raise InputError(f"unknown family {shorten(self.family)!r}").cured_by("family")
         function = FAMILIES[self.family]
         named = {"seed": self.seed} if "seed" in inspect.signature(function).parameters else {}
         try:
             inspect.signature(function).bind(*self.sizes, **named)
         except TypeError as error:
-            raise InputError(f"{self.label}: the family {self.family} takes other sizes: {error}") from None
+            raise InputError(f"{self.label}: wrong sizes for the family {self.family}: {error}") from None
         return Workflow(function(*self.sizes, **named), name=self.label)
 
 
@@ -116,8 +117,8 @@ class Game(NamedTuple):
         >>> Game("batched", (("rate", 8.0),)).label
         'rate=8'
         """
-        shown = (f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in self.setting)
-        return " ".join(shown)
+        parts = (f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in self.setting)
+        return " ".join(parts)
 
     @property
     def rate(self) -> float:
@@ -131,7 +132,7 @@ class Game(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One entry of an experiment: so many runs of a game on a dag under a scheduler."""
+    """One cell of an experiment: the runs of a game on a dag under one policy."""
 
     source: Source
     scheduler: str
@@ -152,19 +153,22 @@ class Experiment:
     name: str | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "schedulers", tuple(OLD_NAMES.get(name, name) for name in self.schedulers))
         for what in ("sources", "schedulers", "games", "seeds"):
             if not getattr(self, what):
-                raise InputError(f"an experiment needs {'dags' if what == 'sources' else what}, and there are none")
+                raise InputError(f"an experiment needs at least one of its {'dags' if what == 'sources' else what}")
         _refuse_twice("dag", [source.label for source in self.sources])
-        _refuse_twice("scheduler", self.schedulers)
+        _refuse_twice("policy", self.schedulers)
         for name in self.schedulers:
             check_scheduler(name)
         if len(self.sources) * len(self.schedulers) * len(self.games) * len(self.seeds) > MOST_CELLS:
-            raise InputError(f"that would be more than {MOST_CELLS:,} cells: choose fewer dags, settings or seeds")
+            raise InputError(
+                f"the experiment has more than {MOST_CELLS:,} cells (choose fewer dags, settings or seeds)"
+            )
         if not 1 <= self.runs <= MOST_RUNS:
-            raise InputError(f"runs is a whole number from 1 to {MOST_RUNS:,}, and {self.runs} is not")
+            raise InputError(f"runs must be an integer from 1 to {MOST_RUNS:,}, got {self.runs}")
         if any(seed < 0 for seed in self.seeds):
-            raise InputError(f"a seed is a whole number of at least 0, and {min(self.seeds)} is not")
+            raise InputError(f"a seed must be a non-negative integer, got {min(self.seeds)}")
 
     def cells(self) -> Iterator[Cell]:
         """Every entry, dag by dag."""
@@ -176,8 +180,7 @@ def check_scheduler(name: str) -> None:
     """Refuse a scheduler that is neither known nor a file."""
     if name not in SCHEDULERS and not os.path.isfile(name):
         raise InputError(
-            f"there is no scheduler named {shorten(name)!r}, and no file with such an order; "
-            f"there are {', '.join(SCHEDULERS)}"
+            f"unknown policy {shorten(name)!r} (choose from {', '.join(SCHEDULERS)}, or give a file with an order)"
         )
 
 
@@ -187,25 +190,25 @@ def batched_games(rates: Iterable[float]) -> tuple[Game, ...]:
     >>> [game.label for game in batched_games([2, 0.5])]
     ['rate=2', 'rate=0.5']
     """
-    found = tuple(Game("batched", (("rate", float(rate)),)) for rate in rates)
-    for game in found:
+    games = tuple(Game("batched", (("rate", float(rate)),)) for rate in rates)
+    for game in games:
         if not 0 < game.rate < math.inf:
-            raise InputError(f"a rate is a number of requests above 0 and finite, and {game.rate:g} is not")
-    return found
+            raise InputError(f"a rate must be a positive, finite number of requests, got {game.rate:g}")
+    return games
 
 
 def steady_games(workers: Iterable[object]) -> tuple[Game, ...]:
-    """The game with so many equal workers who stay, for each of these numbers.
+    """The game with equal, steady workers, for each of these numbers.
 
     >>> [game.label for game in steady_games([4, 16])]
     ['workers=4', 'workers=16']
     """
-    found = []
+    games = []
     for count in workers:
         if type(count) is not int or not 1 <= count <= MOST_WORKERS:
-            raise InputError(f"workers are a whole number from 1 to {MOST_WORKERS:,}, and {shorten(str(count))} is not")
-        found.append(Game("steady", (("workers", count),)))
-    return tuple(found)
+            raise InputError(f"workers must be an integer from 1 to {MOST_WORKERS:,}, got {shorten(str(count))}")
+        games.append(Game("steady", (("workers", count),)))
+    return tuple(games)
 
 
 def volatile_game(**settings: Any) -> Game:
@@ -217,7 +220,7 @@ def volatile_game(**settings: Any) -> Game:
     for key in settings:
         if key not in (*CLIENTS, "rules", "times"):
             raise InputError(
-                f"clients have no setting {shorten(key)!r}; there are {', '.join(CLIENTS)}, rules and times"
+                f"unknown setting {shorten(key)!r} of clients (choose from {', '.join(CLIENTS)}, rules and times)"
             )
     game = Game("volatile", tuple(settings.items()))
     crowd_of(game)
@@ -229,15 +232,15 @@ def crowd_of(game: Game) -> tuple[Clients, Rules, str]:
     settings = dict(game.setting)
     rules, times = settings.pop("rules", "none"), settings.pop("times", "recorded")
     if rules not in RULES:
-        raise InputError(f"rules are {' or '.join(RULES)}, and {shorten(str(rules))!r} is not")
+        raise InputError(f"rules must be {' or '.join(RULES)}, got {shorten(str(rules))!r}")
     if times not in TIMES:
-        raise InputError(f"times are {', '.join(TIMES[:-1])} or {TIMES[-1]}, and {shorten(str(times))!r} is not")
+        raise InputError(f"times must be {', '.join(TIMES[:-1])} or {TIMES[-1]}, got {shorten(str(times))!r}")
     if not isinstance(settings.get("count", 1), int):
-        raise InputError(f"the count of clients is a whole number, and {settings['count']!r} is not")
+        raise InputError(f"the count of clients must be an integer, got {settings['count']!r}")
     try:
         return Clients(**settings), RULES[rules], times
     except TypeError as error:
-        raise InputError(f"these are no settings for clients: {error}") from None
+        raise InputError(f"invalid settings for clients: {error}") from None
 
 
 # Reading
@@ -268,7 +271,7 @@ def parse_experiment(text: str, folder: str = "") -> Experiment:
         top = _mapping(load_yaml(text), "the experiment", KEYS)
         for key in ("dags", "schedulers", "games"):
             if key not in top:
-                raise MisfitError(f'there is no "{key}", which an experiment needs')
+                raise MisfitError(f'an experiment needs the key "{key}"')
         return Experiment(
             name=_optional_name(top),
             sources=tuple(source for entry in _list(top, "dags") for source in _sources(entry, folder)),
@@ -282,33 +285,34 @@ def parse_experiment(text: str, folder: str = "") -> Experiment:
 def _sources(entry: object, folder: str) -> list[Source]:
     if isinstance(entry, str):
         return [_file(entry, folder)]
-    known = _mapping(entry, "a dag", DAG_KEYS)
-    if "file" in known:
-        return [_file(_word(known["file"], "file"), folder)]
-    if "family" not in known:
-        raise MisfitError('a dag is a "file" or a "family" with "sizes"', "dags")
-    family = _word(known["family"], "family")
-    seed = _whole(known.get("seed", 0), "seed", 0)
-    found = []
-    for sizes in _list(known, "sizes"):
+    options = _mapping(entry, "a dag", DAG_KEYS)
+    if "file" in options:
+        return [_file(_word(options["file"], "file"), folder)]
+    if "family" not in options:
+        raise MisfitError('a dag must be a "file", or a "family" with "sizes"', "dags")
+    family = _word(options["family"], "family")
+    seed = _whole(options.get("seed", 0), "seed", 0)
+    sources = []
+    for sizes in _list(options, "sizes"):
         source = Source.of_family(family, sizes if isinstance(sizes, list) else [sizes], seed)
         try:
             source.load()
         except InputError as error:
             raise MisfitError(str(error), family) from None
-        found.append(source)
-    return found
+        sources.append(source)
+    return sources
 
 
 def _file(path: str, folder: str) -> Source:
     source = Source.of_file(path, folder)
     if not os.path.isfile(source.path or ""):
-        raise MisfitError(f"there is no file {shorten(path)!r}", path)
+        raise MisfitError(f"no such file: {shorten(path)!r}", path)
     return source
 
 
 def _scheduler(entry: object, folder: str) -> str:
-    name = _word(entry, "a scheduler")
+    word = _word(entry, "a scheduler")
+    name = OLD_NAMES.get(word, word)
     beside = os.path.join(folder, name)
     chosen = beside if name not in SCHEDULERS and os.path.isfile(beside) else name
     try:
@@ -320,60 +324,60 @@ def _scheduler(entry: object, folder: str) -> str:
 
 def _games(value: object) -> tuple[Game, ...]:
     wanted = _mapping(value, "games", GAMES)
-    found: list[Game] = []
+    games: list[Game] = []
     for name, settings in wanted.items():
         try:
-            found += _game(name, settings)
+            games += _game(name, settings)
         except InputError as error:
             raise MisfitError(str(error), name) from None
-    return tuple(found)
+    return tuple(games)
 
 
 def _game(name: str, settings: object) -> Sequence[Game]:
     if name == "volatile":
         several = settings if isinstance(settings, list) else [settings]
         return [volatile_game(**_mapping(each, name, (*CLIENTS, "rules", "times"))) for each in several]
-    known = _mapping(settings, name, {"batched": ("rates",), "steady": ("workers",)}.get(name, ()))
+    options = _mapping(settings, name, {"batched": ("rates",), "steady": ("workers",)}.get(name, ()))
     if name == "steady":
-        return steady_games(_list(known, "workers") if "workers" in known else WORKERS)
+        return steady_games(_list(options, "workers") if "workers" in options else WORKERS)
     if name == "pebble":
         return [Game("pebble")]
-    rates = _list(known, "rates") if "rates" in known else list(RATES)
+    rates = _list(options, "rates") if "rates" in options else list(RATES)
     for rate in rates:
         if isinstance(rate, bool) or not isinstance(rate, int | float):
-            raise MisfitError(f"a rate is {kind(rate)}, and should be a number", "rates")
+            raise MisfitError(f"a rate must be a number, got {kind(rate)}", "rates")
     return batched_games(rates)
 
 
 def _mapping(value: object, what: str, keys: Iterable[str]) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise MisfitError(f"{what} should be a mapping, and is {kind(value)}")
+        raise MisfitError(f"{what} must be a mapping, got {kind(value)}")
     allowed = list(keys)
     for key in value:
         if key not in allowed:
-            takes = f"has {', '.join(allowed)}" if allowed else "has no settings"
-            raise MisfitError(f"{what} has no key {shorten(str(key))!r}; it {takes}", str(key))
+            takes = f"known keys: {', '.join(allowed)}" if allowed else "it has no settings"
+            raise MisfitError(f"{what} has the unknown key {shorten(str(key))!r} ({takes})", str(key))
     return value
 
 
 def _list(top: Mapping[str, Any], key: str) -> list[Any]:
     value = top.get(key)
     if not isinstance(value, list) or not value:
-        shown = "empty" if value == [] else kind(value)
-        raise MisfitError(f'"{key}" should be a list, and is {shown}', key)
+        actual = "an empty list" if value == [] else kind(value)
+        raise MisfitError(f'"{key}" must be a non-empty list, got {actual}', key)
     return value
 
 
 def _word(value: object, what: str) -> str:
     if not isinstance(value, str):
-        raise MisfitError(f"{what} should be a name, and is {kind(value)}", None if value is None else str(value))
+        raise MisfitError(f"{what} must be a name, got {kind(value)}", None if value is None else str(value))
     return value
 
 
 def _whole(value: object, what: str, least: int) -> int:
     if type(value) is not int or value < least:
-        shown = value if isinstance(value, int | float) else kind(value)
-        raise MisfitError(f"{what} should be a whole number of at least {least}, and is {shown}", what)
+        actual = value if isinstance(value, int | float) else kind(value)
+        raise MisfitError(f"{what} must be an integer of at least {least}, got {actual}", what)
     return value
 
 

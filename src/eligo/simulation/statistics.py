@@ -31,7 +31,7 @@ class Mean(NamedTuple):
 
 
 def mean_of(values: ArrayLike, together: int = 1) -> Mean:
-    """The mean of the values with its interval; of so many *together*, all are right in 95 % of cases.
+    """The mean of the values with its interval; *together* intervals are all right in 95 % of cases.
 
     >>> print(mean_of([1.0, 2.0, 3.0]))
     2 ± 2.5
@@ -49,7 +49,7 @@ def mean_with(value: float, deviation: float, runs: int, together: int = 1) -> M
 
 @lru_cache(maxsize=256)
 def student(freedom: int, together: int = 1) -> float:
-    """How many deviations hold 95 % of Student's distribution with so many degrees of freedom.
+    """The number of deviations that cover 95 % of Student's distribution with these degrees of freedom.
 
     Of so many intervals *together*, all are right in at least 95 % of cases (Bonferroni).
 

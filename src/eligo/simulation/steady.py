@@ -19,7 +19,7 @@ from eligo.theory.eligibility import Order
 
 
 class Finish(NamedTuple):
-    """When all is done on a pool if tasks take as long as is known, and before when no order can be done."""
+    """The predicted finish on a pool with known run times, and its lower bound."""
 
     makespan: float
     bound: FinishBound
@@ -33,7 +33,7 @@ class Finish(NamedTuple):
 def finish_on(
     flow: object, workers: object, order: str | Order = "finish", plan: Plan | None = None, improve: bool | None = None
 ) -> Finish:
-    """When a workflow is done on a pool, whose workers get the ready task that the order or policy says.
+    """The finish of a workflow on a pool, with tasks chosen by an order or policy.
 
     *workers* is their number, their speeds, or whatever else `Pool.of` takes; *order* is a name, or the tasks themselves, of
     which each worker gets the first that is ready. With *improve* the order is bettered forward and backward for this pool.
@@ -49,20 +49,20 @@ def finish_on(
     >>> finish_on(flow, "2x1,2x0.5").makespan, finish_on(flow, Pool(cores=3)).makespan
     (9.0, 12.0)
     """
-    pool, known = Pool.of(workers), as_workflow(flow)
-    terms = terms_of(known, own_seconds(known), pool)
+    pool, workflow = Pool.of(workers), as_workflow(flow)
+    terms = terms_of(workflow, own_seconds(workflow), pool)
     sequence = None if plan is None else plan.sequence
-    if isinstance(order, str) and order == "finish" and improve is not False and is_promised(known):
-        schedule = soonest_on(terms, finishing_rules(known, sequence)).schedule
+    if isinstance(order, str) and order == "finish" and improve is not False and is_promised(workflow):
+        schedule = soonest_on(terms, finishing_rules(workflow, sequence)).schedule
     else:
-        rule = rule_to_follow(known, order, sequence) if isinstance(order, str) else from_order(known.dag, order)
+        rule = rule_to_follow(workflow, order, sequence) if isinstance(order, str) else from_order(workflow.dag, order)
         schedule = terms.played(rule.board(), run_seeds(1, 0)[0])
         schedule = improved_schedule(terms, schedule) if improve else schedule
     return Finish(schedule.makespan, window_bound(terms.dag, terms.seconds, terms.pool, terms.cores))
 
 
 def makespans(player: Player, workers: int, seconds: Floats, runs: int = 1, seed: int = 0) -> Floats:
-    """When all is done on so many equal workers, run by run; played once where chance decides nothing."""
+    """The finish on equal workers for each run; played once if nothing is random."""
     pool = Clients(count=min(workers, len(seconds)), spread=1.0, stay=math.inf)
     played = runs if isinstance(player, Policy) and player.drawn else 1
     return np.resize(volatile(player, pool, played, seed, seconds).makespan, runs)

@@ -107,10 +107,10 @@ class Results:
             self._rewrite(self._journal)  # without what was cut off
 
     def _take(self, records: Iterable[Record]) -> None:
-        found: dict[CellKey, list[Record]] = {}
+        cells: dict[CellKey, list[Record]] = {}
         for record in records:
-            found.setdefault(record.key, []).append(record)
-        self.cells |= {key: rows for key, rows in found.items() if len(rows) == self.complete.get(key.game)}
+            cells.setdefault(record.key, []).append(record)
+        self.cells |= {key: rows for key, rows in cells.items() if len(rows) == self.complete.get(key.game)}
 
     def add(self, records: Sequence[Record]) -> None:
         """A cell is finished: its rows go to the file at once, all or none."""
@@ -156,9 +156,9 @@ def read_records(path: str) -> list[Record]:
 
 def _check_head(names: Iterable[str], path: str) -> None:
     if tuple(names) == COLUMNS_BEFORE:
-        raise FormatError("an older eligo kept these results, without the runs one by one: give another file", path)
+        raise FormatError("this file has results of an older version without single runs (give another file)", path)
     if tuple(names) != COLUMNS:
-        raise FormatError("this is no table of results: give another file for them", path, 1)
+        raise FormatError("not a table of results (give another file)", path, 1)
 
 
 def _record(row: Sequence[str], path: str, line: int) -> Record:
@@ -166,7 +166,7 @@ def _record(row: Sequence[str], path: str, line: int) -> Record:
         words: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
         return Record(**{name: KINDS.get(name, str)(word) for name, word in words.items()})
     except ValueError:
-        raise FormatError("this is no row of results", path, line) from None
+        raise FormatError("not a row of results", path, line) from None
 
 
 def _number(word: str) -> float | None:

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Clients:
-    """Who asks for work. Lengths of time are in mean task times at speed 1."""
+    """The clients of a simulation. Times are in units of the mean task time at speed 1."""
 
     #: how many there are, those away included
     count: int = 16
@@ -49,13 +49,13 @@ class Clients:
 
     def __post_init__(self) -> None:
         checks = (
-            (self.count >= 1, f"{self.count} clients execute nothing: at least 1 is needed"),
-            (1 <= self.spread < math.inf, f"the spread of speeds is at least 1 and finite, not {self.spread}"),
-            (self.stay > 0, f"clients stay longer than 0, not {self.stay}"),
-            (0 < self.away < math.inf, f"absences are longer than 0 and finite, not {self.away}"),
-            (0 <= self.keeps <= 1, f"{self.keeps} is no probability to keep a task"),
-            (0 <= self.renewal <= 1, f"{self.renewal} is no probability of renewal"),
-            (0 <= self.patience < math.inf, f"{self.patience} is no length of time to be patient for"),
+            (self.count >= 1, f"the number of clients must be at least 1, got {self.count}"),
+            (1 <= self.spread < math.inf, f"spread must be finite and at least 1, got {self.spread}"),
+            (self.stay > 0, f"stay must be positive, got {self.stay}"),
+            (0 < self.away < math.inf, f"away must be positive and finite, got {self.away}"),
+            (0 <= self.keeps <= 1, f"keeps must be a probability, got {self.keeps}"),
+            (0 <= self.renewal <= 1, f"renewal must be a probability, got {self.renewal}"),
+            (0 <= self.patience < math.inf, f"patience must be a non-negative, finite time, got {self.patience}"),
         )
         for holds, complaint in checks:
             if not holds:
@@ -70,7 +70,7 @@ class Clients:
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """What came of each run; lengths of time are in the unit of the tasks' seconds.
+    """The results of all runs; times are in the unit of the tasks' seconds.
 
     The clients' time here is spent on results, on work that is lost or done twice (*wasted*), or waiting (*stalled*).
     A run has no end where clients always leave before they are done: its makespan is infinite, and the rest is not known
@@ -104,7 +104,7 @@ def volatile(  # noqa: PLR0913 - the setting is the question
     drawn: bool = False,
     rules: Rules | None = None,
 ) -> Played:
-    """Play against volatile clients; *seconds* are the tasks' times at speed 1, all 1 where None.
+    """Play against volatile clients; *seconds* are the tasks' times at speed 1, all 1 if None.
 
     With *drawn*, each task's time is multiplied by an exponential number of mean 1, drawn anew in each run.
 
@@ -122,12 +122,12 @@ def volatile(  # noqa: PLR0913 - the setting is the question
     outcomes = np.zeros((len(seeds := run_seeds(runs, seed)), 5))
     if isinstance(player, Policy):
         crowd = compiled_crowd(player, setting, rules)
-        left = [crowd.play(run, times, drawn, expected, outcomes[i]) for i, run in enumerate(seeds)]
+        unfinished = [crowd.play(run, times, drawn, expected, outcomes[i]) for i, run in enumerate(seeds)]
     else:
         live = [LiveCrowd(player, setting, rules, times.tolist(), run, drawn) for run in seeds]
-        left = [crowd.play() for crowd in live]
+        unfinished = [crowd.play() for crowd in live]
         outcomes[:] = [crowd.outcome for crowd in live]
-    outcomes[np.array(left, bool)] = (math.inf, *(4 * [math.nan]))
+    outcomes[np.array(unfinished, bool)] = (math.inf, *(4 * [math.nan]))
     return Played(*np.ascontiguousarray(outcomes.T))
 
 
@@ -153,10 +153,10 @@ def _mean(times: Floats) -> float:
     return math.fsum(times) / len(times) if len(times) else 1.0
 
 
-def _times(n: int, given: Floats | None, what: str) -> Floats:
-    if given is None:
+def _times(n: int, seconds: Floats | None, what: str) -> Floats:
+    if seconds is None:
         return np.ones(n)
-    times = np.ascontiguousarray(given, np.float64)
+    times = np.ascontiguousarray(seconds, np.float64)
     if len(times) != n:
         raise InputError(f"{what}: {len(times)} times for {n} tasks")
     if not (np.isfinite(times).all() and (times >= 0).all()):

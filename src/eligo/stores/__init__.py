@@ -1,6 +1,7 @@
 """Stores: the journal of an execution made durable, with what was seen of every attempt."""
 
-from eligo.stores.looking import (
+from eligo.stores.packing import added_names
+from eligo.stores.run_reader import (
     Kept,
     News,
     Position,
@@ -12,8 +13,7 @@ from eligo.stores.looking import (
     readable,
     under_way,
 )
-from eligo.stores.packing import added_names
-from eligo.stores.sqlite import Store
+from eligo.stores.run_store import Store
 from eligo.work.attempts import Attempt
 
 __all__ = [

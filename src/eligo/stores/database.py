@@ -64,7 +64,7 @@ def open_reader(path: str | Path, mode: str = "mode=ro") -> sqlite3.Connection:
 def check_version(database: sqlite3.Connection, path: str | Path, folder: str) -> None:
     """Refuse a file that a newer version made."""
     if version_of(database) > newest(folder):
-        raise InputError(f"{path}: this was made by a newer eligo")
+        raise InputError(f"{path}: this file was written by a newer version of eligo (upgrade eligo)")
 
 
 def version_of(database: sqlite3.Connection) -> int:
@@ -95,7 +95,7 @@ def make_private(path: str) -> None:
 
 
 def locked(path: str, refusal: str) -> int:
-    """Hold a lock file as long as the process lives; whoever comes second is refused."""
+    """Hold a lock file as long as the process lives; raises if another process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     for wait in (*LOCK_RETRIES, None):
         try:

@@ -18,7 +18,7 @@ def added_names(additions: Sequence[tuple[Any, Any, Any]]) -> list[str]:
 def packed_addition(
     tasks: tuple[str, ...], arcs: tuple[tuple[int, int], ...], details: tuple[Mapping[str, object], ...] = ()
 ) -> tuple[str, bytes]:
-    """What was added, as it is kept: the rows of its tasks, or their names where there are no rows.
+    """An addition as stored: the rows of its tasks, or their names if there are no rows.
 
     >>> unpacked_addition(*packed_addition(("x", "y"), ((0, 7), (7, 8))))
     (('x', 'y'), ((0, 7), (7, 8)), ())
@@ -36,6 +36,6 @@ def unpacked_addition(tasks: str, arcs: bytes) -> Added:
 
 def unpacked_numbers(points: bytes) -> "array[int]":
     """Numbers of 8 bytes, as they are kept."""
-    found = array("q")
-    found.frombytes(points)
-    return found
+    numbers = array("q")
+    numbers.frombytes(points)
+    return numbers

@@ -26,7 +26,7 @@ COLUMNS = {
 SEALED_SINCE = 3  # the version of the schema; older runs have no check sums until they are continued
 #: attempts had other columns before this version
 ATTEMPTS_SINCE, ATTEMPTS_BEFORE = 4, "number, task, client, began, ended, failure, code, memory, lost"
-CURE = "restore a copy of it, or delete its folder to begin anew"
+CURE = "restore a copy, or delete its folder to start over"
 
 Row = tuple[Any, ...]
 
@@ -45,7 +45,7 @@ def seal(rows: Iterable[Sequence[Any]], before: int = 0) -> int:
 
 
 def seal_all(database: sqlite3.Connection) -> None:
-    """Write the check sums of every table anew."""
+    """Rewrite the checksums of all tables."""
     seals = [(table, seal(select(database, table))) for table in COLUMNS]
     database.executemany("INSERT OR REPLACE INTO seal VALUES (?, ?)", seals)
 
@@ -55,7 +55,7 @@ def kept_seals(database: sqlite3.Connection) -> dict[str, int] | None:
     if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'seal'").fetchone():
         return dict(database.execute("SELECT name, value FROM seal"))
     if version_of(database) >= SEALED_SINCE:
-        raise sqlite3.DatabaseError("its check sums are missing")
+        raise sqlite3.DatabaseError("the checksums are missing")
     return None
 
 
@@ -74,7 +74,7 @@ def read_rows(database: sqlite3.Connection, table: str, seals: dict[str, int] | 
     version = version_of(database)
     rows = select(database, table, version=version).fetchall()
     if seals is not None and seals.get(table) != seal(rows):
-        raise sqlite3.DatabaseError(f"the check sum of its table {table!r} is wrong")
+        raise sqlite3.DatabaseError(f"the checksum of table {table!r} is wrong")
     return upgraded_attempts(rows) if table == "attempt" and version < ATTEMPTS_SINCE else rows
 
 
@@ -94,9 +94,9 @@ def upgraded_attempts(rows: Iterable[Row]) -> list[Row]:
 
 def check_structure(database: sqlite3.Connection) -> None:
     """`sqlite3.DatabaseError` where SQLite itself finds something wrong."""
-    (found,) = database.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        raise sqlite3.DatabaseError(found)
+    (status,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if status != "ok":
+        raise sqlite3.DatabaseError(status)
 
 
 def all_rows(database: sqlite3.Connection) -> tuple[dict[str, list[Row]], dict[str, int] | None]:

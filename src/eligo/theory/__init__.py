@@ -1,4 +1,4 @@
-"""IC-scheduling theory, one function a theorem; docs/theory.md tells the story.
+"""IC-scheduling theory, one function a theorem; docs/understand/theory.md tells the story.
 
 | notion | where |
 |---|---|

@@ -89,7 +89,7 @@ class Blocks:
         return [arcs[ends[b] : ends[b + 1]].tobytes() for b in chosen]
 
     def block_dag(self, block: int) -> Dag:
-        """One block as a dag by itself: its sources, numbered first, then those sinks that are no sources of it."""
+        """One block as a dag: its sources first, then its other sinks."""
         sources = self.sources(block)
         pure = self.sinks(block)[self.source_of[self.sinks(block)] != block]
         tasks = np.concatenate([sources, pure])
@@ -131,8 +131,8 @@ def _assembled(dag: Dag, source_of: Ints, sink_of: Ints, count: int) -> Blocks:
     sizes = np.bincount(label, minlength=merged)
     bipartite = sizes == 1
     bipartite[label[tails[tails == heads]]] = False
-    kept = label[tails] != label[heads]
-    superdag = Dag.from_arrays(merged, label[tails[kept]], label[heads[kept]])
+    across = label[tails] != label[heads]
+    superdag = Dag.from_arrays(merged, label[tails[across]], label[heads[across]])
     relabel = np.append(label, np.int32(-1))
     return Blocks(dag, relabel[source_of], relabel[sink_of], superdag, bipartite, failure)
 
@@ -141,7 +141,7 @@ def _failure(dag: Dag, inner: Ints, tails: Ints, heads: Ints, error: CycleError)
     own = np.flatnonzero(tails == heads)
     if len(own):
         return f"{dag.tasks[inner[own[0]]]!r} is both a source and a sink of one block"
-    return f"{len(error.cycle) - 1} blocks feed one another in a circle"
+    return f"{len(error.cycle) - 1} blocks depend on each other in a cycle"
 
 
 def _strong_labels(count: int, tails: Ints, heads: Ints) -> tuple[Ints, int]:

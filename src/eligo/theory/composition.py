@@ -69,9 +69,9 @@ def _ranks(
     begins = np.flatnonzero(np.diff(where, prepend=-1))
     ends = np.append(begins, len(keys))[1:]
     for a, b in np.column_stack([begins, ends])[(ends - begins > 1) & linear[where[begins]]].tolist():
-        found = chain_ranks(tuple(which[a:b].tolist()))
-        linear[where[a]] = found is not None
-        ranks[a:b] = found or 0
+        member_ranks = chain_ranks(tuple(which[a:b].tolist()))
+        linear[where[a]] = member_ranks is not None
+        ranks[a:b] = member_ranks or 0
     return ranks[inverse], linear
 
 

@@ -59,14 +59,14 @@ def eligible_counts(dag: Dag, order: Order) -> Counts:
 def profile(flow: Dag | Workflow, order: Order) -> tuple[int, ...]:
     """E(0), ..., E(n): how many tasks are eligible after each step of a schedule.
 
-    Raises `ScheduleError` with the offending pair where *order* is no schedule.
+    Raises `ScheduleError` with the offending pair if *order* is not a schedule.
 
     >>> dag = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
     >>> profile(dag, ["a", "b", "c", "d"])
     (1, 2, 1, 1, 0)
     >>> profile(dag, ["a", "d", "b", "c"])
     Traceback (most recent call last):
-    eligo.errors.ScheduleError: not a schedule: 'd' comes before 'b', which it needs
+    eligo.errors.ScheduleError: not a schedule: 'd' comes before 'b', which it depends on
     """
     return tuple(eligible_counts(dag_of(flow), order).tolist())
 

@@ -23,7 +23,7 @@ def down_sets(dag: Dag) -> Iterator[Layer]:
     [1, 1, 2, 1]
     """
     if len(dag) > LARGEST:
-        raise InputError(f"{len(dag)} tasks are too many to enumerate: at most {LARGEST}")
+        raise InputError(f"cannot enumerate more than {LARGEST} tasks, got {len(dag)}")
     parents, children = _masks(dag, dag.parents), _masks(dag, dag.children)
     layer = {0: sum(1 << v for v in range(len(dag)) if not parents[v])}
     yield layer
@@ -95,7 +95,7 @@ def best_batch(dag: Dag, executed: Iterable[str], requests: int) -> tuple[tuple[
     done = set(executed)
     ready = _eligible(dag, done)
     if not 0 <= requests <= len(ready):
-        raise InputError(f"{requests} tasks cannot be chosen from {len(ready)} eligible ones")
+        raise InputError(f"cannot choose {requests} tasks from {len(ready)} eligible tasks")
     outcomes = {chosen: len(_eligible(dag, done.union(chosen))) for chosen in combinations(ready, requests)}
     best = max(outcomes, key=outcomes.__getitem__)
     return best, outcomes[best]

@@ -29,5 +29,5 @@ def peak_results(dag: Dag, order: Order) -> int:
     if len(parents):
         last_use[parents] = np.maximum.reduceat(position[dag.child], dag.child_ptr[parents])
     used_up = np.cumsum(np.bincount(last_use, minlength=n + 1))  # by step: the results whose last child has run
-    made = np.arange(1, n + 1)
-    return int((made - np.concatenate([[0], used_up[: n - 1]])[:n]).max(initial=0))
+    produced = np.arange(1, n + 1)
+    return int((produced - np.concatenate([[0], used_up[: n - 1]])[:n]).max(initial=0))

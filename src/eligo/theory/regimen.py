@@ -36,17 +36,17 @@ def extended_chain(solutions: Solutions) -> list[Unit] | None:
         return precedes(*(t.maxima if t.kind is None else t.kind for t in (types[a], types[b])))
 
     units: list[Unit] = []
-    left = _Left(solutions.blocks.superdag)
-    while left.sources:
-        chosen = _single(left, type_of, before)
+    remaining = _Left(solutions.blocks.superdag)
+    while remaining.sources:
+        chosen = _single(remaining, type_of, before)
         if chosen is not None:
             units.append(((chosen,), None))
-            left.remove([chosen])
+            remaining.remove([chosen])
             continue
-        together = tuple(sorted(left.sources))
+        together = tuple(sorted(remaining.sources))
         mixed = _swept(solutions, together)
-        left.remove(together)
-        if mixed is None or not all(before(type_of[a], type_of[b]) for a in together for b in left.sources):
+        remaining.remove(together)
+        if mixed is None or not all(before(type_of[a], type_of[b]) for a in together for b in remaining.sources):
             return None
         units.append((together, mixed))
     return units
@@ -74,11 +74,11 @@ class _Left:
                     self.sources.add(c)
 
 
-def _single(left: _Left, type_of: list[int], before: Callable[[int, int], bool]) -> int | None:
+def _single(remaining: _Left, type_of: list[int], before: Callable[[int, int], bool]) -> int | None:
     """A source ▷ all others that are sources once it is gone, the one with the longest path below it."""
-    for block in sorted(left.sources, key=lambda b: (-left.height[b], b)):
-        others = left.sources - {block}
-        if all(before(type_of[block], type_of[other]) for other in [*others, *left.opened_by(block)]):
+    for block in sorted(remaining.sources, key=lambda b: (-remaining.height[b], b)):
+        others = remaining.sources - {block}
+        if all(before(type_of[block], type_of[other]) for other in [*others, *remaining.opened_by(block)]):
             return block
     return None
 

@@ -57,21 +57,6 @@ def segment_dag(dag: Dag, tasks: Ints) -> Dag:
     return Dag.from_checked(len(members), tails, place, lambda: dag.named(members))
 
 
-def numbered_segment(dag: Dag, tasks: Ints, order: Ints, turn: Ints) -> tuple[Dag, Ints]:
-    """The same for any tasks of a segment, all numbered along an order in which they have these turns; and who they are."""
-    heads, degree = gathered(dag.child_ptr, dag.child, tasks)
-    both = turn[np.concatenate([tasks, heads])]
-    if len(tasks) * FEW > len(dag):
-        inside = np.zeros(len(dag), np.bool_)
-        inside[both] = True
-        turns, place = np.flatnonzero(inside), (np.cumsum(inside, dtype=np.int32) - 1)[both]
-    else:
-        turns = distinct(both)
-        place = np.searchsorted(turns, both).astype(np.int32)
-    members, tails = order[turns], np.repeat(place[: len(tasks)], degree)
-    return Dag.from_checked(len(members), tails, place[len(tasks) :], lambda: dag.named(members)), members
-
-
 def _marked(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
     """The heads that are not among the tasks, and the place of every head: tasks first, then these. In O(n)."""
     place = places(n, tasks)

@@ -34,14 +34,14 @@ def shortcut_mask(dag: Dag) -> NDArray[np.bool_]:
     candidates = np.flatnonzero(jumps)
     candidates = candidates[dag.height[tails[candidates]] - dag.height[dag.child[candidates]] > 1]
     if len(candidates):
-        found = np.empty(len(candidates), np.int32)
+        outcome = np.empty(len(candidates), np.int32)
         mark, queue = np.zeros(len(dag), np.int32), np.empty(2 * len(dag), np.int32)
         rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, dag.level, dag.height)
         budget = max(LEAST_BUDGET, dag.arc_count // (256 * WORDS))
-        kernel.second_way(tails[candidates], dag.child[candidates], *rows, mark, queue, budget, found)
-        mask[candidates] = found > 0
-        left = candidates[found < 0]
-        mask[left] = _swept(dag, tails[left], dag.child[left])
+        kernel.second_way(tails[candidates], dag.child[candidates], *rows, mark, queue, budget, outcome)
+        mask[candidates] = outcome > 0
+        undecided = candidates[outcome < 0]
+        mask[undecided] = _swept(dag, tails[undecided], dag.child[undecided])
     return mask
 
 
@@ -49,7 +49,7 @@ def _swept(dag: Dag, tails: Ints, heads: Ints) -> NDArray[np.bool_]:
     """Which of some arcs are shortcuts, by sweeps for 512 of their tails at a time."""
     place = places(len(dag), dag.order)
     different, which = np.unique(place[tails], return_inverse=True)
-    found = np.zeros(len(tails), np.bool_)
+    shortcuts = np.zeros(len(tails), np.bool_)
     for first in range(0, len(different), 64 * WORDS):
         batch = np.flatnonzero((which >= first) & (which < first + 64 * WORDS))
         word, bit = np.divmod(which[batch] - first, 64)
@@ -58,8 +58,8 @@ def _swept(dag: Dag, tails: Ints, heads: Ints) -> NDArray[np.bool_]:
         reached[tails[batch], word] = own
         last = int(place[heads[batch]].max()) + 1
         kernel.sweep(int(different[first]) + 1, last, dag.order, dag.parent_ptr, dag.parent, reached, twice)
-        found[batch] = (twice[heads[batch], word] & own) != 0
-    return found
+        shortcuts[batch] = (twice[heads[batch], word] & own) != 0
+    return shortcuts
 
 
 def skeleton(dag: Dag) -> Dag:
@@ -70,14 +70,14 @@ def skeleton(dag: Dag) -> Dag:
     """
     if KNOWN not in vars(dag):
         know_shortcuts(dag, shortcut_mask(dag))
-    known: Dag | None = vars(dag)[KNOWN]
-    return dag if known is None else known
+    bare: Dag | None = vars(dag)[KNOWN]
+    return dag if bare is None else bare
 
 
 def know_shortcuts(dag: Dag, shortcuts: NDArray[np.bool_]) -> None:
     """Remember the skeleton with the dag, which never changes: to find the shortcuts of a dense dag takes seconds."""
     if len(shortcuts) != dag.arc_count:
-        raise InputError(f"{len(shortcuts):,} marks of shortcuts for {dag.arc_count:,} arcs")
+        raise InputError(f"expected {dag.arc_count:,} shortcut marks, one per arc, got {len(shortcuts):,}")
     bare = None
     if shortcuts.any():
         bare = Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)

@@ -162,18 +162,18 @@ def solve_blocks(
     dag = blocks.dag
     rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent)
     walks.end_to_end(letter, ptr, sources, *blocks.sink_rows, *rows, np.zeros(len(dag), np.int32), ordered)
-    known: dict[bytes, int] = {}
+    type_by_shape: dict[bytes, int] = {}
     room = most_sets
     unnamed = np.flatnonzero(type_of < 0).tolist()
     for b, shape in zip(unnamed, blocks.shapes(unnamed), strict=True):
-        if shape not in known:
-            known[shape] = len(types)
+        if shape not in type_by_shape:
+            type_by_shape[shape] = len(types)
             items = max(ALWAYS_ITEMS, min(MOST_ITEMS, room.bit_length() - 2))
             types.append(solved.get((shape, items)) or solve_one(blocks.block_dag(b), items))
             if len(solved) < MOST_SHAPES:
                 solved[shape, items] = types[-1]
             room = max(0, room - types[-1].sets)
-        type_of[b] = known[shape]
+        type_of[b] = type_by_shape[shape]
         order = types[type_of[b]].order
         if order is not None:
             ordered[ptr[b] : ptr[b + 1]] = blocks.sources(b)[list(order)]
@@ -193,8 +193,8 @@ def solve_one(block: Dag, items: int = MOST_ITEMS) -> Solution:
     subsets = Subsets.of(block, min(items, most))
     if subsets is not None:
         order = subsets.optimal_order()
-        found = Solution(None, subsets.maxima, _tuple(order), "subsets", admits=order is not None)
-        return replace(found, sets=1 << len(subsets))
+        solution = Solution(None, subsets.maxima, _tuple(order), "subsets", admits=order is not None)
+        return replace(solution, sets=1 << len(subsets))
     if bipartite:
         sources = int((block.outdegree > 0).sum())
         tree = block.arc_count == len(block) - 1
@@ -237,8 +237,10 @@ def _from_dual(block: Dag, dual: Subsets) -> Solution:
     if backwards is not None:
         turned = block.dual()
         order = dual_schedule(turned, _with_sinks(turned, backwards))[:sources].tolist()
-    found = Solution(None, dual_maxima(dual.maxima, sources), _tuple(order), "dual subsets", admits=order is not None)
-    return replace(found, sets=1 << len(dual))
+    solution = Solution(
+        None, dual_maxima(dual.maxima, sources), _tuple(order), "dual subsets", admits=order is not None
+    )
+    return replace(solution, sets=1 << len(dual))
 
 
 def _ceiling(block: Dag) -> Profile:

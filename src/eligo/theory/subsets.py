@@ -211,19 +211,19 @@ def _twins(dag: Dag, most: int) -> list[list[int]] | None:
         groups.setdefault((parents.tobytes(), children.tobytes()), []).append(v)
         if len(groups) > most:
             return None
-    found, left = list(groups.values()), nonsinks[MANY:]
-    first, last = (dag.child[ptr].astype(np.int64) for ptr in (dag.child_ptr[left], dag.child_ptr[left + 1] - 1))
+    twins, rest = list(groups.values()), nonsinks[MANY:]
+    first, last = (dag.child[ptr].astype(np.int64) for ptr in (dag.child_ptr[rest], dag.child_ptr[rest + 1] - 1))
     if len(distinct(first * len(dag) + last)) > most:
         return None
-    for group in found:
-        alike = _alike(dag, left, group[0])
-        group.extend(left[alike].tolist())
-        left = left[~alike]
-    while len(left) and len(found) <= most:
-        alike = _alike(dag, left, int(left[0]))
-        found.append(left[alike].tolist())
-        left = left[~alike]
-    return None if len(found) > most else found
+    for group in twins:
+        alike = _alike(dag, rest, group[0])
+        group.extend(rest[alike].tolist())
+        rest = rest[~alike]
+    while len(rest) and len(twins) <= most:
+        alike = _alike(dag, rest, int(rest[0]))
+        twins.append(rest[alike].tolist())
+        rest = rest[~alike]
+    return None if len(twins) > most else twins
 
 
 def _alike(dag: Dag, tasks: NDArray[np.intp], v: int) -> NDArray[np.bool_]:

@@ -109,7 +109,7 @@ def _sink_tables(below: list[tuple[Profile, Profile]]) -> tuple[Profile, Profile
 
 
 def planar_order(tree: Dag) -> list[int] | None:
-    """The sources of a planar bipartite tree in an IC-optimal order; None where the tree is no caterpillar.
+    """The sources of a planar bipartite tree in an IC-optimal order; None if the tree is not a caterpillar.
 
     In a caterpillar the sources stand in a row so that every sink's parents are neighbours. Executing a source splits the
     row; a maximal source is executed first, the two sides are solved alike, and Sweep interleaves them.
@@ -142,14 +142,14 @@ def _source_row(tree: Dag) -> list[int] | None:
         return None
     at = next((v for v in spine if len(inner[v]) < 2), int(np.argmax(tree.outdegree > 0)))
     row: list[int] = []
-    seen = -1
+    previous = -1
     while at is not None:
         if tree.outdegree[at]:
             row.append(at)
         else:
             parents = tree.parent[tree.parent_ptr[at] : tree.parent_ptr[at + 1]].tolist()
             row += [u for u in parents if degree[u] == 1]
-        seen, at = at, next((w for w in inner[at] if w != seen), None)  # type: ignore[assignment]
+        previous, at = at, next((w for w in inner[at] if w != previous), None)  # type: ignore[assignment]
     return row
 
 

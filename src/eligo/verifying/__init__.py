@@ -49,9 +49,9 @@ Proof = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Verification:
-    """What remains of a plan's claims when everything is recomputed: it `holds`, or the `reason` why not.
+    """The result of checking a plan by recomputation: whether it `holds`, or the `reason` why not.
 
-    `profile` and `area` are the order's, None where it is no schedule; the rest is the proof's, None where it does not hold.
+    `profile` and `area` are of the order, None if it is not a schedule; the rest is of the proof, None if it does not hold.
     At `first_gap`, if any, fewer tasks than `upper_bound` are eligible for the first time; `tight_steps` have as many.
     """
 
@@ -75,9 +75,9 @@ class Certified(NamedTuple):
 
 
 def verify(flow: object, plan: object) -> Verification:
-    """Check a plan, or its document, against the workflow that it was made for.
+    """Verify a plan, or its document, against its workflow.
 
-    Raises `InputError` where *plan* is malformed or was made for another workflow.
+    Raises `InputError` if *plan* is malformed or belongs to another workflow.
 
     >>> from eligo.planning import plan
     >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
@@ -90,7 +90,7 @@ def verify(flow: object, plan: object) -> Verification:
     claim: Any = plan.document() if hasattr(plan, "document") else plan
     try:
         check_document(claim, PLAN, "the plan")
-        require(claim["fingerprint"] == dag.fingerprint(), "this plan was made for another workflow", InputError)
+        require(claim["fingerprint"] == dag.fingerprint(), "this plan belongs to another workflow", InputError)
         profile = _eligible(dag, order := dag.indices(claim["order"]))
         result = replace(result, profile=tuple(profile.tolist()), area=int(profile.sum()))
         _agree(claim, "order", profile=result.profile, area=result.area)
@@ -109,29 +109,33 @@ def _proved(dag: Dag, order: Numbers, claim: Proof, result: Verification) -> Ver
     bare = Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
     spoken_of = dag.indices(claim["proof"].get("order", claim["order"]))
     part = _Part(bare, spoken_of[dag.outdegree[spoken_of] > 0])
-    require(part.k == np.count_nonzero(dag.outdegree), "the proof's order does not have every task that others need")
+    require(
+        part.k == np.count_nonzero(dag.outdegree), "the proof's order does not have every task that others depend on"
+    )
     _agree(claim, "workflow", tasks=len(dag), arcs=dag.arc_count, shortcuts=int(shortcuts.sum()))
     _agree(claim, "workflow", blocks=len(part.blocks[0]))
     proved = part.certified(claim["proof"])
     steps, profile = np.arange(len(dag) + 1), np.array(result.profile)
     bound = profile[0] - steps + proved.bound[np.minimum(steps, part.k)]
     gaps = np.flatnonzero(profile != bound).tolist()
-    found: dict[str, Any] = {
+    derived: dict[str, Any] = {
         "verdict": "impossible" if proved.impossible else "bounded" if gaps else "optimal",
         "upper_bound": tuple(bound.tolist()),
         "area_bound": int(bound.sum()) - proved.slack,
     }
-    _agree(claim, "proof", **found)
-    return replace(result, holds=True, first_gap=min(gaps, default=None), tight_steps=len(dag) - len(gaps), **found)
+    _agree(claim, "proof", **derived)
+    return replace(result, holds=True, first_gap=min(gaps, default=None), tight_steps=len(dag) - len(gaps), **derived)
 
 
 def _check_summary(claim: Proof, dag: Dag, area: int) -> None:
     """What people read of a plan, where its document has that."""
     schema, usual = claim.get("schema", SCHEMA), int(_eligible(dag, dag.order).sum())
-    require(schema == SCHEMA, f"the plan is of schema {schema}, and this version knows {SCHEMA}", InputError)
+    require(
+        schema in range(1, SCHEMA + 1), f"the plan has schema {schema}; this version reads up to {SCHEMA}", InputError
+    )
     steps = max(1, len(dag))
-    told = {"average": area / steps, "average_first_come": usual / steps, "gain": area / usual - 1 if usual else 0.0}
-    _agree(claim, "order", **{key: value for key, value in told.items() if key in claim})
+    derived = {"average": area / steps, "average_first_come": usual / steps, "gain": area / usual - 1 if usual else 0.0}
+    _agree(claim, "order", **{key: value for key, value in derived.items() if key in claim})
 
 
 def _check_orders(claim: Proof, dag: Dag) -> None:
@@ -141,16 +145,17 @@ def _check_orders(claim: Proof, dag: Dag) -> None:
     require(len(orders) == len(entries), "two orders have the same name", InputError)
     require(claim.get("used") in (orders or [None]), "the order used is not among the orders", InputError)
     require(
-        tuple(orders.get("ready") or claim["order"]) == tuple(claim["order"]), "the order 'ready' is not the plan's"
+        tuple(orders.get("ready") or claim["order"]) == tuple(claim["order"]),
+        "the order 'ready' is not the order of the plan",
     )
     for entry in entries:
         area = int(_eligible(dag, dag.indices(entry["order"])).sum())
-        told = {"average": area / max(1, len(dag)), "share": area / max(1, claim["area_bound"])}
-        _agree(entry, f"order {shorten(entry['name'])!r}", **told)
+        derived = {"average": area / max(1, len(dag)), "share": area / max(1, claim["area_bound"])}
+        _agree(entry, f"order {shorten(entry['name'])!r}", **derived)
 
 
-def _agree(claim: Proof, origin: str, **found: Any) -> None:
-    for key, value in found.items():
+def _agree(claim: Proof, origin: str, **derived: Any) -> None:
+    for key, value in derived.items():
         claimed = tuple(claim[key]) if isinstance(value, tuple) else claim[key]
         require(claimed == value, f"the {key} is not what follows from the {origin}")
 
@@ -221,15 +226,15 @@ class _Part:
 
     def maxima(self, blocks: Numbers) -> list[Profile]:
         """The maxima of these blocks; those with equal arcs, when the tasks of each are numbered in order, share one."""
-        owner, known, found = self.blocks[1][self.tails], dict[bytes, Profile](), []
+        owner, by_shape, profiles = self.blocks[1][self.tails], dict[bytes, Profile](), []
         arcs, ends = np.argsort(owner, kind="stable"), np.append(0, np.cumsum(np.bincount(owner))).tolist()
         shape = self._shapes(owner)[arcs]
         for b in blocks.tolist():
             own = shape[ends[b] : ends[b + 1]]
-            if (key := own.tobytes()) not in known:
-                known[key] = block_maxima(*own.T)
-            found.append(known[key])
-        return found
+            if (key := own.tobytes()) not in by_shape:
+                by_shape[key] = block_maxima(*own.T)
+            profiles.append(by_shape[key])
+        return profiles
 
     def _shapes(self, owner: Numbers) -> NDArray[np.int32]:
         """The two ends of every arc, as places among the tasks of the block that owns it."""
@@ -249,7 +254,9 @@ class _Part:
         spans, listed, slack, impossible = set(pairwise(ends.tolist())), np.zeros(self.k, np.bool_), 0, False
         for entry in proof.get("segments", ()):
             span = (entry["first"], entry["last"])
-            require(span in spans and entry["rule"] != "chain", f"{span} is no segment to be proved by itself")
+            require(
+                span in spans and entry["rule"] != "chain", f"{span} is not a segment that can be proved separately"
+            )
             spans.remove(span)
             inner = _Part(self.dag, np.arange(*span)).certified(entry)
             gains[slice(*span)], listed[slice(*span)] = np.diff(inner.bound), True
@@ -274,7 +281,7 @@ class _Part:
     def _exact(self, proof: Proof) -> Certified:
         """All closed sets: an order attains M(t) at all steps, or at some, exactly when no sum over these is larger."""
         sets = Sets(self.tails, self.heads, MOST_ITEMS_IN_ORDER)
-        require(sets.fit, "there are too many tasks to enumerate all sets")
+        require(sets.fit, "too many tasks to enumerate all sets")
         bound, steps, conflict = sets.maxima(), np.arange(self.k + 1), proof.get("conflict", ())
         attained, chosen = np.array_equal(self.cumulative, bound), np.isin(steps, conflict)
         area = int(bound.sum()) if attained else sets.largest_sum(steps >= 0)
@@ -286,42 +293,42 @@ class _Part:
     def _sum(self, proof: Proof) -> Certified:
         """Connected parts side by side: they admit an optimal order exactly when each does and Sweep can interleave them."""
         labels, index = self.dag.component_labels()[: self.k], self.dag.index
-        left = [np.flatnonzero(labels == home).tolist() for home in np.unique(labels)]
+        missing = [np.flatnonzero(labels == home).tolist() for home in np.unique(labels)]
         bounds, attained, impossible = list[Profile](), True, False
         for entry in proof["parts"]:
             tasks = [index.get(name, -1) for name in entry["order"]]
-            require(sorted(tasks) in left and len(tasks) < self.k, "a part is not one of several connected ones")
-            left.remove(sorted(tasks))
+            require(sorted(tasks) in missing and len(tasks) < self.k, "a part is not one of several connected ones")
+            missing.remove(sorted(tasks))
             part = _Part(self.dag, np.array(tasks))
             proved = part.certified(entry)
             attained = attained and np.array_equal(part.cumulative, proved.bound)
             bounds, impossible = [*bounds, proved.bound], impossible or proved.impossible
-        require(not left, "a connected part is left out")
+        require(not missing, "a connected part is missing")
         bound, decided = bound_by_parts(bounds), attained and not too_long(self.k)
         impossible = impossible or (decided and not all_sweepable(bounds))
         if "modules" not in proof:
             return Certified(bound, impossible=impossible)
         require(proof["modules"]["rule"] == "modules", "the modules of a sum are not given as modules", InputError)
-        whole = self._modules(proof["modules"])
-        area, bound = int(whole.bound.sum()) - whole.slack, np.minimum(bound, whole.bound)
-        return Certified(bound, max(0, int(bound.sum()) - area), impossible or whole.impossible)
+        by_modules = self._modules(proof["modules"])
+        area, bound = int(by_modules.bound.sum()) - by_modules.slack, np.minimum(bound, by_modules.bound)
+        return Certified(bound, max(0, int(bound.sum()) - area), impossible or by_modules.impossible)
 
     def _modules(self, proof: Proof) -> Certified:
         """Between the strict corners of the concave hull every module by itself: see `theory.modules` for the lemmas."""
         bound, corners = shares_bound(self.dag, proof["shares"]), proof["shares"]["modules"]
         strict = all(a["p"] * b["q"] > b["p"] * a["q"] for a, b in pairwise(corners))
         require(strict and len(corners) == len(proof["modules"]), "the modules are not those of the strict corners")
-        area, pieces, alone, known, impossible = 0, [NOTHING], list[Profile](), True, False
+        area, pieces, alone, exact, impossible = 0, [NOTHING], list[Profile](), True, False
         inner = self._within(corners)
         for module, entry in zip(corners, proof["modules"], strict=True):
             require(sorted(entry["order"]) == sorted(module["tasks"]), "a module's order does not have its tasks")
             part = _Part(inner, np.array([inner.index[name] for name in entry["order"]], np.int32))
-            found = part.certified(entry) if entry["rule"] != "bound" else part.below(ceiling(module), entry)
-            area += int(found.bound.sum()) - found.slack + int(pieces[-1][-1]) * part.k
-            pieces.append(pieces[-1][-1] + found.bound[1:])
-            alone.append(found.bound)
-            known = known and (entry["rule"] != "bound" or np.array_equal(part.cumulative, found.bound))
-            impossible = impossible or found.impossible
+            proved = part.certified(entry) if entry["rule"] != "bound" else part.below(ceiling(module), entry)
+            area += int(proved.bound.sum()) - proved.slack + int(pieces[-1][-1]) * part.k
+            pieces.append(pieces[-1][-1] + proved.bound[1:])
+            alone.append(proved.bound)
+            exact = exact and (entry["rule"] != "bound" or np.array_equal(part.cumulative, proved.bound))
+            impossible = impossible or proved.impossible
         if proof["blocks"]:
             bound = np.minimum(bound, bound_by_parts(self.maxima(np.arange(len(self.blocks[0])))))
         if proof.get("split"):
@@ -329,9 +336,9 @@ class _Part:
         bound = probed_bound(self.dag, bound, proof.get("probes", ()))
         if "elimination" in proof:
             bound = self._eliminated(proof["elimination"])
-            impossible = impossible or (known and bool((bound > np.concatenate(pieces)).any()))
+            impossible = impossible or (exact and bool((bound > np.concatenate(pieces)).any()))
         if "better" in proof:
-            require(known and self._surpasses(proof["better"], np.concatenate(pieces)), "no set surpasses the modules")
+            require(exact and self._surpasses(proof["better"], np.concatenate(pieces)), "no set surpasses the modules")
             impossible = True
         return Certified(bound, max(0, int(bound.sum()) - area), impossible)
 
@@ -340,17 +347,17 @@ class _Part:
         index, done = self.dag.index, np.zeros(len(self.dag), np.bool_)
         require(len(set(names)) == len(names) < len(usual) and all(name in index for name in names), "no set of tasks")
         done[[index[name] for name in names]] = True
-        whole = np.bincount(self.heads, ~done[self.tails], minlength=len(self.dag)) == 0
+        satisfied = np.bincount(self.heads, ~done[self.tails], minlength=len(self.dag)) == 0
         working = np.bincount(self.tails, minlength=len(self.dag)) > 0
-        rendered = whole & (np.bincount(self.heads, minlength=len(self.dag)) > 0)
-        return bool(whole[done].all() and working[done].all() and rendered.sum() > usual[len(names)])
+        rendered = satisfied & (np.bincount(self.heads, minlength=len(self.dag)) > 0)
+        return bool(satisfied[done].all() and working[done].all() and rendered.sum() > usual[len(names)])
 
     def _within(self, corners: Sequence[Proof]) -> Dag:
         """The arcs within modules: all that comes before a module is executed."""
         done, out = (homes(self.dag, corners, key) for key in ("tasks", "renders"))
         before, rendered, after = done[self.tails], out[self.heads], done[self.heads]
         closed = ((before <= rendered) & ((rendered <= after) | (after < 0))).all()
-        require(closed, "a module needs what comes after it")
+        require(closed, "a module depends on a later one")
         own = before == rendered
         return Dag.from_checked(len(self.dag), self.tails[own], self.heads[own], self.dag.tasks)
 
@@ -378,20 +385,20 @@ class _Part:
         order = [self.dag.index.get(name, -1) for entry in proof["pieces"] for name in entry["order"]]
         filled = all(entry["order"] for entry in proof["pieces"])
         require(filled and sorted(order) == list(range(self.k)), "the pieces do not have every task once")
-        whole, steps, every = _Part(self.dag, np.array(order)), np.arange(self.k + 1), int(bound[-1])
+        chain, steps, every = _Part(self.dag, np.array(order)), np.arange(self.k + 1), int(bound[-1])
         ends = np.cumsum([0, *(len(entry["order"]) for entry in proof["pieces"])])
-        tight = (bound * self.k <= steps * every).all() and (whole.cumulative[ends] * self.k == ends * every).all()
+        tight = (bound * self.k <= steps * every).all() and (chain.cumulative[ends] * self.k == ends * every).all()
         require(tight, "a piece is not as dense as its module")
-        last = np.zeros(len(whole.dag), np.int64)
-        np.maximum.at(last, whole.heads, whole.tails)
-        own = np.searchsorted(ends, whole.tails, side="right") == np.searchsorted(ends, last[whole.heads], side="right")
-        inner, area = Dag.from_checked(len(whole.dag), whole.tails[own], whole.heads[own], whole.dag.tasks), 0
+        last = np.zeros(len(chain.dag), np.int64)
+        np.maximum.at(last, chain.heads, chain.tails)
+        own = np.searchsorted(ends, chain.tails, side="right") == np.searchsorted(ends, last[chain.heads], side="right")
+        inner, area = Dag.from_checked(len(chain.dag), chain.tails[own], chain.heads[own], chain.dag.tasks), 0
         for entry, (begin, end) in zip(proof["pieces"], pairwise(ends.tolist()), strict=True):
-            part, before = _Part(inner, np.arange(begin, end)), int(whole.cumulative[begin])
-            require("pieces" not in entry and entry["rule"] != "chain", "a piece is not proved by itself")
+            part, before = _Part(inner, np.arange(begin, end)), int(chain.cumulative[begin])
+            require("pieces" not in entry and entry["rule"] != "chain", "a piece is not proved separately")
             most = np.minimum(np.arange(part.k + 1) * every // self.k, part.cumulative[-1])
-            found = part.certified(entry) if entry["rule"] != "bound" else part.below(most, entry)
-            area += int(found.bound.sum()) - found.slack + before * part.k
+            proved = part.certified(entry) if entry["rule"] != "bound" else part.below(most, entry)
+            area += int(proved.bound.sum()) - proved.slack + before * part.k
         return max(0, int(bound.sum()) - area)
 
     def _largest(self, proof: Proof, maxima: Profile | None = None, marks: positions.Marks | None = None) -> int:
@@ -409,7 +416,7 @@ class _Part:
         """A module of small width; where it says so, no order attains its maxima, or none has a larger area."""
         bound, marks = self._eliminated(proof["elimination"]), marks_of(self.dag, proof.get("marked"))
         refuted, closed, swaps = bool(proof.get("refuted")), "area" in proof, proof.get("swaps", ())
-        require(all(modules.exchange_holds(self.dag, pairs) for pairs in swaps), "what is said to be alike is not")
+        require(all(modules.exchange_holds(self.dag, pairs) for pairs in swaps), "parts said to be alike are not")
         slack = int(bound.sum() - marks.left[0, 0]) if marks is not None else 0
         if closed:
             slack = int(bound.sum()) - self._largest(proof, bound, marks)

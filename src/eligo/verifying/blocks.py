@@ -43,8 +43,8 @@ def _bends(gains: Profile) -> Numbers:
 
 def precedes(first: Profile, second: Profile) -> bool:
     """Whether no mixture of the two renders more than the one after the other; where their hulls say so, that suffices."""
-    whole = np.append(first, first[-1] + second[1:])
-    return bool((_hulls_convolved([first, second]) <= whole).all() or (convolved(first, second) <= whole).all())
+    series = np.append(first, first[-1] + second[1:])
+    return bool((_hulls_convolved([first, second]) <= series).all() or (convolved(first, second) <= series).all())
 
 
 def bound_by_parts(maxima: list[Profile]) -> Profile:
@@ -58,7 +58,7 @@ def bound_by_parts(maxima: list[Profile]) -> Profile:
 
 
 def too_long(steps: int) -> bool:
-    """Whether so many steps are too many to be convolved or swept."""
+    """Whether the number of steps is too large for convolution or a sweep."""
     return steps**2 > LARGEST_CONVOLUTION
 
 

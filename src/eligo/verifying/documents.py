@@ -55,10 +55,10 @@ RULES: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 NOUNS = {
-    str: "text",
-    int: "a whole number",
+    str: "a string",
+    int: "an integer",
     float: "a number",
-    bool: "true or false",
+    bool: "a boolean",
     dict: "an object",
     NoneType: "null",
 }
@@ -69,13 +69,15 @@ def check_document(value: Any, kind: Any, what: str) -> None:
     if isinstance(kind, dict):
         require(isinstance(value, Mapping), f"{what} must be an object", InputError)
         rule = value.get("rule")
-        require("rule" not in kind or rule in list(RULES), f"{what} has no rule {shorten(repr(rule))}", InputError)
+        require(
+            "rule" not in kind or rule in list(RULES), f"{what} has the unknown rule {shorten(repr(rule))}", InputError
+        )
         kind = kind | RULES[rule] if "rule" in kind else kind
         kinds = {key.rstrip("?"): inner for key, inner in kind.items()}
         for key in kinds:
-            require(key in value or key not in kind, f"{what} has no {key!r}", InputError)
+            require(key in value or key not in kind, f"{what} needs the key {key!r}", InputError)
         for key, one in value.items():
-            require(key in kinds, f"{what} has an unknown key {shorten(repr(key))}", InputError)
+            require(key in kinds, f"{what} has the unknown key {shorten(repr(key))}", InputError)
             check_document(one, kinds[key], f"{key!r} in {what}")
     elif isinstance(kind, list):
         fits = isinstance(value, list | tuple) and len(kind) in {1, len(value)}

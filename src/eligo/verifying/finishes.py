@@ -45,16 +45,16 @@ def finish_holds(flow: object, bound: Mapping[str, Any]) -> bool:
     empty, `cores` says how many there are, and where `least` is above 0, only tasks that take so many or more are meant. For
     the reader it has `tasks` and `work`, which must be right too.
     """
-    known, claim = as_workflow(flow), _claim(bound)
-    seconds = _own_seconds(known)
-    heads, tails = _longest(known.dag, seconds, before=True), _longest(known.dag, seconds, before=False)
-    rows = zip(heads, tails, seconds, _cores(known, claim), strict=True)
+    workflow, claim = as_workflow(flow), _claim(bound)
+    seconds = _own_seconds(workflow)
+    heads, tails = _longest(workflow.dag, seconds, before=True), _longest(workflow.dag, seconds, before=False)
+    rows = zip(heads, tails, seconds, _cores(workflow, claim), strict=True)
     inside = [(s, c) for r, q, s, c in rows if r >= claim.t and q >= claim.u and c >= claim.least]
     if claim.rule == "path":
         work = max((r + s + q for r, s, q in zip(heads, seconds, tails, strict=True)), default=Fraction(0))
         return claim.seconds <= work / max(claim.speeds) and _reads(claim, len(inside), work)
     if claim.rule == "succession":
-        among = zip(heads, seconds, tails, _cores(known, claim), strict=True)
+        among = zip(heads, seconds, tails, _cores(workflow, claim), strict=True)
         meant = [(r, s, q) for r, s, q, c in among if r >= claim.t and q >= claim.u and c >= claim.least]
         return _by_succession(claim, meant)
     most = (_by_work if claim.rule == "work" else _by_crowding)(claim, inside)
@@ -76,25 +76,25 @@ def _reads(claim: Claim, tasks: int, work: Fraction) -> bool:
 def _claim(bound: Mapping[str, Any]) -> Claim:
     """What is claimed, refused where it makes no sense."""
     try:
-        told = {"least": 0.0, "cores": None, "tasks": None, "work": None} | dict(bound)
-        seconds, t, u, least = (Fraction(float(told[key])) for key in ("seconds", "t", "u", "least"))
-        cores = None if told["cores"] is None else int(told["cores"])
-        speeds = tuple(Fraction(float(speed)) for speed in told["workers"]) if cores is None else (Fraction(1),)
-        read = tuple(None if told[key] is None else float(told[key]) for key in ("tasks", "work"))
-        claim = Claim(seconds, t, u, least, speeds, cores, told["rule"], int(told["j"]), *read)
+        fields = {"least": 0.0, "cores": None, "tasks": None, "work": None} | dict(bound)
+        seconds, t, u, least = (Fraction(float(fields[key])) for key in ("seconds", "t", "u", "least"))
+        cores = None if fields["cores"] is None else int(fields["cores"])
+        speeds = tuple(Fraction(float(speed)) for speed in fields["workers"]) if cores is None else (Fraction(1),)
+        read = tuple(None if fields[key] is None else float(fields[key]) for key in ("tasks", "work"))
+        claim = Claim(seconds, t, u, least, speeds, cores, fields["rule"], int(fields["j"]), *read)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"this is no bound on a finish: {error}") from None
+        raise InputError(f"not a bound on a finish: {error}") from None
     if min(claim.speeds, default=0) <= 0 or claim.j < 0 or claim.least < 0 or (cores is not None and cores < 1):
-        raise InputError("this is no bound on a finish: there are no workers, or some do not work")
+        raise InputError("not a bound on a finish: workers must be at least 1, with positive speeds")
     if claim.rule not in {"path", "work", "pigeonhole", "succession"}:
-        raise InputError(f"this is no bound on a finish: there is no rule {claim.rule!r}")
+        raise InputError(f"not a bound on a finish: unknown rule {claim.rule!r}")
     return claim
 
 
 def _cores(flow: Workflow, claim: Claim) -> list[Fraction]:
     """How many cores every task takes: 1 where that is not known, or workers count."""
-    told = [flow.task(name).cores if claim.cores is not None else None for name in flow.dag.tasks]
-    return [Fraction(1 if cores is None else cores) for cores in told]
+    requested = [flow.task(name).cores if claim.cores is not None else None for name in flow.dag.tasks]
+    return [Fraction(1 if cores is None else cores) for cores in requested]
 
 
 def _at_once(claim: Claim) -> int:
@@ -143,12 +143,12 @@ def _by_succession(claim: Claim, meant: list[tuple[Fraction, Fraction, Fraction]
 
 def _longest(dag: Dag, seconds: list[Fraction], before: bool) -> list[Fraction]:
     """The longest path before, or after, every task, itself left out."""
-    found = [Fraction(0)] * len(dag)
+    longest = [Fraction(0)] * len(dag)
     order = dag.order.tolist() if before else dag.order[::-1].tolist()
     for v in order:
         beside = (dag.parents_of(v) if before else dag.children_of(v)).tolist()
-        found[v] = max((found[w] + seconds[w] for w in beside), default=Fraction(0))
-    return found
+        longest[v] = max((longest[w] + seconds[w] for w in beside), default=Fraction(0))
+    return longest
 
 
 # The orders
@@ -164,8 +164,8 @@ def check_finish(flow: Workflow, claim: Mapping[str, Any]) -> None:
         require(all(end is None for end in claimed), "the finish has no certificate")
         return
     bound, ends = claim["certificate"], {entry["name"]: entry.get("makespan") for entry in claim.get("orders", ())}
-    whole = estimate(flow).own.all()
-    why = "does not hold" if whole else "cannot be checked: how long every task runs is not known"
+    timed = estimate(flow).own.all()
+    why = "does not hold" if timed else "cannot be checked: run times are missing"
     require(finish_holds(flow, bound), f"the bound on the finish {why}")
     pool = Pool(tuple(bound["workers"]), bound.get("cores"))
     require(Pool.of(claim.get("workers", pool)) == pool, "the workers are not those of the certificate")
@@ -173,7 +173,7 @@ def check_finish(flow: Workflow, claim: Mapping[str, Any]) -> None:
     used = ends.get(claim.get("used"), claim.get("makespan"))
     require(claim.get("makespan") == used, "the makespan is not that of the order used")
     soon = any(end is not None and end < bound["seconds"] for end in ends.values())
-    require(not soon, "an order is done before any can be")
+    require(not soon, "an order finishes before the lower bound")
     _check_ends(flow, claim.get("orders", ()), pool)
 
 
@@ -186,7 +186,7 @@ def makespan(flow: Workflow, order: list[int], pool: Pool) -> float:
     run = _Run(flow, order, pool)
     while run.begin_tasks():
         run.finish_tasks()
-    require(run.done == len(order), "an order cannot be played to its end")
+    require(run.done == len(order), "an order cannot be completed")
     return run.now
 
 
@@ -197,8 +197,8 @@ def _check_ends(flow: Workflow, entries: Sequence[Mapping[str, Any]], pool: Pool
         if (claimed := entry.get("makespan")) is None:
             continue
         end = makespan(flow, [index[name] for name in entry["order"]], pool)
-        said = f"is said to end after {lasting(claimed)}, and ends after {lasting(end)}"
-        require(end == claimed, f"the order {shorten(entry['name'])!r} {said}")
+        discrepancy = f"is claimed to finish after {lasting(claimed)}, but finishes after {lasting(end)}"
+        require(end == claimed, f"the order {shorten(entry['name'])!r} {discrepancy}")
 
 
 class _Run:
@@ -206,7 +206,7 @@ class _Run:
 
     def __init__(self, flow: Workflow, order: list[int], pool: Pool) -> None:
         times, taken, dag = estimate(flow), cores_of(flow, pool), flow.dag
-        require(bool(times.own.all()), "how long every task runs is not known")
+        require(bool(times.own.all()), "run times are missing")
         place = {v: i for i, v in enumerate(order)}
         self.seconds = times.seconds[order].tolist()
         self.cores = [0] * len(order) if taken is None else [math.ceil(taken[v] * PARTS - 1e-6) for v in order]

@@ -91,11 +91,11 @@ class _Joins:
     """Joins tables of states; what is equal is joined once."""
 
     def __init__(
-        self, dag: Dag, place: Mapping[Role, int], ranks: Mapping[int, tuple[int, int]], kept: bool = False
+        self, dag: Dag, place: Mapping[Role, int], ranks: Mapping[int, tuple[int, int]], marked: bool = False
     ) -> None:
         self.place, self.ranks = place, ranks
         self.parents = [set(dag.parents_of(v).tolist()) for v in range(len(dag))]
-        self.turned = not kept and bool((dag.indegree > 0).sum() < (dag.outdegree > 0).sum())
+        self.turned = not marked and bool((dag.indegree > 0).sum() < (dag.outdegree > 0).sum())
         few = len(dag) < 1 << 15
         self.kind, self.never = np.dtype(np.int16 if few else np.int32), -(1 << 15) if few else -(1 << 30)
         self.known: dict[Key, _Rows] = {}
@@ -132,9 +132,9 @@ class _Joins:
 
     def _rules(self, v: Role, u: Role) -> list[int]:
         """What u, whose state is chosen before, may not be: 0 lower than v, 1 higher."""
-        found = [rule for rule, low, high in ((0, v, u), (1, u, v)) if self._implies(low, high)]
+        rules = [rule for rule, low, high in ((0, v, u), (1, u, v)) if self._implies(low, high)]
         (group, rank), (other, other_rank) = self.ranks.get(v[0], (-1, 0)), self.ranks.get(u[0], (-1, 0))
-        return found + ([int(other_rank > rank)] if group == other >= 0 and v[1] == u[1] else [])
+        return rules + ([int(other_rank > rank)] if group == other >= 0 and v[1] == u[1] else [])
 
     def _implies(self, low: Role, high: Role) -> bool:
         """Whether the one role is played only with the other: rendered after all parents, executed when rendered."""
@@ -155,17 +155,17 @@ class _Joins:
         bound = min(len(r.codes) * prod(x[0] for x in levels if x[c] < 0) for r, c in ((one, 1), (two, 2)))
         size = min(bound, MOST_ROWS + 1)
         begins, left, right = (np.empty(size + 1, np.int32) for _ in range(3))
-        digits, codes, found = np.empty(size, np.int8), np.empty(size, np.int64), np.empty(2, np.int64)
+        digits, codes, counts = np.empty(size, np.int8), np.empty(size, np.int64), np.empty(2, np.int64)
         stack = np.empty((len(levels), 6), np.int64)
         spec = np.array(levels, np.int64), np.array(rules, np.int64).reshape(-1, 2), dropped is not None
-        tables.match_rows(one.codes, two.codes, *spec, MOST_ROWS, stack, begins, left, right, digits, codes, found)
-        if found[0] > MOST_ROWS:
+        tables.match_rows(one.codes, two.codes, *spec, MOST_ROWS, stack, begins, left, right, digits, codes, counts)
+        if counts[0] > MOST_ROWS:
             raise OverflowError(TOO_LARGE)
         steps, gains = self._counted(dropped)
-        groups = int(found[1])
+        groups = int(counts[1])
         first, ptr = np.empty(groups, np.int32), np.empty(groups + 1, np.int64)
         which = begins[: groups + 1], left, right, digits, steps
-        tables.measure_rows(*which, one.first, one.ptr, two.first, two.ptr, first, ptr, found)
+        tables.measure_rows(*which, one.first, one.ptr, two.first, two.ptr, first, ptr, counts)
         if ptr[-1] > MOST_CELLS:
             raise OverflowError(TOO_LARGE)
         values, self.made = np.empty(int(ptr[-1]), self.kind), self.made + 1
@@ -194,8 +194,8 @@ def roles(dag: Dag, names: Sequence[str], executed_first: Sequence[str] | None) 
         own[name] = own[name][::-1]
     if sum(len(own[name]) > 1 for name in set(executed_first)) < len(executed_first):
         return []
-    found: dict[str, Iterable[Role]] = {name: iter(both) for name, both in own.items()}
-    return [role for name in names for role in islice(found.get(name, ()), 1)]
+    queues: dict[str, Iterable[Role]] = {name: iter(both) for name, both in own.items()}
+    return [role for name in names for role in islice(queues.get(name, ()), 1)]
 
 
 def exact_maxima(dag: Dag, order: Sequence[Role], alike: Sequence[Mapping[str, Any]]) -> Profile:
@@ -268,21 +268,21 @@ def marks_of(dag: Dag, how: Mapping[str, Any] | None) -> Marks | None:
     if how is None:
         return None
     tasks, nonsinks = sorted({dag.index.get(name, -1) for name in how["tasks"]}), np.flatnonzero(dag.outdegree)
-    require(len(tasks) == len(how["tasks"]) > 0 and np.isin(tasks, nonsinks).all(), "no tasks to be marked")
+    require(len(tasks) == len(how["tasks"]) > 0 and np.isin(tasks, nonsinks).all(), "no tasks to mark")
     if (len(nonsinks) + 1) << len(tasks) > MOST_ENTRIES:
-        raise OverflowError("there are too many sets of marked tasks")
+        raise OverflowError("too many sets of marked tasks")
     order = roles(dag, how["order"], how["executed_first"])
-    kept = [(v, 1) for v in tasks]
-    require(sorted([*order, *kept]) == all_roles(dag), "not every task but the marked is eliminated once")
+    marked = [(v, 1) for v in tasks]
+    require(sorted([*order, *marked]) == all_roles(dag), "not every unmarked task is eliminated once")
     maxima = maxima_by_marks(dag, order, tasks)
-    return Marks(tasks, _left(maxima))
+    return Marks(tasks, _suffix_maxima(maxima))
 
 
-def _left(maxima: Profile) -> Profile:
+def _suffix_maxima(maxima: Profile) -> Profile:
     """For every set and step the largest sum behind it, from the last step on."""
-    left, sets = np.zeros_like(maxima), np.arange(len(maxima))
+    to_come, sets = np.zeros_like(maxima), np.arange(len(maxima))
     for t in range(maxima.shape[1] - 1, 0, -1):
-        behind = maxima[:, t] + left[:, t]
+        behind = maxima[:, t] + to_come[:, t]
         grown = [behind[sets | 1 << i] for i in range(len(maxima).bit_length() - 1)]
-        left[:, t - 1] = np.maximum(np.max([behind, *grown], axis=0), NONE)
-    return left
+        to_come[:, t - 1] = np.maximum(np.max([behind, *grown], axis=0), NONE)
+    return to_come

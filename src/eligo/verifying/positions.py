@@ -108,9 +108,9 @@ class _Game:
         opening = np.bincount(which, self.opens[group]) > 0
         alone = ~opening & (self._touched(sight)[origin, group][first] == groups * size)
         origin, after = origin[first], after[first]
-        kept = ~alone
-        kept[_first_alike(np.flatnonzero(alone), origin, size, gain)] = True
-        return _Positions(origin[kept], self._sorted(after[kept]), size[kept], gain[kept])
+        chosen = ~alone
+        chosen[_first_alike(np.flatnonzero(alone), origin, size, gain)] = True
+        return _Positions(origin[chosen], self._sorted(after[chosen]), size[chosen], gain[chosen])
 
     def _sorted(self, positions: Bits) -> Bits:
         """Each position, or one that swaps make of it: of two tasks that differ first in a swap, the first is executed."""
@@ -134,7 +134,7 @@ class _Game:
         """Account for positions that are to be looked at."""
         self.left -= positions * (len(self.needs) + self.k)
         if self.left < 0:
-            raise OverflowError("there are too many positions to try")
+            raise OverflowError("too many positions to try")
 
     def _over_groups(self, rows: NDArray[Any]) -> Numbers:
         """For each group, the sum over the tasks of the units that it needs."""
@@ -203,12 +203,12 @@ def attained(dag: Dag, maxima: Profile, swaps: Swaps = ()) -> bool:
     game = _Game(dag, swaps)
     layer, rises = game.start(), np.flatnonzero(np.diff(maxima)) + 1
     for before, t in pairwise([0, *rises.tolist()]):
-        found = [layer[:0]]
+        reached = [layer[:0]]
         for _, sight in game.sights(layer):
             moves = game.moves(sight, sight.missing == t - before)
-            found.append(moves.after[moves.gain == maxima[t] - maxima[before]])
-            game.spend(len(found[-1]))
-        layer = np.concatenate(found)
+            reached.append(moves.after[moves.gain == maxima[t] - maxima[before]])
+            game.spend(len(reached[-1]))
+        layer = np.concatenate(reached)
         layer = layer[_distinct(layer)[0]]
     return len(layer) > 0
 
@@ -220,7 +220,7 @@ def largest_area(dag: Dag, maxima: Profile, incumbent: int, swaps: Swaps = (), m
     """
     game = _Game(dag, swaps)
     most = int(maxima.sum()) - np.cumsum(maxima)  # after each step
-    tasks, left = marks or Marks((), most[None])
+    tasks, most_to_come = marks or Marks((), most[None])
     layers: list[list[tuple[Bits, Numbers]]] = [[] for _ in maxima]
     layers[0].append((game.start(), np.zeros(1, np.int64)))
     for t in range(len(maxima) - 1):
@@ -232,7 +232,7 @@ def largest_area(dag: Dag, maxima: Profile, incumbent: int, swaps: Swaps = (), m
             ceiling = area[:, None] + rendered[:, None] * (sight.missing - 1) + (maxima + most)[end]
             moves = game.moves(sight, ceiling > incumbent)
             reached = area[moves.origin] + rendered[moves.origin] * moves.size + moves.gain
-            to_come = left[game.marked(moves.after, tasks), t + moves.size]
+            to_come = most_to_come[game.marked(moves.after, tasks), t + moves.size]
             end = np.where(reached + to_come > incumbent, t + moves.size, -1)
             game.spend(int(np.count_nonzero(end >= 0)))
             for step in np.unique(end[end >= 0]).tolist():
@@ -240,11 +240,11 @@ def largest_area(dag: Dag, maxima: Profile, incumbent: int, swaps: Swaps = (), m
     return max((int(areas.max()) for _, areas in layers[-1]), default=incumbent)
 
 
-def _best(found: list[tuple[Bits, Numbers]]) -> tuple[Bits, Numbers]:
+def _best(reached: list[tuple[Bits, Numbers]]) -> tuple[Bits, Numbers]:
     """Each position once, with its largest area."""
-    if not found:
+    if not reached:
         return np.zeros((0, 1), np.uint8), np.zeros(0, np.int64)
-    positions, areas = (np.concatenate(part) for part in zip(*found, strict=True))
+    positions, areas = (np.concatenate(part) for part in zip(*reached, strict=True))
     falling = np.argsort(-areas, kind="stable")
     first = falling[_distinct(positions[falling])[0]]
     return positions[first], areas[first]

@@ -25,8 +25,8 @@ def shares_bound(dag: Dag, shares: Proof) -> Profile:
     """
     modules = shares["modules"]
     executed, rendered = (homes(dag, modules, key) for key in ("tasks", "renders"))
-    whole = ((executed >= 0) == (dag.outdegree > 0)) & ((rendered >= 0) == (dag.indegree > 0))
-    require(whole.all(), TWICE)
+    covered = ((executed >= 0) == (dag.outdegree > 0)) & ((rendered >= 0) == (dag.indegree > 0))
+    require(covered.all(), TWICE)
     child, parent, amount = _flow(dag, shares["flow"], executed, rendered)
     kept, handed = np.zeros((2, len(dag)), np.int64)
     np.add.at(handed, child, amount)
@@ -34,7 +34,7 @@ def shares_bound(dag: Dag, shares: Proof) -> Profile:
     due = np.array([*(m["q"] for m in modules), 0], np.int64)[rendered]
     passed = handed - due
     for v in np.flatnonzero((passed != 0) & ((passed < 0) | (executed != rendered))):
-        raise Refuted(f"{dag.tasks[v]!r} does not hand on its worth")
+        raise Refuted(f"{dag.tasks[v]!r} does not pass on its worth")
     return _sums(modules, (kept - passed)[np.argsort(executed, kind="stable")][np.count_nonzero(executed < 0) :])
 
 
@@ -91,7 +91,7 @@ def ceiling(module: Proof) -> Profile:
 def probed_bound(dag: Dag, bound: Profile, probes: Sequence[Proof]) -> Profile:
     """The bound, lowered by what each probe proves: every set has the task, and its ancestors, or no descendant of it."""
     for probe in probes:
-        require(probe["task"] in dag.index, f"there is no task {probe['task']!r} to ask about")
+        require(probe["task"] in dag.index, f"unknown task {probe['task']!r} in a probe")
         v = dag.index[probe["task"]]
         bound = np.minimum(bound, np.maximum(_with(dag, v, bound, probe), _without(dag, v, bound, probe)))
     return bound
@@ -125,18 +125,18 @@ def _rows(ptr: NDArray[np.int32], rows: NDArray[np.int32]) -> list[list[int]]:
 def _walk(v: int, rows: list[list[int]]) -> list[int]:
     """All that can be walked to from v."""
     seen = dict.fromkeys(rows[v])
-    for u in (found := list(seen)):
+    for u in (reached := list(seen)):
         fresh = [w for w in rows[u] if w not in seen]
         seen.update(dict.fromkeys(fresh))
-        found += fresh
-    return found
+        reached += fresh
+    return reached
 
 
-def _rest(dag: Dag, gone: set[int]) -> Dag:
+def _rest(dag: Dag, removed: set[int]) -> Dag:
     """The dag without some tasks."""
     names = dag.tasks
     arcs = [(names[u], names[w]) for u, w in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)]
-    out = {names[u] for u in gone}
+    out = {names[u] for u in removed}
     return Dag.from_arcs(
         [(u, w) for u, w in arcs if u not in out and w not in out], [name for name in names if name not in out]
     )

@@ -23,9 +23,9 @@ def shortcut_mask(dag: Dag) -> Mask:
         return mask
     search = _Search(dag)
     for arc in suspects.tolist():
-        found = search.second_way(tails.item(arc), heads.item(arc))
-        mask[arc] = found is True
-        unsure += [arc] if found is None else []
+        second_way = search.second_way(tails.item(arc), heads.item(arc))
+        mask[arc] = second_way is True
+        unsure += [arc] if second_way is None else []
     mask[unsure] = _swept(dag, np.array(unsure, np.intp))
     return mask
 
@@ -65,7 +65,7 @@ class _Search:
 def _swept(dag: Dag, suspects: Numbers) -> Mask:
     """Whether v is reached from a child of u, for many arcs u -> v at once: a bit for the head of each."""
     tails, heads, place = dag.tails[suspects], dag.child[suspects], np.argsort(dag.order)
-    found, sequence = np.zeros(len(suspects), np.bool_), np.argsort(place[heads])
+    mask, sequence = np.zeros(len(suspects), np.bool_), np.argsort(place[heads])
     for some in np.array_split(sequence, 1 + len(suspects) * len(dag) // MOST_BITS) if len(suspects) else ():
         bit = {v: 1 << b for b, v in enumerate(set(heads[some].tolist()))}
         reached, beyond = dict[int, int](), dict[int, int]()  # from a task; from its children
@@ -73,5 +73,5 @@ def _swept(dag: Dag, suspects: Numbers) -> Mask:
             row = dag.children_of(u).tolist()
             beyond[u] = reduce(int.__or__, [reached.get(c, 0) for c in row], 0)
             reached[u] = reduce(int.__or__, [bit.get(c, 0) for c in row], beyond[u])
-        found[some] = [beyond[u] & bit[v] > 0 for u, v in zip(tails[some].tolist(), heads[some].tolist(), strict=True)]
-    return found
+        mask[some] = [beyond[u] & bit[v] > 0 for u, v in zip(tails[some].tolist(), heads[some].tolist(), strict=True)]
+    return mask

@@ -61,10 +61,10 @@ def _joined(one: String, other: String) -> String:
 
 def _falling(strings: list[String]) -> list[String]:
     """Neighbours put together until tasks rendered per task executed fall from string to string."""
-    kept: list[String] = []
+    falling: list[String] = []
     for string in strings:
         grown = string
-        while kept and kept[-1][0] * grown[1] <= grown[0] * kept[-1][1]:
-            grown = _joined(kept.pop(), grown)
-        kept.append(grown)
-    return kept
+        while falling and falling[-1][0] * grown[1] <= grown[0] * falling[-1][1]:
+            grown = _joined(falling.pop(), grown)
+        falling.append(grown)
+    return falling

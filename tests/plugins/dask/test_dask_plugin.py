@@ -243,12 +243,12 @@ def test_the_clients_own_handler_turns_it_into_a_python_warning(client: Any) -> 
 
 
 def test_a_collection_that_brings_nothing_along_is_refused() -> None:
-    with pytest.raises(InputError, match="of type int cannot bring priorities along"):
+    with pytest.raises(InputError, match="cannot attach priorities to an object of type int"):
         prioritise(3)
 
 
 def test_what_is_no_order_is_refused() -> None:
-    with pytest.raises(InputError, match="there is no order 'quick'"):
+    with pytest.raises(InputError, match="unknown policy 'quick'"):
         EligoPriorities("quick")
 
 

@@ -95,7 +95,7 @@ def test_another_order_can_be_had_and_one_that_is_none_is_refused(python: Path, 
     assert began(times(folder / "log")) == [str(task) for task in eligo.priorities(PARENTS, "fifo")]
     refused = doit(python, folder, "--order", "nonsense")
     assert refused.returncode == 3
-    assert refused.stderr.startswith("ERROR: there is no order 'nonsense'")
+    assert refused.stderr.startswith("ERROR: unknown policy 'nonsense'")
     assert "Traceback" not in refused.stderr
 
 

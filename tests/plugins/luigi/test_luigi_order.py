@@ -76,4 +76,4 @@ def test_own_priorities_come_first(python: Path, tmp_path: Path) -> None:
 def test_without_luigi_it_is_said_what_to_install() -> None:
     code = "import sys; sys.modules['luigi'] = None; import eligo.plugins.luigi as p; p.build([])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.splitlines()[-1].endswith("eligo.plugins.luigi needs Luigi: pip install luigi")
+    assert done.stderr.splitlines()[-1].endswith("eligo.plugins.luigi needs Luigi (pip install luigi)")

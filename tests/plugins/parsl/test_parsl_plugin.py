@@ -267,7 +267,7 @@ class Kernel:
 def test_an_executor_that_fetches_in_advance_is_refused() -> None:
     with pytest.raises(InputError, match="prefetch_capacity=0"):
         ParslPriorities(Kernel(pool(prefetch_capacity=2)))
-    with pytest.raises(InputError, match="there is no order 'quick'"):
+    with pytest.raises(InputError, match="unknown policy 'quick'"):
         ParslPriorities(Kernel(None), "quick")
 
 

@@ -94,7 +94,7 @@ def test_another_policy_and_the_users_own_priorities_first(place: Place) -> None
 def test_a_policy_that_there_is_not_is_refused_in_one_sentence(place: Place) -> None:
     code, said = place.run(FAN, "--scheduler", "eligo", "--scheduler-eligo-policy", "quickest")
     assert code == 1
-    assert "Error: scheduler eligo: there is no policy 'quickest'; there are finish, ready, balanced" in said
+    assert "Error: scheduler eligo: unknown policy 'quickest' (choose from finish, ready, balanced)" in said
     assert "Traceback" not in said
     assert not (place.folder / "started").exists()
 

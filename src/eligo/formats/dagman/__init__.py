@@ -27,8 +27,8 @@ PRIORITY a 3
 
 import re
 
-from eligo.formats.dagman.reading import runnable, workflow_of
-from eligo.formats.dagman.writing import advice, fitted, generate, lost, write_in_place, write_wrapper
+from eligo.formats.dagman.reader import runnable, workflow_of
+from eligo.formats.dagman.writer import advice, fitted, generate, lost, write_in_place, write_wrapper
 from eligo.formats.shared.files import Beside
 from eligo.workflow import Workflow
 

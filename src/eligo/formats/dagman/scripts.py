@@ -66,7 +66,7 @@ def tokens(line: str, trim: bool = False) -> list[str]:
     while at < len(line):
         piece = _PIECE.match(line, at)
         if piece is None:
-            raise FormatError("a quote has no end")
+            raise FormatError("missing closing quote")
         if piece["blank"]:
             words.append(word)
             word = ""
@@ -137,12 +137,12 @@ class Lines:
         inner: list[str] = []
         end = "}" if opening[0] == "{" else "@" + opening[2:]
         if end == "@":
-            raise FormatError("@= needs a word right after it, which ends the description")
+            raise FormatError("@= must be followed directly by the word that ends the description")
         while (line := self.pull()) is not None:
             if line == end or line.startswith(end + " "):
                 return inner, line[len(end) :]
             inner.append(line)
-        raise FormatError(f"the submit description has no end: {shorten(end)} on a line of its own")
+        raise FormatError(f"the submit description is not closed (it needs {shorten(end)} on its own line)")
 
     def _joined(self, line: str) -> str:
         parts: list[str] = []
@@ -165,9 +165,7 @@ def whole(word: str, what: str, least: int = -(2**31)) -> int:
     if word.isdecimal() and word.isascii() and len(word) < 10 and int(word) >= least:
         return int(word)
     if not re.fullmatch(r"[+-]?[0-9]{1,10}", word) or not least <= int(word) < 2**31:
-        raise FormatError(
-            f"{what} is {shorten(word)!r}, and should be a whole number" + (" from 1 up" if least > 0 else "")
-        )
+        raise FormatError(f"{what} must be {'a positive' if least > 0 else 'an'} integer, got {shorten(word)!r}")
     return int(word)
 
 
@@ -350,54 +348,57 @@ class _Reading:
     def _kind(self, word: str) -> str:
         kind = keyword(word)
         if kind not in self.takers and kind not in BOOKKEEPING:
-            raise FormatError(f"{shorten(word)!r} is no command of DAGMan")
+            raise FormatError(f"unknown DAGMan command {shorten(word)!r}")
         self.kinds[word] = kind
         return kind
 
     def _job(self, line: str, words: list[str]) -> None:
-        known, rest = self._described(line, words, 2)
-        self._define(words[1], known, rest)
+        description, rest = self._described(line, words, 2)
+        self._define(words[1], description, rest)
 
     def _subdag(self, line: str, words: list[str]) -> None:
         rest = _trimmed(line, words)[3:]
         if not rest or keyword(words[1]) != "EXTERNAL":
-            raise FormatError("a sub-DAG is defined by SUBDAG EXTERNAL, a name and a file")
+            raise FormatError("a sub-DAG must be SUBDAG EXTERNAL, a name and a file")
         self._define(words[2], Facts(("condor_submit_dag", rest[0])), rest[1:])
         if self.made.known[-1] is not None:
             self._remark("SUBDAG", words[2])
 
-    def _define(self, name: str, known: Known, options: list[str]) -> None:
+    def _define(self, name: str, description: Known, options: list[str]) -> None:
         """A node with what may stand after its description: DIR and a folder, NOOP, DONE."""
-        made = self.made
+        script = self.made
         if options:
-            known = self._with_options(name, known, options)
+            description = self._with_options(name, description, options)
         self._check_name(name)
-        made.index[name] = len(made.known)
-        made.known.append(known)
+        script.index[name] = len(script.known)
+        script.known.append(description)
 
-    def _with_options(self, name: str, known: Known, options: list[str]) -> Known:
+    def _with_options(self, name: str, description: Known, options: list[str]) -> Known:
         words, moved = iter(options), False
         for word in words:
             option = keyword(word)
             if option == "DONE":
                 self.made.statements.append(Statement("DONE", self.lines.begun, [name]))
             elif option == "NOOP":
-                known = None
+                description = None
             elif option == "DIR" and (folder := next(words, None)):
-                known, moved = f"{folder}/{known}" if isinstance(known, str) else known, folder != "."
+                description, moved = (
+                    f"{folder}/{description}" if isinstance(description, str) else description,
+                    folder != ".",
+                )
             else:
-                raise FormatError(f"{shorten(word)!r} is not expected here: DIR and a folder, NOOP or DONE may follow")
-        if moved and known is not None:
+                raise FormatError(f"unexpected {shorten(word)!r} (only DIR with a folder, NOOP or DONE may follow)")
+        if moved and description is not None:
             self._remark("DIR", name)
-        return known
+        return description
 
     def _check_name(self, name: str) -> None:
         if name in self.made.index or name in self.made.outside or name in self.spliced:
             raise DuplicateTaskError(name)
         if "+" in name:
-            raise FormatError(f"{shorten(name)!r} has a +, which parts the names of splices and nodes")
+            raise FormatError(f"node name {shorten(name)!r} contains +, which separates the names of splices and nodes")
         if name.upper() in RESERVED:
-            raise FormatError(f"{shorten(name)!r} is a word of DAGMan's own, and no name")
+            raise FormatError(f"{shorten(name)!r} is a reserved word of DAGMan and cannot be a name")
 
     def _described(self, line: str, words: list[str], place: int) -> tuple[Known, list[str]]:
         """What the submit description at a place in the line says, and the words after it."""
@@ -413,21 +414,21 @@ class _Reading:
         kind = words[0]
         self._described(line, words, 2)
         if kind != "SERVICE" and kind in self.made.outside.values():
-            raise FormatError(f"there are two {kind} nodes, and at most one is allowed")
+            raise FormatError(f"at most one {kind} node is allowed")
         self._check_name(words[1])
         self.made.outside[words[1]] = kind
         self._remark(kind)
 
     def _description(self, line: str, words: list[str]) -> None:
-        known, _ = self._described(line, words, 2)
-        if not isinstance(known, Facts):
+        description, _ = self._described(line, words, 2)
+        if not isinstance(description, Facts):
             raise FormatError("SUBMIT-DESCRIPTION needs a name and a description in { }")
-        self.made.descriptions[words[1]] = known
+        self.made.descriptions[words[1]] = description
 
     def _splice(self, line: str, words: list[str]) -> None:
         options = _trimmed(line, words)[2:]
         if len(options) not in {1, 3} or (len(options) == 3 and keyword(options[1]) != "DIR"):
-            raise FormatError("a splice is defined by SPLICE, a name and a file; DIR and a folder may follow")
+            raise FormatError("a splice must be SPLICE, a name and a file, optionally DIR and a folder")
         self._check_name(words[1])
         self.spliced.add(words[1])
         self.made.splices.append(
@@ -436,7 +437,7 @@ class _Reading:
 
     def _weak(self, line: str, words: list[str]) -> None:
         if len(words) < 2 or keyword(words[1]) != "PARENT":
-            raise FormatError("WEAK is followed by PARENT")
+            raise FormatError("WEAK must be followed by PARENT")
         self._parent(line, words[1:])
         for name in words[_child(words) + 1 :]:
             self._remark("WEAK", name)
@@ -445,7 +446,7 @@ class _Reading:
         middle = 2 if len(words) > 2 and words[2] == "CHILD" else _child(words)
         parents, children = words[1:middle], words[middle + 1 :]
         if not parents or not children:
-            raise FormatError("a dependency is PARENT, one or more nodes, CHILD, and one or more nodes")
+            raise FormatError("a dependency must be PARENT, one or more nodes, CHILD, and one or more nodes")
         index = self.made.index
         if len(parents) == 1 or len(children) == 1:
             try:
@@ -460,7 +461,7 @@ class _Reading:
         self.made.statements.append(Statement("PARENT", self.lines.begun, [*parents, "", *children]))
 
     def _priority(self, line: str, words: list[str]) -> None:
-        self._expect(words, 3, "a node and a whole number")
+        self._expect(words, 3, "a node and an integer")
         whole(words[2], f"the priority of {shorten(words[1])!r}")
 
     def _pin(self, line: str, words: list[str]) -> None:
@@ -500,7 +501,7 @@ class _Reading:
         self.made.statements.append(Remark(key, self.lines.begun, node, text))
 
     def _reject(self, line: str, words: list[str]) -> None:
-        raise FormatError("REJECT says that this file is not to be run")
+        raise FormatError("REJECT marks this file as not to be run")
 
     def _expect(self, words: list[str], count: int, what: str) -> None:
         """Take a command of so many words, to be obeyed once all names are known."""

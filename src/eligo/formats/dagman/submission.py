@@ -66,7 +66,9 @@ def description_of(task: Task, literal: bool = True) -> list[str]:
     words = _words(task)
     for word in words:
         if "\n" in word or "\r" in word:
-            raise FormatError(f"DAGMan cannot hold the command of task {shorten(task.name)!r}: it has a line break")
+            raise FormatError(
+                f"DAGMan cannot represent the command of task {shorten(task.name)!r}: it contains a line break"
+            )
     program, *arguments = [word.replace("$", _DOLLAR) for word in words] if literal else words
     if program != program.strip() or program.endswith("\\"):
         raise _unholdable(task, program)
@@ -83,7 +85,7 @@ def description_of(task: Task, literal: bool = True) -> list[str]:
 
 
 def _unholdable(task: Task, program: str) -> FormatError:
-    return FormatError(f"DAGMan cannot hold the program of task {shorten(task.name)!r}: {shorten(ascii(program))}")
+    return FormatError(f"DAGMan cannot represent the program of task {shorten(task.name)!r}: {shorten(ascii(program))}")
 
 
 def _words(task: Task) -> tuple[str, ...]:
@@ -209,12 +211,12 @@ def variables_in(text: str, node: str) -> list[Variable] | None:
     """
     mode, _, rest = text.partition(" ")
     mode, rest = (mode.upper(), rest) if mode.upper() in {"PREPEND", "APPEND"} else ("", text)
-    found, at = [], 0
+    variables, at = [], 0
     while piece := _VARIABLE.match(rest, at):
         value = _JOB.sub(lambda _: node, _ESCAPED.sub(r"\1", piece[2]))
-        found.append(Variable(piece[1], value, mode))
+        variables.append(Variable(piece[1], value, mode))
         at = piece.end()
-    return None if rest[at:].strip() else found
+    return None if rest[at:].strip() else variables
 
 
 @dataclass(frozen=True)
@@ -260,33 +262,33 @@ def unhonoured_in(variables: Iterable[Variable]) -> list[str]:
 
 
 def _entries(file: str, lines: Iterable[str]) -> Iterator[SubmitLine]:
-    begun, parts = 0, list[str]()
+    start, parts = 0, list[str]()
     for number, line in enumerate(lines, 1):
         if not parts and line.lstrip().startswith("#"):
             continue
-        begun = begun if parts else number
+        start = start if parts else number
         parts.append(line.rstrip().removesuffix("\\"))
         if not line.rstrip().endswith("\\"):
-            yield from _entry(file, " ".join(parts), begun)
+            yield from _entry(file, " ".join(parts), start)
             parts = []
-    yield from _entry(file, " ".join(parts), begun)
+    yield from _entry(file, " ".join(parts), start)
 
 
 def _entry(file: str, line: str, number: int) -> Iterator[SubmitLine]:
-    found = _LINE.fullmatch(line)
-    if found is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         if line.strip():
-            raise FormatError(f"{file}: line {number} is no line of a submit description: {shorten(line.strip())!r}")
+            raise FormatError(f"{file}: line {number} is not part of a submit description: {shorten(line.strip())!r}")
         return
-    key, sign, value = found[1], found[2], found[3].strip()
+    key, sign, value = match[1], match[2], match[3].strip()
     if sign == "@=" or (sign != "=" and key.lower() in _UNREADABLE):
-        what = "values of several lines" if sign == "@=" else key
-        raise FormatError(f"{file}: line {number} uses {what}, which eligo run does not read")
+        what = "a multi-line value" if sign == "@=" else key
+        raise FormatError(f"{file}: line {number} uses {what}, which eligo run does not support")
     yield SubmitLine(key, value, number)
 
 
 class Asked(NamedTuple):
-    """What a node runs, and the keys that are not honoured because their values are no plain numbers."""
+    """The command of a node, and the keys that are not supported because their values are not plain numbers."""
 
     facts: Facts
     unhonoured: list[str]
@@ -303,9 +305,9 @@ def described(description: Description, variables: Sequence[Variable]) -> Asked:
     lines = [f"executable = {program}", f"arguments = {macros.value('arguments') or macros.value('args')}"]
     amounts = {key: macros.amount(key) for key in ("request_cpus", "request_memory") if macros.values.get(key)}
     facts = facts_in([*lines, *(f"{key} = {amount}" for key, amount in amounts.items())])
-    known = {"request_cpus": facts.cores, "request_memory": facts.memory}
+    requests = {"request_cpus": facts.cores, "request_memory": facts.memory}
     inputs, outputs = (_files(macros, f"transfer_{way}_files") for way in ("input", "output"))
-    return Asked(facts, [key for key in amounts if known[key] is None], inputs, outputs)
+    return Asked(facts, [key for key in amounts if requests[key] is None], inputs, outputs)
 
 
 def _files(macros: "_Macros", key: str) -> tuple[str, ...]:
@@ -330,9 +332,9 @@ class _Macros:
     def value(self, key: str) -> str:
         """What a key stands for."""
         text = self._value(key, 0) if key in self.values else ""
-        left = _LEFT.search(_DOLLARS.sub("", text))
-        if left:
-            raise self._refused(left[0])
+        match = _LEFT.search(_DOLLARS.sub("", text))
+        if match:
+            raise self._refused(match[0])
         return _DOLLARS.sub("$", text)
 
     def amount(self, key: str) -> str:
@@ -344,7 +346,7 @@ class _Macros:
 
     def _value(self, key: str, depth: int) -> str:
         if key in self.doubtful:
-            raise FormatError(f"{self.file} and VARS both set {key}: write PREPEND or APPEND into the VARS line")
+            raise FormatError(f"{self.file} and VARS both set {key} (add PREPEND or APPEND to the VARS line)")
         text = _MACRO.sub(lambda macro: self._expanded(macro, depth), self.values[key])
         if depth > _DEEPEST or len(text) > _LONGEST:
             raise self._refused(f"$({key})")

@@ -27,7 +27,7 @@ MODULES = ("nextflow", "snakemake", "htcondor", "ninja", "table")
 
 @dataclass(frozen=True)
 class History:
-    """How long tasks took in earlier runs: what `eligo.with_history` takes."""
+    """Run times of earlier runs, for `eligo.with_history`."""
 
     records: tuple[Timed, ...]
     #: the format's name, or that of each that the files of a folder have
@@ -54,12 +54,12 @@ class HistoryFormat(Protocol):
 
 
 def module(format: str) -> HistoryFormat:
-    """The module of the format of this name."""
+    """The module of a format."""
     return cast(HistoryFormat, import_module(f"{__name__}.{format}"))
 
 
 def detect(text: str) -> str | None:
-    """The name of the format that a text looks like, None where it is no history but may be a workflow.
+    """The format of a history, or None if the text is not a history.
 
     >>> detect("# ninja log v6\\n"), detect("task,seconds\\na,1"), detect("parent,child")
     ('ninja', 'table', None)

@@ -34,9 +34,9 @@ _EVENT = re.compile(
 _BEGINS = re.compile(r"\s*+[0-9]{3} \(-?[0-9]+\.-?[0-9]+\.-?[0-9]+\) [0-9]{2,4}[-/][0-9]{2}")
 _NODE = re.compile(r"DAG Node: (.+)")
 _RETURNED = re.compile(r"\([01]\) (?:Normal termination \(return value (-?[0-9]+)\)|Abnormal termination)")
-_STATUS = "DAGMan's node status file, which has no times: the log of its jobs, called FILE.dag.nodes.log, has"
-_XML = "a log of HTCondor's in XML, which is not read: the plain one is"
-_JSON = "a log of HTCondor's in JSON, which is not read: the plain one is"
+_STATUS = "DAGMan's node status file, which has no times (use the log of its jobs, FILE.dag.nodes.log)"
+_XML = "an HTCondor log in XML, which eligo cannot read (use the plain text log)"
+_JSON = "an HTCondor log in JSON, which eligo cannot read (use the plain text log)"
 _OTHERS = {
     r'\s*+\[\s*+(?:My)?Type = "(?:DagStatus|NodeStatus)"': _STATUS,
     r'\s*+\{\s*+"(?:My)?Type"\s*+:\s*+"(?:DagStatus|NodeStatus)"': _STATUS,
@@ -73,8 +73,8 @@ def parse(text: str, path: str) -> Parsed:
     records: list[Timed] = []
     out: Counter[str] = Counter()
     for event in events(text, out):
-        if event.number == SUBMITTED and (found := _NODE.search(event.body)):
-            nodes[event.job] = found[1].strip()
+        if event.number == SUBMITTED and (match := _NODE.search(event.body)):
+            nodes[event.job] = match[1].strip()
         elif event.number == EXECUTING:
             began[event.job] = event.when
         elif event.number == TERMINATED:
@@ -100,7 +100,7 @@ def _between(start: datetime, event: Event) -> float:
     if end < start and end.year in _YEARLESS:
         end += timedelta(days=365 + (end.year == LEAP))
     if end < start:
-        raise FormatError("the job terminated before it was executed", line=event.line)
+        raise FormatError("the job terminated before it started", line=event.line)
     return (end - start).total_seconds()
 
 
@@ -125,7 +125,7 @@ def events(text: str, out: Counter[str]) -> Iterator[Event]:
         elif line.strip():
             head, begin = _EVENT.match(line), number
             if head is None and number < len(lines):
-                raise FormatError("this line is not how an event begins: its number, its job, a date", line=number)
+                raise FormatError("not the first line of an event, which has a number, a job and a date", line=number)
             out["cut"] += head is None
     out["cut"] += head is not None
 
@@ -135,13 +135,13 @@ def _when(head: re.Match[str], line: int, year: int) -> datetime:
     try:
         return datetime.fromisoformat(f"{day} {head[4]}")
     except ValueError:
-        raise FormatError(f"{shorten(head[3])} {shorten(head[4])} is no date and time", line=line) from None
+        raise FormatError(f"invalid date and time: {shorten(head[3])} {shorten(head[4])}", line=line) from None
 
 
 def _remarks(out: Counter[str]) -> list[str]:
     return [
-        *left_out(out["failed"], "job that failed is", "jobs that failed are"),
-        *left_out(out["untimed"], "job that never ran is", "jobs that never ran are"),
-        *left_out(out["nameless"], "job that is no node of a dag is", "jobs that are no nodes of a dag are"),
+        *left_out(out["failed"], "failed job", "failed jobs"),
+        *left_out(out["untimed"], "job that never ran", "jobs that never ran"),
+        *left_out(out["nameless"], "job outside a DAG", "jobs outside a DAG"),
         *(cut_off("event") if out["cut"] else []),
     ]

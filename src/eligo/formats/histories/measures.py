@@ -28,7 +28,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Parsed(NamedTuple):
-    """How long tasks took, and what whoever reads the file should be told, a sentence each."""
+    """The run times in a file, and remarks for the user, one sentence each."""
 
     records: Sequence[Timed]
     remarks: Sequence[str] = ()
@@ -36,10 +36,10 @@ class Parsed(NamedTuple):
 
 def seconds_in(text: str, unit: float = 1.0, line: int | None = None) -> float:
     """How many seconds a text says: a bare number counts *unit* seconds; 1m 3s and 0:01:03 are themselves."""
-    found = _read(text.strip(), unit)
-    if not 0 <= found <= LONGEST:
-        raise FormatError(f"{shorten(text)!r} is no length of time", line=line)
-    return found
+    seconds = _read(text.strip(), unit)
+    if not 0 <= seconds <= LONGEST:
+        raise FormatError(f"invalid duration {shorten(text)!r}", line=line)
+    return seconds
 
 
 def _read(text: str, unit: float) -> float:
@@ -60,14 +60,14 @@ def is_blank(text: str) -> bool:
 
 
 def left_out(count: int, one: str, many: str) -> list[str]:
-    """The remark that so many are left out, where there are any.
+    """The remark that some entries were ignored; none for a count of 0.
 
-    >>> left_out(2, "attempt that failed is", "attempts that failed are"), left_out(0, "row is", "rows are")
-    (['2 attempts that failed are left out'], [])
+    >>> left_out(2, "failed attempt", "failed attempts"), left_out(0, "row", "rows")
+    (['ignored 2 failed attempts'], [])
     """
-    return [f"{count:,} {one if count == 1 else many} left out"] if count else []
+    return [f"ignored {count:,} {one if count == 1 else many}"] if count else []
 
 
 def cut_off(last: str) -> list[str]:
-    """The remark that the last line, or event, is not whole: somebody may be writing on."""
-    return [f"the last {last} is cut off and left out"]
+    """The remark that the last line, or event, is incomplete: the file may still be written."""
+    return [f"ignored the last {last}, which is incomplete"]

@@ -37,7 +37,7 @@ Row = tuple[Mapping[str, str], int | None]
 
 
 class TraceRows(NamedTuple):
-    """The attempts at tasks that a trace has, and what is told of the rest."""
+    """The attempts in a trace, and the number of ignored rows."""
 
     rows: Sequence[Row]
     #: which column says how long a task ran
@@ -62,9 +62,9 @@ def _titles(text: str) -> set[str]:
 
 def parse(text: str, path: str) -> Parsed:
     """The tasks that were completed, and how long each ran."""
-    found = attempts(text)
-    records = [record for row, line in found.rows for record in _recorded(row, found.timed, line, found.out)]
-    return Parsed(records, _remarks(found.out, found.timed))
+    trace = attempts(text)
+    records = [record for row, line in trace.rows for record in _recorded(row, trace.timed, line, trace.out)]
+    return Parsed(records, _remarks(trace.out, trace.timed))
 
 
 def attempts(text: str) -> TraceRows:
@@ -89,20 +89,20 @@ def _rows(lines: Sequence[str], sign: str, titles: Sequence[str], out: Counter[s
         elif len(cells) > max(place.values()):
             yield {title: cells[i].strip() for title, i in place.items() if not is_blank(cells[i])}, number
         elif line.strip() and not spilling:
-            raise FormatError(f"a row has {len(cells)} cells, and the header {len(titles)}", line=number)
+            raise FormatError(f"a row must have {len(titles)} cells like the header, got {len(cells)}", line=number)
 
 
 def _rows_of_page(text: str) -> list[Row]:
     """The rows inside of a report: JSON, but for an escape that only JavaScript has."""
     begin = _DATA.search(text)
     try:
-        part = _ESCAPE.sub(lambda found: "'" if found[1] == "'" else found[0], text[begin.end() if begin else 0 :])
-        found = json.JSONDecoder().raw_decode(part)[0] if begin else None
+        part = _ESCAPE.sub(lambda match: "'" if match[1] == "'" else match[0], text[begin.end() if begin else 0 :])
+        rows = json.JSONDecoder().raw_decode(part)[0] if begin else None
     except (ValueError, RecursionError):
-        raise FormatError("the data of this report are no JSON") from None
-    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
-        raise FormatError("this report has no tasks in it, as where they are very many: the trace has them")
-    cells = [{title: str(row[title]).strip() for title in COLUMNS if title in row} for row in found]
+        raise FormatError("the data of this report are not valid JSON") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise FormatError("this report lists no tasks, as for very large runs (use the trace instead)")
+    cells = [{title: str(row[title]).strip() for title in COLUMNS if title in row} for row in rows]
     return [({title: cell for title, cell in row.items() if not is_blank(cell)}, None) for row in cells]
 
 
@@ -120,15 +120,15 @@ def process_of(row: Mapping[str, str], line: int | None) -> str:
     """The process that a row's task belongs to."""
     kind = row.get("process") or _TAG.sub("", row.get("name", ""))
     if not kind:
-        raise FormatError("the row names no task", line=line)
+        raise FormatError("the row has no task name", line=line)
     return kind
 
 
 def _remarks(out: Counter[str], timed: str) -> list[str]:
-    wait = "there is no column realtime, so the time that tasks waited for a machine counts too"
+    wait = "no column realtime: times include waiting for a machine"
     return [
-        *left_out(out["failed"], "attempt that was not completed is", "attempts that were not completed are"),
-        *left_out(out["untimed"], "task without a time is", "tasks without a time are"),
+        *left_out(out["failed"], "incomplete attempt", "incomplete attempts"),
+        *left_out(out["untimed"], "task without a time", "tasks without a time"),
         *([wait] if timed == "duration" else []),
         *(cut_off("line") if out["cut"] else []),
     ]

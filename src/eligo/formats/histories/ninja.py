@@ -29,25 +29,23 @@ def parse(text: str, path: str) -> Parsed:
     head, *lines = text.split("\n")
     version = _HEAD.fullmatch(head)
     if version is None or int(version[1]) not in VERSIONS:
-        known = ", ".join(map(str, VERSIONS))
-        raise FormatError(f"the versions of ninja's log that are read are {known}, not {shorten(head)!r}", line=1)
-    found: dict[str, float] = {}
+        versions = ", ".join(map(str, VERSIONS))
+        raise FormatError(f"unsupported ninja log version {shorten(head)!r} (supported: {versions})", line=1)
+    durations: dict[str, float] = {}
     cut = False
     for number, line in enumerate(lines, 2):
         cells = line.rstrip("\r").split("\t")
         if len(cells) == 5:
-            found[cells[3]] = _seconds(cells[0], cells[1], number)
+            durations[cells[3]] = _seconds(cells[0], cells[1], number)
         elif line.strip() and not line.startswith("#"):
             if number <= len(lines):
-                raise FormatError(
-                    f"a line has {len(cells)} cells with tabs between them, and should have 5", line=number
-                )
+                raise FormatError(f"a line must have 5 cells separated by tabs, got {len(cells)}", line=number)
             cut = True
-    return Parsed([Timed(name, None, seconds) for name, seconds in found.items()], cut_off("line") if cut else [])
+    return Parsed([Timed(name, None, seconds) for name, seconds in durations.items()], cut_off("line") if cut else [])
 
 
 def _seconds(start: str, end: str, line: int) -> float:
     if not (_TIMES.fullmatch(start) and _TIMES.fullmatch(end)) or not 0 <= int(end) - int(start) <= LONGEST * 1000:
-        words = f"from {shorten(start)!r} to {shorten(end)!r} is no length of time"
+        words = f"invalid duration from {shorten(start)!r} to {shorten(end)!r}"
         raise FormatError(words, line=line)
     return (int(end) - int(start)) / 1000

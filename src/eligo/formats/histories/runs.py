@@ -11,7 +11,7 @@ from contextlib import suppress
 from eligo.errors import InputError
 from eligo.estimating import all_kinds
 from eligo.formats.histories.measures import Parsed, left_out
-from eligo.formats.reading import read
+from eligo.formats.reader import read
 from eligo.workflow import Timed
 
 NAME = "eligo"
@@ -28,13 +28,13 @@ def parse_run(folder: str) -> Parsed:
     """How long the tasks took that ended well."""
     from eligo.stores import added_names, read_run  # not at the top: a plan without a history needs no database
 
-    kept = read_run(os.path.join(folder, STATE))
-    names = [*kept.tasks, *added_names(kept.additions)]
-    failed = sum(attempt.failure is not None for attempt in kept.attempts)
-    means = _means((one.task, one.ended - one.began) for one in kept.attempts if one.failure is None)
+    state = read_run(os.path.join(folder, STATE))
+    names = [*state.tasks, *added_names(state.additions)]
+    failed = sum(attempt.failure is not None for attempt in state.attempts)
+    means = _means((one.task, one.ended - one.began) for one in state.attempts if one.failure is None)
     kinds = _kinds(os.path.join(folder, WORKFLOW))
     records = [Timed(names[task], kinds.get(names[task]), seconds) for task, seconds in means if task < len(names)]
-    return Parsed(records, left_out(failed, "attempt that failed is", "attempts that failed are"))
+    return Parsed(records, left_out(failed, "failed attempt", "failed attempts"))
 
 
 def _means(took: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:

@@ -43,7 +43,7 @@ def parse(text: str, path: str) -> Parsed:
             untimed += 1
             continue
         records += _records(row, path, seconds_in(row["s"], line=line))
-    return Parsed(records, left_out(untimed, "run without a time is", "runs without a time are"))
+    return Parsed(records, left_out(untimed, "run without a time", "runs without a time"))
 
 
 def _cells(text: str) -> Iterator[tuple[Mapping[str, str], int]]:
@@ -62,11 +62,11 @@ def _objects(text: str) -> Iterator[tuple[Mapping[str, str], int]]:
         try:
             row = json.loads(line) if line.strip() else None
         except (ValueError, RecursionError):
-            raise FormatError("this row is no JSON", line=number) from None
+            raise FormatError("invalid JSON in this row", line=number) from None
         if isinstance(row, dict):
             yield {key: str(value) for key, value in row.items()}, number
         elif row is not None:
-            raise FormatError("this row is no object of JSON", line=number)
+            raise FormatError("this row must be a JSON object", line=number)
 
 
 def _records(row: Mapping[str, str], path: str, seconds: float) -> list[Timed]:
@@ -85,7 +85,7 @@ def _job(rule: str, wildcards: str) -> str | None:
     'sort sample: A'
     """
     try:
-        found = ast.literal_eval(wildcards) if len(wildcards) <= LONGEST_WILDCARDS else None
+        values = ast.literal_eval(wildcards) if len(wildcards) <= LONGEST_WILDCARDS else None
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
-    return " ".join([rule, *(f"{key}: {value}" for key, value in found.items())]) if isinstance(found, dict) else None
+    return " ".join([rule, *(f"{key}: {value}" for key, value in values.items())]) if isinstance(values, dict) else None

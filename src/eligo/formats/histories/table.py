@@ -45,15 +45,15 @@ def parse(text: str, path: str) -> Parsed:
             untimed += 1
             continue
         if name is None and sort is None:
-            raise FormatError("the row names neither a task nor a kind", line=line)
+            raise FormatError("the row has neither a task nor a kind", line=line)
         records.append(Timed(name, sort, seconds_in(length, line=line)))
-    return Parsed(records, left_out(untimed, "row without a time is", "rows without a time are"))
+    return Parsed(records, left_out(untimed, "row without a time", "rows without a time"))
 
 
 def _place(header: Sequence[str], titles: Sequence[str]) -> int | None:
     """Where the first of these titles stands that is there."""
-    told = [cell.strip().lower() for cell in header]
-    return next((told.index(title) for title in titles if title in told), None)
+    cells = [cell.strip().lower() for cell in header]
+    return next((cells.index(title) for title in titles if title in cells), None)
 
 
 def _cell(row: Sequence[str], place: int | None) -> str | None:

@@ -7,7 +7,7 @@
 A task is named by the first file that its rule makes: see `formats.shared.rules`, also for what is added in writing, here as
 the keys "task" and "mark" of a rule, which Makeflow passes over. A file may be an object: `dag_name` is its name, and `size`
 its size in bytes. Memory is in MB of 2**20 bytes. A rule with a `workflow` runs `makeflow` on that file. Expressions are
-evaluated with the names in "define" and the *arguments*, which count more: see `eligo.formats.jx.evaluating`. Other keys,
+evaluated with the names in "define" and the *arguments*, which count more: see `eligo.formats.jx.evaluation`. Other keys,
 such as `environment`, are not read, and remarks name them.
 
 In writing, a command of words becomes a line for a shell; cores and memory are rounded up, and the workflow's name, run
@@ -29,7 +29,7 @@ from math import ceil
 from typing import Any, cast
 
 from eligo.errors import FormatError, shorten
-from eligo.formats.jx import evaluating
+from eligo.formats.jx import evaluation as evaluating
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import MisfitError, array, kind, mapping, size, string
 from eligo.formats.shared.names import unread
@@ -76,7 +76,7 @@ def parse(text: str, arguments: Row | None = None) -> Workflow:
     unused = [name for name in arguments or () if name not in used]
     if not unused:
         return flow
-    remark = f"values that this file has no use for: {shorten(', '.join(map(str, unused)), 200)}"
+    remark = f"unused values: {shorten(', '.join(map(str, unused)), 200)}"
     origin = cast(Origin, flow.origin)
     return replace(flow, origin=replace(origin, remarks=(*origin.remarks, remark)))
 
@@ -84,7 +84,7 @@ def parse(text: str, arguments: Row | None = None) -> Workflow:
 def _workflow(document: object) -> Workflow:
     top = mapping(document, "the document")
     if top.get("rules") is None:
-        raise FormatError('there are no rules: a Makeflow document lists them under "rules"')
+        raise FormatError('no rules (a Makeflow document lists them under "rules")')
     categories = {
         name: _resources(row, f"category {shorten(name)!r}")
         for name, row in mapping(top.get("categories") or {}, '"categories"').items()
@@ -92,7 +92,7 @@ def _workflow(document: object) -> Workflow:
     usual = top.get("default_category", "default")
     everywhere = categories.get(usual, {}) if isinstance(usual, str) else {}
     asked = {
-        name: _asked(mapping(row, f"category {shorten(name)!r}"))
+        name: _unsupported_of(mapping(row, f"category {shorten(name)!r}"))
         for name, row in mapping(top.get("categories") or {}, '"categories"').items()
     }
     sizes: dict[str, int] = {}
@@ -102,20 +102,20 @@ def _workflow(document: object) -> Workflow:
         rule.unhonoured += asked.get(rule.more.get("category", usual if isinstance(usual, str) else ""), [])
         rule.more = {**everywhere, **categories.get(rule.more.get("category", ""), {}), **rule.more}
         rules.append(rule)
-    whole = tuple(Unhonoured(key, "at the top") for key in ("environment", "options") if top.get(key))
-    return workflow_of(rules, sizes, Origin(format=NAME, remarks=unread(_unread(top)), unhonoured=whole))
+    features = tuple(Unhonoured(key, "at the top") for key in ("environment", "options") if top.get(key))
+    return workflow_of(rules, sizes, Origin(format=NAME, remarks=unread(_unread(top)), unhonoured=features))
 
 
 def _unread(top: Row) -> Iterator[str]:
     """The keys that are not read, with where they stand; without those that a run refuses."""
-    told = {*UNHONOURED, "options"}
+    reported = {*UNHONOURED, "options"}
     categories = mapping(top.get("categories") or {}, '"categories"').values()
     places = (("document", [top], _TOP), ("rules", top["rules"], _RULE), ("categories", categories, _CATEGORY))
-    for where, rows, known in places:
+    for where, rows, keys in places:
         for row in rows:
-            yield from (f"{key} ({where})" for key in row if key not in known and key not in told)
+            yield from (f"{key} ({where})" for key in row if key not in keys and key not in reported)
             resources = row.get("resources") if where != "document" else None
-            yield from (f"{key} ({where})" for key in resources or () if key not in _RESOURCES and key not in told)
+            yield from (f"{key} ({where})" for key in resources or () if key not in _RESOURCES and key not in reported)
 
 
 def _rule(row: Row, what: str, sizes: dict[str, int]) -> Rule:
@@ -124,16 +124,16 @@ def _rule(row: Row, what: str, sizes: dict[str, int]) -> Rule:
     category, name, mark = (_word(row, key, what) for key in ("category", "task", "mark"))
     command, workflow = _word(row, "command", what), _word(row, "workflow", what)
     if (command is None) == (workflow is None):
-        raise FormatError(f'{what} should have either a "command" or a "workflow"', line=_line(row))
+        raise FormatError(f'{what} must have either a "command" or a "workflow"', line=_line(row))
     if category is not None:
         more["category"] = category
     run = command if command is not None else f"makeflow {workflow}"
     rule = Rule(outputs=outputs, inputs=inputs, command=run, name=name, mark=mark, line=_line(row), more=more)
-    rule.unhonoured = [*_asked(row), *(["rename"] if _is_renamed(row) else [])]
+    rule.unhonoured = [*_unsupported_of(row), *(["rename"] if _is_renamed(row) else [])]
     return rule
 
 
-def _asked(row: Row) -> list[str]:
+def _unsupported_of(row: Row) -> list[str]:
     """What a rule or a category asks for and a run does not do."""
     resources = row.get("resources")
     needed = resources if isinstance(resources, dict) else {}
@@ -164,21 +164,21 @@ def _resources(row: object, what: str) -> dict[str, Any]:
     """The cores and the memory that a rule or a category asks for."""
     owner = mapping(row, what)
     resources = mapping(owner.get("resources") or {}, f'"resources" of {what}')
-    found = {}
+    amounts = {}
     for key, unit in (("cores", 1), ("memory", MEGABYTE)):
         amount = resources.get(key)
         if amount is not None and (type(amount) is not int or not 0 <= amount < 2**40):
-            message = f'"{key}" of {what} is {kind(amount)}, and should be a whole number that is not too large'
+            message = f'"{key}" of {what} must be an integer within range, got {kind(amount)}'
             raise FormatError(message, line=_line(owner))
         if amount:
-            found[key] = amount * unit
-    return found
+            amounts[key] = amount * unit
+    return amounts
 
 
 def _word(row: Row, key: str, what: str) -> str | None:
     value = row.get(key)
     if value is not None and not isinstance(value, str):
-        raise FormatError(f'"{key}" of {what} is {kind(value)}, and should be a string', line=_line(row))
+        raise FormatError(f'"{key}" of {what} must be a string, got {kind(value)}', line=_line(row))
     return value
 
 
@@ -199,11 +199,11 @@ def _line(row: Row) -> int | None:
 def generate(flow: Workflow) -> str:
     """The JSON text of a workflow as Makeflow reads it, one rule a line."""
     names, rules = flow.dag.tasks, rules_of(flow, "Makeflow")
-    rows = [_written(rule, flow.file_sizes, name) for name, rule in zip(names, rules, strict=True)]
+    rows = [_rule_text(rule, flow.file_sizes, name) for name, rule in zip(names, rules, strict=True)]
     return '{"rules": [' + ",".join(f"\n  {row}" for row in rows) + "\n]}\n"
 
 
-def _written(rule: Rule, sizes: Mapping[str, int], task: str) -> str:
+def _rule_text(rule: Rule, sizes: Mapping[str, int], task: str) -> str:
     row: dict[str, Any] = {} if rule.name is None else {"task": rule.name}
     if rule.mark is not None:
         row["mark"] = rule.mark
@@ -225,7 +225,7 @@ def _written(rule: Rule, sizes: Mapping[str, int], task: str) -> str:
 def _check(text: str, task: str) -> None:
     if len(text) > LONGEST // 4 and len(text.encode()) > LONGEST:
         raise FormatError(
-            f"Makeflow reads strings of at most {LONGEST:,} bytes, and task {shorten(task)!r} has a longer one"
+            f"task {shorten(task)!r} has a string of more than {LONGEST:,} bytes, which Makeflow cannot read"
         )
     try:
         json_text.check_text(text)

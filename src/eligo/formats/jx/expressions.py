@@ -2,13 +2,13 @@
 
 Makeflow's manual and its program disagree about what comes first where parentheses are missing: the one has `and` before
 `or`, `not` after comparisons, and goes from left to right; the other the other way round. What would depend on it is refused:
-here where the signs tell, and in `evaluating` where the values do.
+here where the signs tell, and in `evaluation` where the values do.
 
 >>> parsed('a + 1')
 Operation(method='chain', parts=((Operation(method='symbol', parts=('a',), line=1), 1), ('+',)), line=1)
 >>> parsed("a or b and c")
 Traceback (most recent call last):
-eligo.errors.FormatError: line 1: 'and' stands beside 'or': which comes first is not agreed upon, so put parentheses
+eligo.errors.FormatError: line 1: 'and' next to 'or' is ambiguous (add parentheses)
 
 The words of a JX text: strings, numbers, names and signs, with comments and blanks between them.
 
@@ -110,19 +110,19 @@ class Scanner:
     def refused(self) -> FormatError:
         """Why nothing can be read from here."""
         if self.at_end():
-            return FormatError("the text ends too early", line=self.line)
+            return FormatError("unexpected end of the text", line=self.line)
         word = _WORD.match(self.text, self.where)
         sign = word[0] if word else self.text[self.where]
         if not word and _LITERAL.match(self.text, self.where):
-            return FormatError("a value is out of place: a comma or colon is missing before it", line=self.line)
+            return FormatError("unexpected value (a comma or colon is missing before it)", line=self.line)
         if sign == '"':
-            return FormatError("a string has no end", line=self.line)
-        return FormatError(f"{shorten(sign)!r} is out of place", line=self.line)
+            return FormatError("a string has no closing quote", line=self.line)
+        return FormatError(f"unexpected {shorten(sign)!r}", line=self.line)
 
 
 def _string(text: str, line: int) -> str:
     if "\\" in text:
-        text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _CODES.get(found[2], found[2]), text)
+        text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _CODES.get(match[2], match[2]), text)
     check_text(text, line)
     return text
 
@@ -132,7 +132,7 @@ def _number(word: str, line: int) -> float:
         raise FormatError("a number has too many digits", line=line)
     number = int(word) if word.isdecimal() else float(word)
     if not isfinite(number) or (type(number) is int and number >= 2**63):
-        raise FormatError(f"{word} is too large a number", line=line)
+        raise FormatError(f"number too large: {word}", line=line)
     return number
 
 
@@ -216,7 +216,7 @@ class _TreeReader(Scanner):
         line, before = self.line, []
         while sign := self.sign():
             if sign not in {"-", "+", "not"}:
-                raise FormatError(f"{sign!r} is out of place", line=self.line)
+                raise FormatError(f"unexpected {sign!r}", line=self.line)
             before.append(sign)
         value = self.followed(self.atom(depth), depth)
         for sign in reversed(before):
@@ -304,7 +304,7 @@ class _TreeReader(Scanner):
         while self.found("for"):
             line, variable = self.line, self.name()
             if variable is None or not self.found("in"):
-                raise FormatError("'for' is followed by a name, 'in' and a list", line=line)
+                raise FormatError("'for' must be followed by a name, 'in' and a list", line=line)
             if depth + len(clauses) > DEEPEST:
                 raise FormatError("the JX is nested too deeply", line=line)
             elements = self.expression(depth)
@@ -320,18 +320,18 @@ def grouped(operands: list[Node], signs: list[str], line: int) -> Node:
         raise _unclear("and", "or", line)
     for sign in ("and", "or"):
         if sign in signs:
-            parts = _split(operands, signs, (sign,), line)[0]
+            parts = _split_at(operands, signs, (sign,), line)[0]
             return Operation("junction", (sign, parts), line)
-    parts, between = _split(operands, signs, COMPARISONS, line)
+    parts, between = _split_at(operands, signs, COMPARISONS, line)
     if len(between) > 1:
-        raise FormatError(f"{between[0]!r} and {between[1]!r} follow each other: put parentheses", line=line)
+        raise FormatError(f"{between[0]!r} and {between[1]!r} follow each other (add parentheses)", line=line)
     if between:
         return Operation("comparison", (parts[0], between[0], parts[1]), line)
-    terms, between = _split(operands, signs, ("+", "-"), line)
+    terms, between = _split_at(operands, signs, ("+", "-"), line)
     return Operation("chain", (terms, between) if between else (tuple(operands), tuple(signs)), line)
 
 
-def _split(
+def _split_at(
     operands: list[Node], signs: list[str], at: tuple[str, ...], line: int
 ) -> tuple[tuple[Node, ...], tuple[str, ...]]:
     """The trees between these signs, and the signs."""
@@ -344,5 +344,5 @@ def _split(
 
 
 def _unclear(sign: str, other: str, line: int) -> FormatError:
-    message = f"{sign!r} stands beside {other!r}: which comes first is not agreed upon, so put parentheses"
+    message = f"{sign!r} next to {other!r} is ambiguous (add parentheses)"
     return FormatError(message, line=line)

@@ -31,9 +31,9 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 _KINDS: dict[type, str] = {
-    bool: "a truth value",
-    int: "a whole number",
-    float: "a number with a fraction",
+    bool: "a boolean",
+    int: "an integer",
+    float: "a float",
     str: "a string",
     list: "a list",
     type(None): "null",
@@ -69,28 +69,28 @@ def computed(left: Any, sign: str, right: Any) -> Any:
         return left + shown(right)
     if sign == "+" and isinstance(right, str) and isinstance(left, str | int | float):
         return shown(left) + right
-    raise FormatError(f"{sign!r} stands between {kind(left)} and {kind(right)}")
+    raise FormatError(f"{sign!r} cannot be applied to {kind(left)} and {kind(right)}")
 
 
 def _number(left: float, sign: str, right: float) -> float:
-    whole = type(left) is type(right) is int
+    integers = type(left) is type(right) is int
     if sign in "/%" and (right == 0 or (sign == "%" and trunc(right) == 0)):
-        raise FormatError("a number is divided by zero")
+        raise FormatError("division by zero")
     try:
-        found = _sum(left, sign, right) if sign in "+-*" else _quotient(left, sign, right, whole)
+        result = _sum(left, sign, right) if sign in "+-*" else _quotient(left, sign, right, integers)
     except OverflowError:
-        found = inf
-    if not isfinite(found) or (whole and not -(2**63) <= found < 2**63):
-        raise FormatError(f"{shown(left)} {sign} {shown(right)} is too large a number")
-    return found if whole else float(found)
+        result = inf
+    if not isfinite(result) or (integers and not -(2**63) <= result < 2**63):
+        raise FormatError(f"number too large: {shown(left)} {sign} {shown(right)}")
+    return result if integers else float(result)
 
 
 def _sum(left: float, sign: str, right: float) -> float:
     return left + right if sign == "+" else left - right if sign == "-" else left * right
 
 
-def _quotient(left: float, sign: str, right: float, whole: bool) -> float:
-    if sign == "/" and not whole:
+def _quotient(left: float, sign: str, right: float, integers: bool) -> float:
+    if sign == "/" and not integers:
         return left / right
     first, second = trunc(left), trunc(right)
     quotient = abs(first) // abs(second) * (1 if (first < 0) == (second < 0) else -1)
@@ -106,7 +106,7 @@ def compared(left: Any, sign: str, right: Any) -> bool:
         alike = left == right if numbers else type(left) is type(right) and repr(left) == repr(right)
         return alike == (sign == "==")
     if not numbers and not (isinstance(left, str) and isinstance(right, str)):
-        raise FormatError(f"{sign!r} compares numbers or strings, not {kind(left)} with {kind(right)}")
+        raise FormatError(f"{sign!r} cannot compare {kind(left)} with {kind(right)}")
     return _ORDER[sign](left, right)
 
 
@@ -154,7 +154,7 @@ def _translated(pattern: str) -> str:
 
 
 def _refused_pattern(pattern: str) -> FormatError:
-    return FormatError(f"like() does not take the pattern {shorten(pattern)!r}: only plain ones are looked for")
+    return FormatError(f"like() does not support the pattern {shorten(pattern)!r}")
 
 
 # Functions
@@ -169,8 +169,8 @@ Values = list[Any]
 def unknown(name: str) -> str:
     """What to say of a function that there is not."""
     if name in _OUTSIDE:
-        return f"{name}() looks at {_OUTSIDE[name]}, which is not done here: `jx2json` evaluates it"
-    return f"there is no function {shorten(name)!r}"
+        return f"{name}() reads {_OUTSIDE[name]}, which eligo does not (evaluate the file with `jx2json` first)"
+    return f"unknown function {shorten(name)!r}"
 
 
 def call(name: str, values: Values) -> Any:
@@ -179,8 +179,8 @@ def call(name: str, values: Values) -> Any:
         return _formatted(values)
     function, usages = FUNCTIONS[name]
     if not any(_fit(values, types) for types in usages):
-        usage = " or ".join(f"{name}({', '.join(map(_said, types))})" for types in usages if types)
-        raise FormatError(f"{name}() got ({', '.join(map(kind, values))}), and takes {usage}")
+        usage = " or ".join(f"{name}({', '.join(map(_kind_name, types))})" for types in usages if types)
+        raise FormatError(f"wrong arguments: got {name}({', '.join(map(kind, values))}), expected {usage}")
     return function(*values)
 
 
@@ -194,17 +194,17 @@ def cost(name: str, values: Values) -> int:
 
 
 def _fit(values: Sequence[Any], types: Sequence[type]) -> bool:
-    found = [dict if isinstance(value, dict) else type(value) for value in values]
-    return found == list(types)
+    actual = [dict if isinstance(value, dict) else type(value) for value in values]
+    return actual == list(types)
 
 
-def _said(type_: type) -> str:
+def _kind_name(type_: type) -> str:
     return kind({} if type_ is dict else type_())
 
 
 def _range(*bounds: int) -> list[int]:
     if bounds[2:] == (0,):
-        raise FormatError("range() takes steps other than 0")
+        raise FormatError("the step of range() must not be 0")
     return list(range(*bounds))
 
 
@@ -212,7 +212,7 @@ def _formatted(values: Values) -> str:
     """The text with the values in place of %d, %s and so on."""
     text, *rest = values or [None]
     if not isinstance(text, str):
-        raise FormatError("format() begins with a string")
+        raise FormatError("the first argument of format() must be a string")
     rest.reverse()
     parts = [part if part[0] != "%" else _field(part, rest) for part in re.findall(r"%.?|[^%]+", text, re.DOTALL)]
     if rest:
@@ -225,31 +225,31 @@ def _field(spec: str, rest: Values) -> str:
         return "%"
     type_ = {"d": int, "i": int, "s": str}.get(spec[1:]) or (float if spec[1:] in tuple("eEfFgG") else None)
     if type_ is None:
-        raise FormatError(f"format() knows %d %i %s %e %f %g, and no {spec!r}")
+        raise FormatError(f"format() supports %d %i %s %e %f %g, got {spec!r}")
     value = rest.pop() if rest else None
     if type(value) is not type_:
         raise FormatError(f"format() got {kind(value) if value is not None else 'nothing'} for {spec!r}")
     return spec % value
 
 
-def template_values(given: Values, lookup: Callable[[str], Any]) -> Values:
+def template_values(values: Values, lookup: Callable[[str], Any]) -> Values:
     """What template() is given, with the names in its text looked up."""
-    if not given or not isinstance(given[0], str) or len(given) > 2 or not isinstance(given[-1], str | dict):
-        raise FormatError("template() takes a string, and after it an object or nothing")
-    own = given[1] if len(given) == 2 else {}
-    names = {found[1] for found in _FIELD.finditer(given[0]) if found[1]}
-    return [given[0], {name: own[name] if name in own else lookup(name) for name in sorted(names)}]
+    if not values or not isinstance(values[0], str) or len(values) > 2 or not isinstance(values[-1], str | dict):
+        raise FormatError("template() takes a string and optionally an object")
+    own = values[1] if len(values) == 2 else {}
+    names = {match[1] for match in _FIELD.finditer(values[0]) if match[1]}
+    return [values[0], {name: own[name] if name in own else lookup(name) for name in sorted(names)}]
 
 
 def _template(text: str, values: dict[str, Any]) -> str:
-    def filled(found: re.Match[str]) -> str:
-        if found[2]:
-            raise FormatError(f"template() has a {found[2]!r} that stands alone: a field is one name in braces")
-        if not found[1]:
-            return found[0][0]
-        value = values[found[1]]
+    def filled(match: re.Match[str]) -> str:
+        if match[2]:
+            raise FormatError(f"template() has an unmatched {match[2]!r} (a field is one name in braces)")
+        if not match[1]:
+            return match[0][0]
+        value = values[match[1]]
         if not is_number(value) and not isinstance(value, str):
-            raise FormatError(f"template() takes numbers and strings, and {found[1]!r} is {kind(value)}")
+            raise FormatError(f"template() takes numbers and strings, but {match[1]!r} is {kind(value)}")
         return shown(value)
 
     return _FIELD.sub(filled, text)
@@ -278,11 +278,11 @@ def _escape(text: str) -> str:
 def _schema(rows: list[Any]) -> dict[str, str]:
     if not all(isinstance(row, dict) for row in rows):
         raise FormatError("schema() takes a list of objects")
-    found: dict[str, str] = {}
+    schema: dict[str, str] = {}
     for row in rows:
         for key, value in row.items():
-            found.setdefault(key, _TYPES.get(type(value), "object"))
-    return dict(reversed(found.items()))
+            schema.setdefault(key, _TYPES.get(type(value), "object"))
+    return dict(reversed(schema.items()))
 
 
 #: Of each function what it does, and the types of what it may be given; objects are told from their last key to the first.

@@ -69,7 +69,7 @@ def _workflow(manifest: Manifest, beside: Beside | None) -> Workflow:
     """The workflow of all that is to be built."""
     itself = os.path.basename(beside.root) if beside and beside.root else "build.ninja"
     own = manifest.maker.get(itself)
-    chosen = [number for number in _wanted(manifest) if number != own]
+    chosen = [number for number in _default_edges(manifest) if number != own]
     edges = [manifest.edges[number] for number in chosen]
     arcs = _arcs(manifest, chosen)
     Dag.from_arrays(
@@ -77,21 +77,21 @@ def _workflow(manifest: Manifest, beside: Beside | None) -> Workflow:
     )  # refuses a circle of aliases
     aliases = {i for i, edge in enumerate(edges) if edge.is_phony}
     direct = through(arcs, aliases, MOST_ARCS)
-    kept = [i for i, edge in enumerate(edges) if direct is None or not edge.is_phony]
-    if not kept:
-        raise FormatError("no build statement runs anything")
-    place = {i: new for new, i in enumerate(kept)}
+    tasks = [i for i, edge in enumerate(edges) if direct is None or not edge.is_phony]
+    if not tasks:
+        raise FormatError("no build statement runs a command")
+    place = {i: new for new, i in enumerate(tasks)}
     renumbered = [(place[tail], place[head]) for tail, head in (arcs if direct is None else direct)]
-    rules = [_rule(manifest, edges[i]) for i in kept]
+    rules = [_rule(manifest, edges[i]) for i in tasks]
     full = {pool for pool, _ in _held_back(manifest, edges)}
-    for rule, edge in zip(rules, (edges[i] for i in kept), strict=True):
+    for rule, edge in zip(rules, (edges[i] for i in tasks), strict=True):
         rule.unhonoured += ["pool"] if edge.pool in full and not edge.is_phony else []
         rule.unhonoured += ["dyndep"] if not edge.is_phony and manifest.value(edge, "dyndep") else []
     remarks = _remarks(manifest, edges, own is not None, len(aliases) if direct is None else 0)
     return workflow_of(rules, {}, Origin(format=NAME, remarks=tuple(remarks)), renumbered)
 
 
-def _wanted(manifest: Manifest) -> list[int]:
+def _default_edges(manifest: Manifest) -> list[int]:
     """The edges that ninja would build where it is given no targets, in the order of the file."""
     targets = manifest.defaults or _roots(manifest)
     waiting = [manifest.maker[path] for path in targets if path in manifest.maker]
@@ -114,12 +114,12 @@ def _roots(manifest: Manifest) -> Sequence[str]:
 def _arcs(manifest: Manifest, chosen: Sequence[int]) -> list[tuple[int, int]]:
     """The arcs between the edges, each once, by their place among the chosen."""
     place = {number: i for i, number in enumerate(chosen)}
-    found: list[tuple[int, int]] = []
+    arcs: list[tuple[int, int]] = []
     for number, head in place.items():
         edge = manifest.edges[number]
         makers = dict.fromkeys(manifest.maker.get(path) for path in (*edge.inputs, *edge.order_only))
-        found += ((place[maker], head) for maker in makers if maker is not None and maker in place)
-    return found
+        arcs += ((place[maker], head) for maker in makers if maker is not None and maker in place)
+    return arcs
 
 
 def _rule(manifest: Manifest, edge: Edge) -> Rule:
@@ -151,8 +151,8 @@ def _is_alias(manifest: Manifest, path: str) -> bool:
 def _prepared(manifest: Manifest, edge: Edge) -> str:
     """What ninja does before it runs the command: make the folders of the outputs, and write the response file."""
     response = manifest.value(edge, "rspfile", quote=False)
-    made = [*edge.outputs, response]
-    folders = sorted({folder for path in made if (folder := os.path.dirname(path)) not in {"", "/"}})
+    paths = [*edge.outputs, response]
+    folders = sorted({folder for path in paths if (folder := os.path.dirname(path)) not in {"", "/"}})
     dashes = "-- " if any(folder.startswith("-") for folder in folders) else ""
     there = " && ".join(
         f"[ -d {shlex.quote(folder)} ]" for folder in folders
@@ -165,19 +165,19 @@ def _prepared(manifest: Manifest, edge: Edge) -> str:
 
 def _remarks(manifest: Manifest, edges: Sequence[Edge], itself: bool, aliases: int) -> Iterator[str]:
     tasks = [edge for edge in edges if not edge.is_phony]
-    left = sum(not edge.is_phony for edge in manifest.edges) - len(tasks) - itself
-    if left:
-        yield f"build statements that the default targets do not need, and that are left out: {left:,}"
+    unneeded = sum(not edge.is_phony for edge in manifest.edges) - len(tasks) - itself
+    if unneeded:
+        yield f"skipped build statements that the default targets do not need: {unneeded:,}"
     if itself:
-        yield "the statement that makes the file itself is left out: ninja runs it before all others"
+        yield "skipped the statement that regenerates this file, which ninja runs before all others"
     if aliases:
-        yield f"phony statements, which run nothing and count as tasks, for there would be too many arcs: {aliases:,}"
+        yield f"phony statements, read as tasks that run nothing to avoid too many arcs: {aliases:,}"
     dynamic = sum(bool(manifest.value(edge, "dyndep")) for edge in tasks)
     if dynamic:
-        yield f"what the dyndep files of {dynamic:,} tasks add while ninja builds is not known here"
+        yield f"dependencies in the dyndep files of {dynamic:,} tasks are not known before the build"
     for pool, count in _held_back(manifest, tasks):
         most = manifest.pools[pool]
-        yield f"the pool {pool} lets ninja run {most:,} of its {count:,} tasks at a time, which no plan here heeds"
+        yield f"the pool {pool} limits its {count:,} tasks to {most:,} at a time, which plans do not take into account"
 
 
 def _held_back(manifest: Manifest, edges: Iterable[Edge]) -> Iterator[tuple[str, int]]:
@@ -225,12 +225,12 @@ def _rule_name(rule: Rule) -> str:
 
 def _lines(name: str, rule: Rule) -> Iterator[str]:
     what = f"of task {shorten(name)!r}"
-    made, used = (
+    outputs, inputs = (
         "".join(" " + written(file, f"a file {what}", path=True) for file in files)
         for files in (rule.outputs, rule.inputs)
     )
     kind = _rule_name(rule)
-    yield f"build{made}: {kind}{used}\n"
+    yield f"build{outputs}: {kind}{inputs}\n"
     category = rule.more.get("category")
     values = {
         TASK: name,

@@ -66,27 +66,25 @@ class Cursor:
         if self.at == len(self.text):
             return False
         if self.text[self.at] == " ":
-            raise self.error(
-                "an indented line belongs to a rule, a pool or a build statement above it, and there is none"
-            )
+            raise self.error("an indented line must follow a rule, a pool or a build statement")
         return True
 
     def indented(self) -> bool:
         """Whether the next line, comments aside, belongs to the statement above it; if so, go to what it says."""
         start = self.at
         self._pass(_COMMENTS)
-        found = _INDENT.match(self.text, self.at)
-        self.at = found.end() if found else start
-        return found is not None
+        match = _INDENT.match(self.text, self.at)
+        self.at = match.end() if match else start
+        return match is not None
 
     def name(self) -> str:
         """The name that stands here; empty where none does."""
-        found = _NAME.match(self.text, self.at)
-        if found is None:
+        match = _NAME.match(self.text, self.at)
+        if match is None:
             return ""
-        self.at = found.end()
+        self.at = match.end()
         self._pass(_GAP)
-        return found[0]
+        return match[0]
 
     def sign(self, sign: str) -> bool:
         """Whether this sign stands here; if so, go past it."""
@@ -98,34 +96,34 @@ class Cursor:
 
     def value(self) -> Template:
         """What stands here up to the end of the line, which is passed."""
-        found = self._template(path=False)
+        template = self._template(path=False)
         self.end()
-        return found
+        return template
 
     def path(self) -> Template | None:
         """The path that stands here; None where none does."""
         start = self.at
-        found = self._template(path=True)
+        template = self._template(path=True)
         if self.at == start:
             return None
         self._pass(_GAP)
-        return found
+        return template
 
     def paths(self) -> list[Template]:
         """The paths that stand here, up to a sign or the end of the line."""
-        found = []
+        paths = []
         while (path := self.path()) is not None:
-            found.append(path)
-        return found
+            paths.append(path)
+        return paths
 
     def end(self) -> None:
         """Go past the end of the line."""
-        found = _END.match(self.text, self.at)
-        if found is None:
+        match = _END.match(self.text, self.at)
+        if match is None:
             rest = self.text[self.at : self.at + 20].partition("\n")[0]
-            tabs = "a tab stands here, and ninja takes only spaces"
-            raise self.error(tabs if rest.startswith("\t") else f"the line should end before {shorten(rest)!r}")
-        self.at = found.end()
+            tabs = "a tab is not allowed here (ninja accepts only spaces)"
+            raise self.error(tabs if rest.startswith("\t") else f"expected the end of the line, got {shorten(rest)!r}")
+        self.at = match.end()
 
     def error(self, message: str) -> FormatError:
         """What to say of what stands here."""
@@ -139,8 +137,8 @@ class Cursor:
         return self._counted[1]
 
     def _pass(self, pattern: re.Pattern[str]) -> None:
-        found = pattern.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        match = pattern.match(self.text, self.at)
+        self.at = match.end() if match else self.at
 
     def _template(self, path: bool) -> Template:
         plain = _PLAIN[path].match(self.text, self.at)
@@ -148,16 +146,14 @@ class Cursor:
             self.at = plain.end()
             return (plain[0],)
         parts, pattern = [""], _PART[path]
-        while found := pattern.match(self.text, self.at):
-            self.at = found.end()
-            if variable := found["braced"] or found["name"]:
+        while match := pattern.match(self.text, self.at):
+            self.at = match.end()
+            if variable := match["braced"] or match["name"]:
                 parts += variable, ""
             else:
-                parts[-1] += found["text"] or ("\n" if found["sign"] == "^" else found["sign"] or "")
+                parts[-1] += match["text"] or ("\n" if match["sign"] == "^" else match["sign"] or "")
         if self.text.startswith("$", self.at):
-            raise self.error(
-                "$ stands before a variable's name or one of $, :, ^ and a space: a $ itself is written $$"
-            )
+            raise self.error("$ must be followed by a variable's name or one of $, :, ^ and a space (write $$ for a $)")
         return tuple(parts)
 
 
@@ -204,10 +200,10 @@ def written(text: str, what: str, path: bool = False) -> str:
     wrong = re.search(r"[\0\r\n]", text)
     if wrong:
         named = f"{what}, {shorten(text)!a}," if path else what
-        error = FormatError(f"{named} holds {wrong[0]!a}, for which ninja has no place")
+        error = FormatError(f"{named} contains {wrong[0]!a}, which ninja cannot represent")
         raise error.cured_by("file_names") if path else error
     if path and (not text or canonical(text) != text):
-        message = f"{what} is called {shorten(text)!r}, which ninja would read as {shorten(canonical(text))!r}"
+        message = f"{what} is named {shorten(text)!r}, which ninja would read as {shorten(canonical(text))!r}"
         raise FormatError(message).cured_by("file_names" if not text else "names")
     return re.sub(r"[$ :]", r"$\g<0>", text).replace("|", PIPE) if path else re.sub(r"\$|^ ", r"$\g<0>", text)
 
@@ -262,7 +258,7 @@ class Bindings:
 
 @dataclass(slots=True, eq=False)
 class Edge:
-    """A build statement: of its outputs and inputs the first so many are explicit, which `$out` and `$in` stand for."""
+    """A build statement, with the number of explicit outputs and inputs, which `$out` and `$in` refer to."""
 
     recipe: Recipe
     known: Bindings
@@ -318,12 +314,12 @@ class _Values:
         if name in self.begun:
             circle = " -> ".join([*self.begun[self.begun.index(name) :], name])
             raise FormatError(
-                f"variables of the rule {shorten(edge.recipe.name)!r} need each other: {circle}", line=edge.line
+                f"variables of the rule {shorten(edge.recipe.name)!r} refer to each other: {circle}", line=edge.line
             )
         self.begun.append(name)
-        found = filled(template, self.value, self.manifest.budget, edge.line)
+        text = filled(template, self.value, self.manifest.budget, edge.line)
         self.begun.pop()
-        return found
+        return text
 
     def _paths(self, paths: list[str], between: str) -> str:
         return between.join(map(quoted, paths) if self.quote else paths)
@@ -339,8 +335,8 @@ def read_manifest(text: str, beside: Beside | None) -> Manifest:
 class _Reader:
     """One file while it is read."""
 
-    def __init__(self, text: str, manifest: Manifest, beside: Beside | None, known: Bindings, depth: int) -> None:
-        self.cursor, self.manifest, self.beside, self.known, self.depth = Cursor(text), manifest, beside, known, depth
+    def __init__(self, text: str, manifest: Manifest, beside: Beside | None, scope: Bindings, depth: int) -> None:
+        self.cursor, self.manifest, self.beside, self.known, self.depth = Cursor(text), manifest, beside, scope, depth
 
     def read(self) -> None:
         statements: dict[str, Callable[[], None]] = {
@@ -363,16 +359,16 @@ class _Reader:
     def _let(self) -> tuple[str, Template]:
         name = self.cursor.name()
         if not name or not self.cursor.sign("="):
-            message = "this is neither a statement (build, rule, pool, default, include, subninja) nor NAME = VALUE"
+            message = "not a statement (build, rule, pool, default, include, subninja) or NAME = VALUE"
             raise self.cursor.error(message)
         return name, self.cursor.value()
 
-    def _filled(self, template: Template, known: Bindings) -> str:
+    def _filled(self, template: Template, scope: Bindings) -> str:
         return (
-            template[0] if len(template) == 1 else filled(template, known.value, self.manifest.budget, self.cursor.line)
+            template[0] if len(template) == 1 else filled(template, scope.value, self.manifest.budget, self.cursor.line)
         )
 
-    def _named(self, what: str) -> str:
+    def _read_name(self, what: str) -> str:
         name = self.cursor.name()
         if not name:
             raise self.cursor.error(f"a {what} has no name")
@@ -381,32 +377,34 @@ class _Reader:
 
     def _rule(self) -> None:
         line = self.cursor.line
-        recipe = Recipe(self._named("rule"))
+        recipe = Recipe(self._read_name("rule"))
         if recipe.name in self.known.recipes.maps[0]:
-            raise FormatError(f"there are two rules {shorten(recipe.name)!r}", line=line)
+            raise FormatError(f"duplicate rule {shorten(recipe.name)!r}", line=line)
         while self.cursor.indented():
             name, value = self._let()
             if name not in KNOWN:
-                raise FormatError(f"a rule has no variable {shorten(name)!r}", line=self.cursor.line - 1)
+                raise FormatError(f"unknown variable {shorten(name)!r} in a rule", line=self.cursor.line - 1)
             recipe.says[name] = value
         if "command" not in recipe.says:
             raise FormatError(f"the rule {shorten(recipe.name)!r} has no command", line=line)
         if ("rspfile" in recipe.says) != ("rspfile_content" in recipe.says):
-            raise FormatError(f"the rule {shorten(recipe.name)!r} has one of rspfile and rspfile_content", line=line)
+            raise FormatError(
+                f"the rule {shorten(recipe.name)!r} must have both rspfile and rspfile_content, or neither", line=line
+            )
         self.known.recipes[recipe.name] = recipe
 
     def _pool(self) -> None:
         line, depth = self.cursor.line, ""
-        name = self._named("pool")
+        name = self._read_name("pool")
         if name in self.manifest.pools:
-            raise FormatError(f"there are two pools {shorten(name)!r}", line=line)
+            raise FormatError(f"duplicate pool {shorten(name)!r}", line=line)
         while self.cursor.indented():
             key, value = self._let()
             if key != "depth":
-                raise FormatError(f"a pool has no variable {shorten(key)!r}", line=self.cursor.line - 1)
+                raise FormatError(f"unknown variable {shorten(key)!r} in a pool", line=self.cursor.line - 1)
             depth = self._filled(value, self.known)
         if not (depth.isascii() and depth.isdecimal() and len(depth) < 10):
-            raise FormatError(f"the pool {shorten(name)!r} has no number as its depth", line=line)
+            raise FormatError(f"the depth of pool {shorten(name)!r} must be a number", line=line)
         self.manifest.pools[name] = int(depth)
 
     def _default(self) -> None:
@@ -420,15 +418,18 @@ class _Reader:
         if path not in self.manifest.maker and not any(path in e.inputs or path in e.order_only for e in edges):
             raise self.cursor.error(f"the default {shorten(path)!r} is in no build statement above it")
 
-    def _include(self, known: Bindings) -> None:
+    def _include(self, scope: Bindings) -> None:
         cursor = self.cursor
         (path,) = self._some([path for path in [cursor.path()] if path is not None], self.known, plain=True)
         line = cursor.line
         cursor.end()
         if self.beside is None:
-            raise FormatError(f"names the file {shorten(path)!r}, and a text alone has no folder to look in", line=line)
+            raise FormatError(
+                f"refers to the file {shorten(path)!r}, which needs a folder to look in (read the workflow from a file)",
+                line=line,
+            )
         if self.depth >= DEEPEST:
-            raise FormatError(f"files include one another more than {DEEPEST} deep", line=line)
+            raise FormatError(f"files are included more than {DEEPEST} levels deep", line=line)
         place = None
         try:
             place = self.beside.place(path)
@@ -436,33 +437,33 @@ class _Reader:
             text = self.beside.load(place)
             self.manifest.budget.spend((AGAIN if again else -PER_SIGN) * len(text), 0, None)
         except InputError as error:
-            raise FormatError(f"{shorten(path)!r} is included here, and {_without_place(error)}", line=line).cured_by(
+            raise FormatError(f"in the included file {shorten(path)!r}: {_without_place(error)}", line=line).cured_by(
                 error.remedy or ""
             ) from None
         try:
-            _Reader(text, self.manifest, self.beside, known, self.depth + 1).read()
+            _Reader(text, self.manifest, self.beside, scope, self.depth + 1).read()
         except InputError as error:
             raise error if error.path is not None else error.located(place) from None
 
     def _build(self) -> None:
         cursor, line = self.cursor, self.cursor.line
-        made = cursor.paths()
-        explicit = len(made)
-        made += cursor.paths() if cursor.sign("|") else []
+        outputs = cursor.paths()
+        explicit = len(outputs)
+        outputs += cursor.paths() if cursor.sign("|") else []
         if not cursor.sign(":"):
-            raise cursor.error("a build statement has files, a colon, a rule and files: build OUTPUT: RULE INPUT")
+            raise cursor.error("a build statement must have the form build OUTPUT: RULE INPUT")
         name = cursor.name()
         recipe = self.known.recipes.get(name)
         if recipe is None:
-            raise cursor.error(f"there is no rule {shorten(name)!r}" if name else "a build statement names no rule")
-        used = cursor.paths()
-        edge = Edge(recipe, self.known, line, explicit_outputs=explicit, explicit_inputs=len(used))
-        used += cursor.paths() if not self._ahead("||", "|@") and cursor.sign("|") else []
+            raise cursor.error(f"unknown rule {shorten(name)!r}" if name else "a build statement has no rule")
+        inputs = cursor.paths()
+        edge = Edge(recipe, self.known, line, explicit_outputs=explicit, explicit_inputs=len(inputs))
+        inputs += cursor.paths() if not self._ahead("||", "|@") and cursor.sign("|") else []
         order_only = cursor.paths() if cursor.sign("||") else []
         checks = cursor.paths() if cursor.sign("|@") else []
         cursor.end()
         edge.known = self._own()
-        edge.outputs, edge.inputs = self._some(made, edge.known), self._some(used, edge.known, least=0)
+        edge.outputs, edge.inputs = self._some(outputs, edge.known), self._some(inputs, edge.known, least=0)
         edge.order_only = self._some(order_only, edge.known, least=0)
         edge.validations = self._some(checks, edge.known, least=0)
         self._add(edge)
@@ -478,12 +479,12 @@ class _Reader:
             own[name] = self._filled(value, self.known)
         return Bindings(self.known.values.new_child(own), self.known.recipes) if own else self.known
 
-    def _some(self, paths: list[Template], known: Bindings, least: int = 1, plain: bool = False) -> list[str]:
+    def _some(self, paths: list[Template], scope: Bindings, least: int = 1, plain: bool = False) -> list[str]:
         """The paths put together."""
-        found = [self._filled(path, known) for path in paths]
-        if len(found) < least or "" in found:
+        names = [self._filled(path, scope) for path in paths]
+        if len(names) < least or "" in names:
             raise self.cursor.error("the name of a file is missing, or empty")
-        return found if plain else [canonical(path) for path in found]
+        return names if plain else [canonical(path) for path in names]
 
     def _add(self, edge: Edge) -> None:
         """Take a build statement that is whole."""
@@ -492,11 +493,11 @@ class _Reader:
             if manifest.maker.setdefault(path, number) != number:
                 other = manifest.edges[manifest.maker[path]].line
                 raise FormatError(
-                    f"two build statements make {shorten(path)!r}: this and that of line {other}", line=edge.line
+                    f"two build statements write {shorten(path)!r}: this one and line {other}", line=edge.line
                 )
         edge.pool = manifest.value(edge, "pool")
         if edge.pool and edge.pool not in manifest.pools:
-            raise FormatError(f"there is no pool {shorten(edge.pool)!r}", line=edge.line)
+            raise FormatError(f"unknown pool {shorten(edge.pool)!r}", line=edge.line)
         if edge.is_phony:  # as CMake wrote them once
             edge.inputs = [path for path in edge.inputs if path not in edge.outputs]
         manifest.edges.append(edge)

@@ -53,10 +53,10 @@ def _alike(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> dict[str
     if len(first) < 2 or set(map(len, rows)) != {len(first)}:
         return None
     try:
-        found = zip(*map(itemgetter(*first), rows), strict=True)
+        columns = zip(*map(itemgetter(*first), rows), strict=True)
     except KeyError:
         return None
-    return {key: list(column) for key, column in zip(first, found, strict=True) if key in keys}
+    return {key: list(column) for key, column in zip(first, columns, strict=True) if key in keys}
 
 
 def _gathered(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> dict[str, list[Any]]:
@@ -76,30 +76,30 @@ class Described(LazyDetails):
 
     def __getitem__(self, name: str) -> Task:
         i = self._dag.index[name]
-        known = {key: column[i] for key, column in self._fields.items() if column[i] is not None}
-        if not known:
+        details = {key: column[i] for key, column in self._fields.items() if column[i] is not None}
+        if not details:
             raise KeyError(name)
-        return Task(name=name, **known)
+        return Task(name=name, **details)
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, known in zip(self._dag.tasks, self._known(), strict=True) if known)
+        return (name for name, has_details in zip(self._dag.tasks, self._is_known(), strict=True) if has_details)
 
     def __len__(self) -> int:
-        return sum(self._known())
+        return sum(self._is_known())
 
     def __bool__(self) -> bool:
-        return any(self._known())  # without counting a million
+        return any(self._is_known())  # without counting a million
 
     def column(self, what: str) -> list[Any]:
         """See `LazyDetails`."""
         nothing = () if what in {"inputs", "outputs", "labels"} else None
-        found = self._fields.get(what)
-        return [nothing if value is None else value for value in found or repeat(None, len(self._dag))]
+        values = self._fields.get(what)
+        return [nothing if value is None else value for value in values or repeat(None, len(self._dag))]
 
     def __repr__(self) -> str:
         return f"Described({len(self)} tasks)"
 
-    def _known(self) -> Iterator[bool]:
+    def _is_known(self) -> Iterator[bool]:
         """Whether anything is known of each task."""
         if not self._fields:
             return repeat(False, len(self._dag))

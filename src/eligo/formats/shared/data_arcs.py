@@ -21,7 +21,7 @@ is said. A document that declares no arc at all has only its files, and their ci
 >>> jobs = Jobs(("a", "b", "c"), [(), ("f",), ()], [("f",), (), ("f",)])
 >>> dag, remarks = combined(jobs, columns([(1, 2)]))
 >>> list(dag.arcs()), remarks
-([('a', 'b'), ('b', 'c')], ("'f' makes no arc from c to b, since the declared arcs say otherwise",))
+([('a', 'b'), ('b', 'c')], ("ignored the arc from c to b through 'f', which contradicts declared arcs",))
 """
 
 from collections import Counter
@@ -44,10 +44,10 @@ def arc_lines(dag: Dag, names: Sequence[str], between: str) -> list[str]:
     or else behind them those that no arc shows.
     """
     arcs = [f"{names[u]}{between}{names[v]}\n" for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)]
-    shown, first = np.unique(np.column_stack((dag.tails, dag.child)), return_index=True)
-    if not np.array_equal(shown[np.argsort(first)], np.arange(len(shown))):
+    ends, first = np.unique(np.column_stack((dag.tails, dag.child)), return_index=True)
+    if not np.array_equal(ends[np.argsort(first)], np.arange(len(ends))):
         return [*(f"{name}\n" for name in names), *arcs]
-    return [*arcs, *(f"{name}\n" for name in names[len(shown) :])]
+    return [*arcs, *(f"{name}\n" for name in names[len(ends) :])]
 
 
 # Through nodes that are no tasks
@@ -69,19 +69,19 @@ def through(arcs: Arcs, passed: Set[int], most: int) -> Arcs | None:
             beyond[tail].append(head)
         elif head in beyond:
             entries.setdefault(tail, []).append(head)
-    found = [arc for arc in arcs if beyond.keys().isdisjoint(arc)]
-    steps = len(found)
+    direct = [arc for arc in arcs if beyond.keys().isdisjoint(arc)]
+    steps = len(direct)
     for tail, heads in entries.items():
         seen, waiting = set(heads), list(heads)
         while waiting:
             onward = [head for head in beyond[waiting.pop()] if head not in seen]
             seen.update(onward)
-            found += ((tail, head) for head in onward if head not in beyond)
+            direct += ((tail, head) for head in onward if head not in beyond)
             waiting += (head for head in onward if head in beyond)
             steps += 1 + len(onward)
             if steps > most:
                 return None
-    return found
+    return direct
 
 
 # Made by files
@@ -150,8 +150,8 @@ def plain_path(file: str) -> str:
 def beyond(tails: Ints, heads: Ints, ends: tuple[Ints, Ints], n: int) -> tuple[Ints, Ints]:
     """Of the arcs with these two *ends*, each once, those that are not among the others."""
     codes = distinct(ends[0].astype(np.int64) * n + ends[1])
-    known = np.append(np.sort(tails.astype(np.int64) * n + heads), -1)  # sorted, and searched: faster than a set
-    more = codes[known[np.searchsorted(known[:-1], codes)] != codes]
+    existing = np.append(np.sort(tails.astype(np.int64) * n + heads), -1)  # sorted, and searched: faster than a set
+    more = codes[existing[np.searchsorted(existing[:-1], codes)] != codes]
     return (more // max(n, 1)).astype(np.int32), (more % max(n, 1)).astype(np.int32)
 
 
@@ -162,7 +162,7 @@ def columns(pairs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
 
 
 def dag_of(names: Sequence[str], *ends: tuple[Ints, Ints]) -> Dag:
-    """The dag of the arcs from all these sources, each taken once: that two of them say the same is no mistake."""
+    """The dag of the arcs from all these sources; repeated arcs count once."""
     n = max(len(names), 1)
     codes = np.unique(np.concatenate([tails.astype(np.int64) * n + heads for tails, heads in ends]))
     return Dag.from_arrays(len(names), codes // n, codes % n, names)
@@ -182,7 +182,7 @@ def unmade(flow: Workflow, format: str) -> NDArray[np.bool_]:
         file = next(file for file in child.inputs if file in parent.outputs)
         raise FormatError(
             f"task {shorten(child.name)!r} reads {shorten(file)!r}, which {shorten(parent.name)!r} writes, but there is"
-            f" no arc between them: {format} would make one"
+            f" no arc between them; {format} would add one"
         )
     return ~np.isin(arcs, files)
 
@@ -222,20 +222,20 @@ def combined(jobs: Jobs, declared: tuple[Ints, Ints]) -> tuple[Dag, tuple[str, .
 
 def _on_circles(arcs: list[tuple[int, int]]) -> set[int]:
     """The tasks on circles, and those between two of them: what is left once all that only begins or ends is taken away."""
-    left = {end for arc in arcs for end in arc}
+    remaining = {end for arc in arcs for end in arc}
     for ahead in (0, 1):
-        count = Counter(arc[1 - ahead] for arc in arcs if left.issuperset(arc))
+        count = Counter(arc[1 - ahead] for arc in arcs if remaining.issuperset(arc))
         beyond: dict[int, list[int]] = {}
         for arc in arcs:
             beyond.setdefault(arc[ahead], []).append(arc[1 - ahead])
-        waiting = [task for task in left if not count[task]]
+        waiting = [task for task in remaining if not count[task]]
         while waiting:
             task = waiting.pop()
-            left.discard(task)
+            remaining.discard(task)
             for other in beyond.get(task, ()):
                 count[other] -= 1
                 waiting += [other] if not count[other] else []
-    return left
+    return remaining
 
 
 class _Choice:
@@ -254,8 +254,8 @@ class _Choice:
         try:
             return self._dag(declared, arcs), self._remarks()
         except CycleError:
-            left = _on_circles([*zip(*(ends.tolist() for ends in declared), strict=True), *(arc[:2] for arc in arcs)])
-            against = {arc for arc in arcs if {arc.tail, arc.head} <= left and not self._is_forward(arc)}
+            tasks = _on_circles([*zip(*(ends.tolist() for ends in declared), strict=True), *(arc[:2] for arc in arcs)])
+            against = {arc for arc in arcs if {arc.tail, arc.head} <= tasks and not self._is_forward(arc)}
             self.out += (arc for arc in arcs if arc in against)
             return self._dag(declared, [arc for arc in arcs if arc not in against]), self._remarks()
 
@@ -301,10 +301,10 @@ class _Choice:
 
     def _remarks(self) -> tuple[str, ...]:
         names = self.jobs.names
-        told = [
-            f"{shorten(arc.file)!r} makes no arc from {shorten(names[arc.tail])} to {shorten(names[arc.head])},"
-            " since the declared arcs say otherwise"
+        remarks = [
+            f"ignored the arc from {shorten(names[arc.tail])} to {shorten(names[arc.head])} through {shorten(arc.file)!r},"
+            " which contradicts declared arcs"
             for arc in self.out[:MOST_NAMED]
         ]
-        more = len(self.out) - len(told)
-        return (*told, f"arcs that files do not make for the same reason: {more:,} more") if more else tuple(told)
+        more = len(self.out) - len(remarks)
+        return (*remarks, f"more arcs ignored for the same reason: {more:,}") if more else tuple(remarks)

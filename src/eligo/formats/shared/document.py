@@ -58,7 +58,7 @@ class MisfitError(FormatError):
 
 @contextmanager
 def misfits_in(text: str) -> Iterator[None]:
-    """Turn a MisfitError into a FormatError with the line, where the word tells it."""
+    """Turn a MisfitError into a FormatError with its line, if that can be found."""
     try:
         yield
     except MisfitError as error:
@@ -69,14 +69,14 @@ def misfits_in(text: str) -> Iterator[None]:
 
 def _line_of_task(text: str, name: str) -> int | None:
     """The line on which a task is given its name; None where it is not written as it is."""
-    found = re.search(rf"""\bname["']?\s*:\s*["']?{re.escape(name)}["']?\s*(?:[,}}#]|$)""", text, re.MULTILINE)
-    return None if found is None else text.count("\n", 0, found.start()) + 1
+    match = re.search(rf"""\bname["']?\s*:\s*["']?{re.escape(name)}["']?\s*(?:[,}}#]|$)""", text, re.MULTILINE)
+    return None if match is None else text.count("\n", 0, match.start()) + 1
 
 
 def workflow_of(document: object, text: str, format: str) -> Workflow:
     """The workflow that a document describes; *text* is what it was read from, for the line in errors."""
     with misfits_in(text):
-        top = _known(document, "the document", TOP_KEYS)
+        top = _check_keys(document, "the document", TOP_KEYS)
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
         dag, details = (_arcs(top), None) if top.get("tasks") is None else _tasks(top)
         return Workflow(dag, details or {}, name, Origin(format=format), _sizes(top))
@@ -121,11 +121,11 @@ def _rows(dag: Dag, ptr: Ints, ends: Ints) -> list[tuple[str, ...]]:
 def _tasks(top: Mapping[str, Any]) -> tuple[Dag, Described]:
     for other in ("arcs", "nodes"):
         if top.get(other) is not None:
-            raise MisfitError(f'"tasks" and "{other}" say the same twice: give one of them', other)
+            raise MisfitError(f'"tasks" and "{other}" cannot be combined (give one of them)', other)
     rows = array(top["tasks"], '"tasks"')
     if not set(map(type, rows)) <= {dict} or not set().union(*set(map(tuple, rows))) <= TASK_KEYS:
         for i, row in enumerate(rows, 1):
-            _known(row, f"task {i}", TASK_KEYS)
+            _check_keys(row, f"task {i}", TASK_KEYS)
     table = Columns(rows, TASK_KEYS)
     names = table.filled("name")
     if not set(map(type, names)) <= {str}:
@@ -142,8 +142,8 @@ def _source_of_arcs(top: Mapping[str, Any]) -> str:
     """What makes the arcs of a document's tasks."""
     source = FILES if top.get("arcs_from") is None else top["arcs_from"]
     if source not in SOURCES:
-        shown = repr(shorten(source)) if isinstance(source, str) else kind(source)
-        raise MisfitError(f'"arcs_from" is {shown}, and should be "after" or "files"', "arcs_from")
+        actual = repr(shorten(source)) if isinstance(source, str) else kind(source)
+        raise MisfitError(f'"arcs_from" must be "after" or "files", got {actual}', "arcs_from")
     return str(source)
 
 
@@ -223,8 +223,8 @@ def _files_say_more(flow: Workflow) -> bool:
     inputs, outputs = ([files or None for files in flow.column(key)] for key in ("inputs", "outputs"))
     if data_arcs.written_twice(outputs) is not None:
         return True
-    made = data_arcs.written_once(inputs, outputs)
-    return len(data_arcs.beyond(flow.dag.tails, flow.dag.child, made, len(flow))[0]) > 0
+    arcs = data_arcs.written_once(inputs, outputs)
+    return len(data_arcs.beyond(flow.dag.tails, flow.dag.child, arcs, len(flow))[0]) > 0
 
 
 def references(
@@ -240,15 +240,15 @@ def references(
     """
     if values is not None and set(map(type, values)) == {list}:
         try:
-            found = np.fromiter(map(index.__getitem__, chain.from_iterable(values)), np.int32)
-            return found, np.fromiter(map(len, values), np.int32, len(values))
+            numbers = np.fromiter(map(index.__getitem__, chain.from_iterable(values)), np.int32)
+            return numbers, np.fromiter(map(len, values), np.int32, len(values))
         except (KeyError, TypeError):
             pass  # TypeError: something that is not even hashable
     checked = lists(values, names, key)
     words = list(chain.from_iterable(checked))
     missing = any(word not in index for word in words)
-    found = otherwise(words) if missing else np.array([index[word] for word in words], np.int32)
-    return found, np.fromiter(map(len, checked), np.int32, len(checked))
+    numbers = otherwise(words) if missing else np.array([index[word] for word in words], np.int32)
+    return numbers, np.fromiter(map(len, checked), np.int32, len(checked))
 
 
 def _command(run: object, name: str, key: str) -> str | tuple[str, ...]:
@@ -257,9 +257,9 @@ def _command(run: object, name: str, key: str) -> str | tuple[str, ...]:
 
 def _arcs(top: Mapping[str, Any]) -> Dag:
     if top.get("arcs_from") is not None:
-        raise MisfitError('"arcs_from" says what makes the arcs of "tasks", and this document has none', "arcs_from")
+        raise MisfitError('"arcs_from" needs "tasks", which this document does not have', "arcs_from")
     if top.get("arcs") is None and top.get("nodes") is None:
-        raise MisfitError('there are no tasks: give "tasks", or "arcs", or "nodes"')
+        raise MisfitError('no tasks (give "tasks", "arcs" or "nodes")')
     arcs, nodes = array(top.get("arcs"), '"arcs"'), top.get("nodes")
     if not set(map(type, arcs)) <= {list} or not set(map(len, arcs)) <= {2}:
         wrong = next(i for i, arc in enumerate(arcs, 1) if type(arc) is not list or len(arc) != 2)
@@ -275,19 +275,19 @@ def _sizes(top: Mapping[str, Any]) -> dict[str, int]:
     if files is None:
         return {}
     if not isinstance(files, dict):
-        raise MisfitError(f'"files" is {kind(files)}, and should give the size in bytes of each file by name')
+        raise MisfitError(f'"files" must be an object with the size in bytes of each file, got {kind(files)}')
     return {name: size(value, name, "size") for name, value in files.items() if value is not None}
 
 
 # The values that a document may hold, each checked where it is taken out
 
 
-def _known(value: object, what: str, keys: Collection[str]) -> dict[str, Any]:
+def _check_keys(value: object, what: str, keys: Collection[str]) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise MisfitError(f"{what} is {kind(value)}, and should have the keys {', '.join(keys)}")
+        raise MisfitError(f"{what} must be an object with the keys {', '.join(keys)}, got {kind(value)}")
     for key in value:
         if key not in keys:
-            message = f"{what} has the unknown key {shorten(str(key))!r}: the keys are {', '.join(keys)}"
+            message = f"{what} has the unknown key {shorten(str(key))!r} (known keys: {', '.join(keys)})"
             raise MisfitError(message, str(key))
     return value
 
@@ -295,7 +295,7 @@ def _known(value: object, what: str, keys: Collection[str]) -> dict[str, Any]:
 def mapping(value: object, what: str) -> Mapping[str, Any]:
     """The value, if it is an object."""
     if not isinstance(value, dict):
-        raise MisfitError(f"{what} is {kind(value)}, and should be an object")
+        raise MisfitError(f"{what} must be an object, got {kind(value)}")
     return value
 
 
@@ -304,7 +304,7 @@ def array(value: object, what: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise MisfitError(f"{what} is {kind(value)}, and should be a list")
+        raise MisfitError(f"{what} must be a list, got {kind(value)}")
     return value
 
 
@@ -315,8 +315,8 @@ def string(value: object, what: str) -> str:
     if value is None:
         raise MisfitError(f"{what} is missing")
     if isinstance(value, bool | int | float):
-        raise MisfitError(f"{what} is {kind(value)}, and should be a string: put it in quotes")
-    raise MisfitError(f"{what} is {kind(value)}, and should be a string")
+        raise MisfitError(f"{what} must be a string, got {kind(value)} (put it in quotes)")
+    raise MisfitError(f"{what} must be a string, got {kind(value)}")
 
 
 def strings(value: object, name: str, key: str) -> list[str]:
@@ -324,7 +324,7 @@ def strings(value: object, name: str, key: str) -> list[str]:
     if value is None:
         return []
     if type(value) is not list:
-        raise MisfitError(f"{_of_task(key, name)} is {kind(value)}, and should be a list of strings")
+        raise MisfitError(f"{_of_task(key, name)} must be a list of strings, got {kind(value)}")
     if not set(map(type, value)) <= {str}:
         _all_strings(value, f"an item of {_of_task(key, name)}")
     return value
@@ -335,25 +335,25 @@ def number(value: object, name: str, key: str) -> float:
     if type(value) is float:
         return value
     if type(value) is not int:
-        raise MisfitError(f"{_of_task(key, name)} is {kind(value)}, and should be a number")
+        raise MisfitError(f"{_of_task(key, name)} must be a number, got {kind(value)}")
     if value.bit_length() > 63:
-        raise MisfitError(f"{_of_task(key, name)} is too large a number")
+        raise MisfitError(f"{_of_task(key, name)} is too large")
     return value if key == "cores" else float(value)
 
 
 def size(value: object, name: str, key: str) -> int:
     """The value of *key* of the task or file of this *name*, if it is a number of bytes; 1e6 is one too."""
-    whole = int(value) if type(value) is float and value.is_integer() else value
-    if type(whole) is not int or not 0 <= whole < 2**63:
-        shown = value if isinstance(value, float) or (type(value) is int and abs(value) < 2**64) else kind(value)
-        raise MisfitError(f"{_of_task(key, name)} is {shown}, and should be a whole number of bytes")
-    return whole
+    count = int(value) if type(value) is float and value.is_integer() else value
+    if type(count) is not int or not 0 <= count < 2**63:
+        actual = value if isinstance(value, float) or (type(value) is int and abs(value) < 2**64) else kind(value)
+        raise MisfitError(f"{_of_task(key, name)} must be an integer number of bytes, got {actual}")
+    return count
 
 
 def kind(value: object) -> str:
     """What a value is, for a message."""
     if value is None:
-        return "missing"
+        return "nothing"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -391,7 +391,7 @@ def _labels(value: object, name: str, key: str) -> tuple[str, ...]:
 
 def _whole(value: object, name: str, key: str) -> int:
     if type(value) is not int:
-        raise MisfitError(f"{_of_task(key, name)} is not a whole number", key)
+        raise MisfitError(f"{_of_task(key, name)} must be an integer", key)
     return value
 
 

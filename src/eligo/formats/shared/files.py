@@ -63,12 +63,12 @@ def load(path: str, limit: int = LARGEST_FILE, may_be_empty: bool = False) -> st
 
 
 def load_any(path: str, limit: int = LARGEST_FILE, may_be_empty: bool = False) -> Loaded:
-    """The same, where bytes that are no UTF-8 are taken for Latin-1."""
+    """Load a text; bytes that are not UTF-8 are read as Latin-1."""
     try:
-        found = _text(load_bytes(path, limit))
-        if not may_be_empty and not found.text.strip():
+        loaded = _text(load_bytes(path, limit))
+        if not may_be_empty and not loaded.text.strip():
             raise FormatError("the file is empty")
-        return found
+        return loaded
     except FormatError as error:
         raise FormatError(error.message, shown(path), error.line) from None
 
@@ -93,11 +93,11 @@ def not_utf_8(text: str, path: str) -> FormatError:
     data = text.encode("latin-1")
     odd = next((at for at, byte in enumerate(data) if byte in _NO_TEXT), None)
     if odd is not None and not data.startswith(_UTF_16):
-        return FormatError(f"byte {odd:,} (0x{data[odd]:02x}) is no character, so this is no text", shown(path))
+        return FormatError(f"byte {odd:,} (0x{data[odd]:02x}) is not a valid character: not a text file", shown(path))
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        message = f"byte {error.start:,} (0x{data[error.start]:02x}) is not UTF-8: save the file as UTF-8"
+        message = f"byte {error.start:,} (0x{data[error.start]:02x}) is not UTF-8 (save the file as UTF-8)"
         return FormatError(message, shown(path), _line(data, error.start))
     raise AssertionError("it is UTF-8")
 
@@ -108,7 +108,7 @@ def save(text: str, path: str) -> None:
         data = text.encode()
     except UnicodeEncodeError as error:
         broken = ascii(error.object[error.start])
-        raise FormatError(f"cannot be written: {broken} is no character", path) from None
+        raise FormatError(f"cannot be written: {broken} is not a valid character", path) from None
     save_bytes(data, path)
 
 
@@ -162,7 +162,7 @@ def _bytes(path: str, limit: int) -> bytes:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
-            raise FormatError(f"has {size:,} bytes; at most {limit:,} are read")
+            raise FormatError(f"has {size:,} bytes, more than the limit of {limit:,}")
         return _at_most(limit, file)
 
 
@@ -171,7 +171,7 @@ def _at_most(limit: int, stream: Stream, reason: str | None = None) -> bytes:
     while chunk := stream.read(_CHUNK):
         size += len(chunk)
         if size > limit:
-            raise FormatError(reason or f"has more than {limit:,} bytes, the most that are read")
+            raise FormatError(reason or f"has more than the limit of {limit:,} bytes")
         parts.append(chunk)
     return b"".join(parts)
 
@@ -179,7 +179,7 @@ def _at_most(limit: int, stream: Stream, reason: str | None = None) -> bytes:
 def _decompressed(data: bytes, limit: int, kind: str, opened: Callable[[BinaryIO], Any]) -> bytes:
     damage = (OSError, EOFError, zlib.error) if kind == "gzip" else (EOFError, _zstd().ZstdError)
     most = min(limit, max(LARGEST_GROWN, MOST_TIMES * len(data)))
-    grown = f"decompresses to more than {MOST_TIMES} times its size: if that is no mistake, decompress it first"
+    grown = f"decompresses to more than {MOST_TIMES} times its size (if that is intended, decompress it first)"
     try:
         with opened(io.BytesIO(data)) as stream:
             return _at_most(most, stream, grown if most < limit else None)
@@ -217,7 +217,7 @@ def _text(data: bytes) -> Loaded:
             raise not_utf_8(text, "") from None
     nul = data.find(0)
     if nul >= 0:
-        raise FormatError(f"byte {nul:,} is NUL, so this is no text", line=_line(data, nul))
+        raise FormatError(f"byte {nul:,} is NUL: not a text file", line=_line(data, nul))
     return Loaded(text, encoding)
 
 
@@ -228,10 +228,10 @@ def _wide_text(data: bytes) -> Loaded:
         text = data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise FormatError(
-            f"byte {error.start:,} is not UTF-16, as which the file is marked: save it as UTF-8"
+            f"byte {error.start:,} is not UTF-16, although the file is marked as UTF-16 (save it as UTF-8)"
         ) from None
     if "\0" in text:
-        raise FormatError("holds NUL, so this is no text", line=text.count("\n", 0, text.index("\0")) + 1)
+        raise FormatError("contains NUL: not a text file", line=text.count("\n", 0, text.index("\0")) + 1)
     return Loaded(text, encoding)
 
 
@@ -259,8 +259,8 @@ class Beside:
         """The path of a file that is named in *folder*, itself counted from that of the root."""
         if self.root is None and not self.allow_outside:
             raise FormatError(
-                f"names the file {shorten(name)!r}, and text from standard input has no folder to look in: "
-                "read it from a file"
+                f"refers to the file {shorten(name)!r}, but standard input has no folder to look in (read the workflow from"
+                " a file)"
             ).cured_by("allow_outside")
         path = os.path.normpath(os.path.join(self._folder, folder, name))
         if not self.allow_outside and not self._holds(path):
@@ -272,7 +272,7 @@ class Beside:
         """The text of the file at a path that `place` gave."""
         if path not in self._texts:
             if os.path.exists(path) and not os.path.isfile(path):
-                raise FormatError("cannot be read: not a plain file", path)
+                raise FormatError("cannot be read: not a regular file", path)
             data = load_any(path, max(0, self.limit - self._size))
             self._size += len(data.text)
             self._texts[path] = data.text

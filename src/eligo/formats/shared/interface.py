@@ -51,7 +51,7 @@ class Format(Protocol):
     #: what it cannot represent, out of `WORDS`
     CANNOT: tuple[str, ...]
 
-    def parse(self, text: str, **given: Any) -> Workflow:
+    def parse(self, text: str, **options: Any) -> Workflow:
         """The workflow that the text describes, with what is given beside it."""
 
     def generate(self, flow: Workflow, *, old: Mapping[str, str] = ...) -> str:
@@ -70,7 +70,7 @@ class Format(Protocol):
         """The text with these priorities and no other change; None where it has no place for them."""
 
     def write_wrapper(self, flow: Workflow, order: Sequence[str], path: str, first: int | None) -> list[str]:
-        """Write priorities to another file, which refers to the one that was read; what to tell the user."""
+        """Write priorities to another file that refers to the one that was read; returns messages for the user."""
 
     def write_in_place(self, flow: Workflow, order: Sequence[str], first: int | None) -> list[str]:
-        """Write priorities into the file that was read; what to tell the user."""
+        """Write priorities into the file that was read; returns messages for the user."""

@@ -65,7 +65,7 @@ def quote(value: object) -> str:
     >>> print(quote('say "hi"'))
     "say \\"hi\\""
     """
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", _encode(value))
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", _encode(value))
 
 
 def unquote(word: str, line: int) -> str:
@@ -75,7 +75,7 @@ def unquote(word: str, line: int) -> str:
     except FormatError:
         value = None
     if not isinstance(value, str):
-        raise FormatError(f"{shorten(word)} is not a string as JSON writes it", line=line)
+        raise FormatError(f"{shorten(word)} is not a valid JSON string", line=line)
     return value
 
 
@@ -83,7 +83,7 @@ def check_text(text: str, line: int | None = None) -> None:
     """Refuse a string that holds NUL or half a surrogate pair: neither can be written to a file or given to a program."""
     broken = _BROKEN.search(text)
     if broken:
-        raise FormatError(f"a string holds {broken[0]!a}, which is no character", line=line)
+        raise FormatError(f"a string contains {broken[0]!a}, which is not a valid character", line=line)
 
 
 def line_of(text: str, word: str) -> int | None:
@@ -95,11 +95,11 @@ def line_of(text: str, word: str) -> int | None:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise FormatError(f"the key {shorten(twice)!r} appears twice in one object")
-    return found
+    return result
 
 
 def _strings(value: object) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _constant(word: str) -> NoReturn:
-    raise FormatError(f"{word} is no number that JSON knows")
+    raise FormatError(f"{word} is not a valid JSON number")
 
 
 def _lines(value: object, levels: int, indent: str) -> Iterator[str]:

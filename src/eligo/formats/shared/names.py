@@ -9,7 +9,7 @@
 What is told of a file besides the workflow in it: the parts that are not read.
 
 >>> unread(["weight (edges)", "colour (nodes)"])
-('data that are not read: weight (edges), colour (nodes)',)
+('ignored data: weight (edges), colour (nodes)',)
 """
 
 import re
@@ -27,7 +27,7 @@ LONGEST = 200
 def unread(names: Iterable[str]) -> tuple[str, ...]:
     """The remark that names what is not read, each once; none where there is nothing."""
     listed = ", ".join(dict.fromkeys(names))
-    return (f"data that are not read: {shorten(listed, LONGEST)}",) if listed else ()
+    return (f"ignored data: {shorten(listed, LONGEST)}",) if listed else ()
 
 
 def fitted(name: str, signs: str) -> str:

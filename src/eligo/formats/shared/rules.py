@@ -39,7 +39,7 @@ class Allowance:
         """Take the value of a variable, so many signs long."""
         self.left -= signs + 16
         if self.left < 0 or depth > DEEPEST:
-            raise FormatError("variables stand for too much, or for themselves", line=line)
+            raise FormatError("variables expand to too much, or to themselves", line=line)
 
 
 _PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.-]{0,100}")
@@ -74,8 +74,8 @@ def workflow_of(
         if name in seen:
             raise DuplicateTaskError(name).at(rule.line)
         seen.add(name)
-    made = [(writer[file], i) for i, rule in enumerate(rules) for file in rule.inputs if file in writer]
-    dag = data_arcs.dag_of(names, data_arcs.columns(made if arcs is None else arcs))
+    file_arcs = [(writer[file], i) for i, rule in enumerate(rules) for file in rule.inputs if file in writer]
+    dag = data_arcs.dag_of(names, data_arcs.columns(file_arcs if arcs is None else arcs))
     marks = {rule.mark for rule in rules if rule.mark is not None}
     details = {}
     for name, rule in zip(names, rules, strict=True):
@@ -98,8 +98,8 @@ def _writers(rules: Sequence[Rule]) -> dict[str, int]:
         for file in rule.outputs:
             if writer.setdefault(file, i) != i:
                 other = rules[writer[file]].line
-                where = f"that of line {other}" if other else f"rule {writer[file] + 1}"
-                raise FormatError(f"two rules make the file {shorten(file)!r}, this and {where}", line=rule.line)
+                where = f"line {other}" if other else f"rule {writer[file] + 1}"
+                raise FormatError(f"two rules write the file {shorten(file)!r}: this one and {where}", line=rule.line)
     return writer
 
 
@@ -149,11 +149,13 @@ def _refuse_impossible_files(tasks: Sequence[Task], format: str) -> None:
         read = set(task.inputs)
         for file in task.outputs:
             if file in read:
-                raise FormatError(f"task {shorten(task.name)!r} changes {shorten(file)!r}: {format} has no such rules")
+                raise FormatError(
+                    f"task {shorten(task.name)!r} reads and writes {shorten(file)!r}, which {format} cannot represent"
+                )
             if writer.setdefault(file, task.name) != task.name:
                 raise FormatError(
-                    f"tasks {shorten(writer[file])!r} and {shorten(task.name)!r} both write {shorten(file)!r}:"
-                    f" {format} allows one rule for each file"
+                    f"tasks {shorten(writer[file])!r} and {shorten(task.name)!r} both write {shorten(file)!r},"
+                    f" but {format} allows one rule for each file"
                 )
 
 
@@ -176,9 +178,9 @@ def _rule(task: Task, mark: str | None) -> Rule:
     command = task.command if isinstance(task.command, str) or not task.command else shlex.join(task.command)
     if mark is not None:
         command = _touch(*outputs) if command is None or command == () else f"{_touch(mark)}; {command}"
-    known = {key: value for key in ("cores", "memory", "category") if (value := getattr(task, key)) is not None}
+    details = {key: value for key in ("cores", "memory", "category") if (value := getattr(task, key)) is not None}
     name = None if outputs[0] == task.name else task.name
-    return Rule(outputs=outputs, inputs=task.inputs, command=str(command), name=name, mark=mark, more=known)
+    return Rule(outputs=outputs, inputs=task.inputs, command=str(command), name=name, mark=mark, more=details)
 
 
 def _touch(*files: str) -> str:

@@ -90,7 +90,7 @@ def scan(text: str, records: Mapping[str, Taker], enter: Taker) -> None:
     try:
         parser.Parse(without_declaration(text).encode(), True)
     except UnicodeEncodeError as error:
-        message = f"{error.object[error.start]!a} is no character"
+        message = f"{error.object[error.start]!a} is not a valid character"
         raise FormatError(message, line=text.count("\n", 0, error.start) + 1) from None
     except expat.ExpatError as error:
         raise FormatError(f"not valid XML: {expat.ErrorString(error.code)}", line=error.lineno) from None
@@ -133,10 +133,12 @@ class _XmlReader:
             self.opened[-1].content.append(text)
 
     def entity(self, *_: object) -> NoReturn:
-        raise FormatError("the document declares entities, which are not read", line=self.parser.CurrentLineNumber)
+        raise FormatError("the document declares entities, which are not supported", line=self.parser.CurrentLineNumber)
 
     def attribute_list(self, *_: object) -> NoReturn:
-        raise FormatError("the document declares attributes, which are not read", line=self.parser.CurrentLineNumber)
+        raise FormatError(
+            "the document declares attributes, which are not supported", line=self.parser.CurrentLineNumber
+        )
 
     def skipped(self, name: str, _: bool) -> NoReturn:
         raise FormatError(f"the entity {shorten(name)!r} is not defined", line=self.parser.CurrentLineNumber)
@@ -152,24 +154,24 @@ def quoted(value: str, what: str) -> str:
     '"&lt;a &amp; &quot;b&quot;&gt;"'
     """
     _possible(value, what)
-    return '"' + _IN_ATTRIBUTE.sub(lambda found: _WRITTEN[found[0]], value) + '"'
+    return '"' + _IN_ATTRIBUTE.sub(lambda match: _WRITTEN[match[0]], value) + '"'
 
 
 def escaped(value: str, what: str) -> str:
     """Text between tags; *what* names it where XML has no place for it."""
     _possible(value, what)
-    return _IN_TEXT.sub(lambda found: _WRITTEN[found[0]], value)
+    return _IN_TEXT.sub(lambda match: _WRITTEN[match[0]], value)
 
 
 def begins_with(text: str, tags: Collection[str]) -> bool:
     """Whether the first element of a text has one of these tags, at a glance: comments and the like are passed over."""
-    found = re.match(
+    match = re.match(
         r"\ufeff?\s*(?:<[?!](?:--(?:[^-]|-(?!->))*-->|[^>]{0,1000}>)\s*){0,20}<(?:[\w.-]+:)?([\w.-]+)", text
     )
-    return found is not None and found[1] in tags
+    return match is not None and match[1] in tags
 
 
 def _possible(value: str, what: str) -> None:
     wrong = _IMPOSSIBLE.search(value)
     if wrong:
-        raise FormatError(f"{what} holds {wrong[0]!a}, for which XML has no place")
+        raise FormatError(f"{what} contains {wrong[0]!a}, which XML cannot represent")

@@ -28,7 +28,8 @@ def load(text: str, words: bool = False) -> object:
         return _document((_word_loader() if words else _loader())(text))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise FormatError(f"not valid YAML: {error.problem}", line=line) from None
+        hint = " (put a command with ': ', ',' or '#' in quotes)" if "expected ','" in str(error.problem) else ""
+        raise FormatError(f"not valid YAML: {error.problem}{hint}", line=line) from None
     except yaml.YAMLError as error:  # a character that YAML does not allow
         raise FormatError(f"not valid YAML: {getattr(error, 'reason', error)}") from None
 
@@ -85,7 +86,7 @@ def _document(loader: Any) -> object:
         elif isinstance(event, yaml.CollectionEndEvent):
             tree.close(line)
         elif isinstance(event, yaml.DocumentStartEvent) and tree.documents:
-            raise FormatError("a second document begins: only one is read", line=line)
+            raise FormatError("the file has a second document, but only one is allowed", line=line)
     return tree.documents[0] if tree.documents else None
 
 
@@ -118,7 +119,7 @@ class _Tree:
             container[key] = value
             self.keys[-1] = None
         elif not isinstance(value, str):
-            raise FormatError("a key is not a string: put it in quotes", line=line)
+            raise FormatError("a key must be a string (put it in quotes)", line=line)
         elif value in container:
             raise FormatError(f"the key {shorten(value)!r} appears twice in one mapping", line=line)
         else:
@@ -127,7 +128,7 @@ class _Tree:
 
 def _refuse_references(event: Any, line: int) -> None:
     if event.anchor is not None:
-        message = f"an anchor or alias, {shorten(event.anchor)!r}, is not allowed: write out what it stands for"
+        message = f"anchors and aliases are not allowed, got {shorten(event.anchor)!r} (write out the value)"
         raise FormatError(message, line=line)
     if event.tag is not None:
         raise FormatError(f"the tag {shorten(event.tag)!r} is not allowed", line=line)
@@ -143,8 +144,8 @@ def _scalar(loader: Any, event: Any, line: int) -> object:
         return text
     tag = loader.resolve(yaml.ScalarNode, text, (True, False))
     if tag in {_tag("bool"), _tag("timestamp")}:
-        what = "a truth value" if tag == _tag("bool") else "a date"
-        raise FormatError(f"YAML takes {text} for {what}: put it in quotes", line=line)
+        what = "a boolean" if tag == _tag("bool") else "a date"
+        raise FormatError(f"YAML reads {text} as {what} (put it in quotes)", line=line)
     if tag in {_tag("int"), _tag("float"), _tag("null")}:
         with suppress(ValueError):  # YAML's own pattern takes 0x_ for a number, and nobody can say which
             return loader.yaml_constructors[tag](loader, yaml.ScalarNode(tag, text))

@@ -1,0 +1,145 @@
+"""Who asks for work and who gets what: the words that clients, allocators, simulations and servers share."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Protocol
+
+from eligo.errors import InputError, is_amount
+from eligo.execution import Execution
+from eligo.names import Name
+
+SLOWEST = 1e-6  # of the mean speed: nobody gets no work at all
+#: whether a client can run a task
+Fits = Callable[[Name], bool]
+#: how many bytes of what a task reads a client has
+Saves = Callable[[Name], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request of a client for work.
+
+    >>> Ask("ann", size=3)
+    Ask(client='ann', size=3, seconds=None, speed=None, fits=None, modest=False, saves=None)
+    """
+
+    client: Hashable = None
+    #: how many tasks, to be run one after another
+    size: int = 1
+    #: how long it wants to be busy, instead of a size
+    seconds: float | None = None
+    #: how fast it is, as a share of the mean; None: as its own past tells
+    speed: float | None = None
+    #: which tasks it can run, as its cores and its memory allow; None: all
+    fits: Fits | None = None
+    #: whether it had better get what others wait for least
+    modest: bool = False
+    #: how many bytes of what a task reads the client has already; None: that is not known, or does not matter
+    saves: Saves | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.size) is not int or self.size < 1:
+            object.__setattr__(self, "size", whole_size(self.size))
+        if self.seconds is not None and (not is_amount(self.seconds) or not self.seconds):
+            raise InputError(f"seconds must be positive, got {self.seconds!r}")
+        if self.speed is not None and not is_amount(self.speed):
+            raise InputError(f"speed must be a non-negative number, got {self.speed!r}")
+        if self.fits is not None and not callable(self.fits):
+            raise InputError(f"fits must be a function of a task, got {self.fits!r}")
+        try:
+            hash(self.client)
+        except TypeError:
+            raise InputError(f"a client must be hashable, got {self.client!r}") from None
+
+    @property
+    def work(self) -> float | None:
+        """The seconds of work to give it: fewer for a slow client."""
+        if self.seconds is None:
+            return None
+        return self.seconds * (1.0 if self.speed is None else max(self.speed, SLOWEST))
+
+    @property
+    def bytes_kept(self) -> Saves | None:
+        """`saves` if it affects the choice: for a single task of a client that is not modest; else None."""
+        return self.saves if self.size == 1 and self.seconds is None and not self.modest else None
+
+    def admits(self, task: Name) -> bool:
+        """Whether the client can run a task."""
+        return self.fits is None or self.fits(task)
+
+
+def whole_size(size: object) -> int:
+    """A size in tasks, if it is one."""
+    try:
+        count = None if isinstance(size, bool) else index(size)  # type: ignore[arg-type]
+    except TypeError:
+        count = None
+    if count is None or count < 1:
+        raise InputError(f"size must be a positive integer, got {size!r}")
+    return count
+
+
+def whole_seed(seed: object) -> int:
+    """A seed, if it is one."""
+    if type(seed) is not int or seed < 0:
+        raise InputError(f"seed must be a non-negative integer, got {seed!r}")
+    return seed % 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The tasks that a client gets, in the order in which it can run them, and the reason in one sentence.
+
+    No task in it depends on the work of another client. The execution has already handed out the tasks.
+    """
+
+    ask: Ask
+    tasks: tuple[Name, ...]
+    why: str
+
+
+class Allocator(Protocol):
+    """Chooses the tasks for each client and takes them from the execution."""
+
+    execution: Execution
+
+    def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
+        """The grants for these asks, served in order; an ask without a task gets no grant and keeps its place.
+
+        Among clients with `saves`, one that already has more of a task's inputs may be served before an earlier one.
+        Moves of tasks since the last call are read from the execution's journal.
+        """
+        ...
+
+
+class Refusals:
+    """The asks that found nothing while nothing changed, so that others like them are not looked at."""
+
+    def __init__(self) -> None:
+        self._barren: set[tuple[int, bool]] = set()
+
+    def covers(self, ask: Ask) -> bool:
+        """Whether an ask like this one found nothing."""
+        return (id(ask.fits), ask.modest) in self._barren
+
+    def note(self, ask: Ask) -> None:
+        """An ask found nothing."""
+        self._barren.add((id(ask.fits), ask.modest))
+
+
+class all_or_none:  # noqa: N801 - used as a verb; a class, since a generator's way in and out costs as much as a choice
+    """Return the tasks of all grants made so far if an error occurs before they are delivered."""
+
+    __slots__ = ("_execution", "_grants")
+
+    def __init__(self, execution: Execution, grants: list[Grant]) -> None:
+        self._execution, self._grants = execution, grants
+
+    def __enter__(self) -> None:
+        """Nothing went wrong yet."""
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            for grant in self._grants:
+                self._execution.give_up(*grant.tasks)

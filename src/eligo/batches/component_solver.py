@@ -1,0 +1,336 @@
+"""One component by itself: for every number of executed sources, the most sinks rendered, and which sources do it.
+
+Trees by dynamic programming; other components with few different sources, or few different sinks, by sums over all sets of
+them. What fits neither is left to the solvers for one size.
+
+**The knapsack.** A total is shared out among functions so that the sum of their values is largest, for every total: max-plus.
+The procedure BBDP of [1]_, figure 4, with its bookkeeping. The functions are joined two by two, as in a tournament, so that
+the work is bounded by the square of the summed ranges however many functions there are; equal functions beside one another
+are joined once. Who gets how much is read off the stored tables afterwards, so no back-pointers are kept.
+
+**Trees.** The best choice of every size, by dynamic programming over the tree, rooted at a source. For each source u two
+functions of the number of executed sources in u's subtree: the most sinks that can be rendered there with u idle, and with
+u executed. For a shared sink v below u, whose other parents are the roots of subtrees, *any* is the best of those subtrees
+together and *all* the best with all their roots executed; then
+
+    idle(u) = sum of any(v),    executed(u) = 1 more source + sum of max(any(v), all(v) + 1) + private sinks of u,
+
+sums being max-plus. The case of [1]_, section 5, in which some root of v must stay idle, is not needed: dropping the demand
+changes no maximum. With tables no longer than the subtrees, all of it takes O(s^2) for s sources.
+
+.. [1] Malewicz, Rosenberg (2006): On batch-scheduling dags for Internet-based computing.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import NamedTuple
+
+import numpy as np
+
+from eligo.batches.limits import Budget
+from eligo.dag import Dag
+from eligo.errors import InputError
+from eligo.theory.profiles import Profile, convolved
+from eligo.theory.subsets import Subsets
+
+# The knapsack
+
+
+LIMITLESS = 1 << 62
+
+
+class Ranged(NamedTuple):
+    """A function on the whole numbers low, low + 1, ...: its values there. Without values it is defined nowhere."""
+
+    low: int
+    values: Profile
+
+    @property
+    def high(self) -> int:
+        """The largest number it is defined for; below `low` where there is none."""
+        return self.low + len(self.values) - 1
+
+
+NOTHING = Ranged(0, np.zeros(1, np.int64))
+
+
+class Knapsack:
+    """The largest sum of f_1(r_1) + ... + f_k(r_k) for every total r = r_1 + ... + r_k up to *limit*, each r_i in its range.
+
+    >>> pair = Knapsack([Ranged(0, np.array([0, 4, 6])), Ranged(1, np.array([3, -5]))])
+    >>> pair.best.low, pair.best.values.tolist()
+    (1, [3, 7, 9, 1])
+    >>> pair.split(3)
+    [2, 1]
+
+    Notes: O(N^2) for ranges of summed length N, and O(k + N * limit) where *limit* is less.
+    """
+
+    def __init__(self, functions: Sequence[Ranged], limit: int = LIMITLESS) -> None:
+        self._count = len(functions)
+        self._rounds = [[_truncate(f, limit) for f in functions or [NOTHING]]]
+        while len(self._rounds[-1]) > 1:
+            self._rounds.append(list(_joined(self._rounds[-1], limit)))
+        self.best = self._rounds[-1][0]
+
+    def split(self, total: int) -> list[int]:
+        """Who gets how much of a total when the sum is largest; where several ways are, the first functions get less."""
+        if not self.best.low <= total <= self.best.high:
+            raise InputError(
+                f"cannot distribute {total} tasks: the number must be from {self.best.low} to {self.best.high}"
+            )
+        parts = [total]
+        for functions in reversed(self._rounds[:-1]):
+            pairs = zip_longest(functions[::2], functions[1::2])
+            parts = [share for pair, part in zip(pairs, parts, strict=True) for share in _shares(*pair, part)]
+        return parts[: self._count]
+
+
+def max_plus(first: Ranged, second: Ranged, limit: int = LIMITLESS) -> Ranged:
+    """For every total up to *limit*, the largest sum of the two; defined nowhere where one of them is.
+
+    >>> max_plus(Ranged(0, np.array([0, 0, 2])), Ranged(0, np.array([0, 1]))).values.tolist()
+    [0, 1, 2, 3]
+    """
+    low = first.low + second.low
+    return Ranged(low, convolved(first.values, second.values, limit - low + 1))
+
+
+def _truncate(function: Ranged, limit: int) -> Ranged:
+    length = max(limit - function.low + 1, 0)
+    return function if length >= len(function.values) else Ranged(function.low, function.values[:length])
+
+
+def _joined(functions: list[Ranged], limit: int) -> Iterator[Ranged]:
+    """Each two neighbours joined; of equal pairs in a row only the first is computed."""
+    before: tuple[int, int] | None = None
+    for a, b in zip_longest(functions[::2], functions[1::2]):
+        if b is None:
+            yield a
+            return
+        pair = id(a.values), id(b.values)
+        if pair != before:
+            both, before = max_plus(a, b, limit), pair
+        yield both
+
+
+def _shares(first: Ranged, second: Ranged | None, total: int) -> tuple[int, ...]:
+    """What the two get of their total: the first as little as the best sum allows."""
+    if second is None:
+        return (total,)
+    least, most = max(first.low, total - second.high), min(first.high, total - second.low)
+    if least == most:
+        return least, total - least
+    mine = first.values[least - first.low : most - first.low + 1]
+    other = second.values[total - most - second.low : total - least - second.low + 1]
+    share = least + int(np.argmax(mine + other[::-1]))
+    return share, total - share
+
+
+# Trees
+
+
+@dataclass(slots=True)
+class _Sink:
+    """A shared sink: the sources below it, and the knapsacks over their subtrees."""
+
+    below: list[int]
+    any: Knapsack
+    all: Knapsack
+
+
+@dataclass(slots=True)
+class _Source:
+    """A source: the shared sinks below it, its two tables, and the knapsacks that they came from."""
+
+    below: list[int]
+    idle: Ranged
+    executed: Ranged
+    idle_split: Knapsack
+    executed_split: Knapsack
+
+    def best(self) -> Ranged:
+        """The better of the two for every number of executed sources: `executed` reaches one further."""
+        return _larger(self.idle, self.executed)
+
+
+class TreeBatches:
+    """The best batch of every size up to *limit* in a bipartite tree whose sources are numbered first.
+
+    >>> path = TreeBatches(Dag.from_arrays(5, [0, 0, 1, 1], [2, 3, 3, 4]), limit=2)
+    >>> path.table.tolist(), path.choose(2)
+    ([0, 1, 3], [0, 1])
+    """
+
+    def __init__(self, tree: Dag, limit: int) -> None:
+        self.tree, self.limit = tree, limit
+        self._ptr, self._rows = _neighbours(tree)
+        degree = np.diff(tree.parent_ptr)
+        private = np.bincount(tree.tails, degree[tree.child] == 1, minlength=len(tree)).astype(np.int64)
+        self._private: list[int] = private.tolist()
+        self._leaf: list[bool] = (degree == 1).tolist()
+        self._sources: dict[int, _Source] = {}
+        self._sinks: dict[int, _Sink] = {}
+        outdegree = tree.outdegree.tolist()
+        for v, above in reversed(self._preorder()):
+            if outdegree[v]:
+                self._add_source(v, above)
+            else:
+                self._add_sink(v, above)
+
+    @property
+    def table(self) -> Profile:
+        """The most sinks that 0, 1, ... executed sources can render."""
+        return self._sources[0].best().values
+
+    def choose(self, size: int) -> list[int]:
+        """Sources that render the most, that many, ascending."""
+        chosen: list[int] = []
+        stack = [(0, size)]
+        while stack:
+            u, k = stack.pop()
+            source = self._sources[u]
+            if _at(source.executed, k) >= _at(source.idle, k):
+                stack += self._below_executed(u, k, chosen)
+            else:
+                for v, part in zip(source.below, source.idle_split.split(k), strict=True):
+                    sink = self._sinks[v]
+                    stack += zip(sink.below, sink.any.split(part), strict=True)
+        return sorted(chosen)
+
+    def _below_executed(self, u: int, k: int, chosen: list[int]) -> list[tuple[int, int]]:
+        """Execute u, and with it all parents of the sinks below that are to be rendered; what is left for the subtrees."""
+        rest: list[tuple[int, int]] = []
+        todo = [(u, k)]
+        while todo:
+            w, total = todo.pop()
+            chosen.append(w)
+            source = self._sources[w]
+            for v, part in zip(source.below, source.executed_split.split(total - 1), strict=True):
+                sink = self._sinks[v]
+                if _at(sink.all.best, part) + 1 >= _at(sink.any.best, part):
+                    todo += zip(sink.below, sink.all.split(part), strict=True)
+                else:
+                    rest += zip(sink.below, sink.any.split(part), strict=True)
+        return rest
+
+    def _add_source(self, u: int, above: int) -> None:
+        below = [v for v in self._row(u) if v != above and not self._leaf[v]]
+        sinks = [self._sinks[v] for v in below]
+        idle = Knapsack([sink.any.best for sink in sinks], self.limit)
+        gains = [_larger(sink.any.best, _raised(sink.all.best)) for sink in sinks]
+        executed = Knapsack(gains, self.limit - 1)
+        table = executed.best.values + self._private[u] if self._private[u] or not sinks else executed.best.values
+        self._sources[u] = _Source(below, idle.best, Ranged(1, table), idle, executed)
+
+    def _add_sink(self, v: int, above: int) -> None:
+        below = [u for u in self._row(v) if u != above]
+        if below:
+            roots = [self._sources[u] for u in below]
+            either = Knapsack([root.best() for root in roots], self.limit)
+            self._sinks[v] = _Sink(below, either, Knapsack([root.executed for root in roots], self.limit))
+
+    def _row(self, v: int) -> list[int]:
+        return self._rows[self._ptr[v] : self._ptr[v + 1]]
+
+    def _preorder(self) -> list[tuple[int, int]]:
+        order, stack = [], [(0, -1)]
+        while stack:
+            v, above = stack.pop()
+            order.append((v, above))
+            stack += ((w, v) for w in self._row(v) if w != above)
+        return order
+
+
+def _neighbours(tree: Dag) -> tuple[list[int], list[int]]:
+    """The rows of the tree without directions: a task has either children or parents."""
+    return (tree.child_ptr + tree.parent_ptr).tolist(), np.concatenate([tree.child, tree.parent]).tolist()
+
+
+def _at(function: Ranged, k: int) -> int:
+    """The value at k, or less than every value where there is none."""
+    inside = function.low <= k <= function.high
+    return int(function.values[k - function.low]) if inside else np.iinfo(np.int64).min
+
+
+def _raised(function: Ranged) -> Ranged:
+    return Ranged(function.low, function.values + 1)
+
+
+def _larger(first: Ranged, second: Ranged) -> Ranged:
+    """The larger of two functions of which the second begins and ends later, where defined at all."""
+    both = np.full(max(first.high, second.high) - first.low + 1, np.iinfo(np.int64).min, np.int64)
+    both[: len(first.values)] = first.values
+    if len(second.values):
+        window = both[second.low - first.low :][: len(second.values)]
+        np.maximum(window, second.values, out=window)
+    return Ranged(first.low, both)
+
+
+# Any component
+
+
+@dataclass(frozen=True, eq=False)
+class BatchSolution:
+    """The best batches of a component: `table` says how many sinks k sources can render, `choose` which sources do."""
+
+    table: Profile
+    choose: Callable[[int], list[int]]
+    method: str
+
+    def reaches(self, size: int) -> bool:
+        """Whether batches of this size are in the table."""
+        return size < len(self.table)
+
+
+def solve(component: Dag, limit: int, budget: Budget) -> BatchSolution | None:
+    """The best batches of up to *limit* sources of a connected bipartite dag, or None where it is too large for that.
+
+    >>> from eligo.deciding.work import Clock
+    >>> solved = solve(Dag.from_arrays(5, [0, 0, 1, 1, 2], [3, 4, 3, 4, 4]), 3, Budget(Clock()))
+    >>> solved.table.tolist(), solved.choose(2), solved.method
+    ([0, 0, 1, 2], [0, 1], 'subsets')
+    """
+    sources = int((component.outdegree > 0).sum())
+    if component.arc_count == len(component) - 1:
+        tree = TreeBatches(component, min(limit, sources))
+        return BatchSolution(tree.table, tree.choose, "tree")
+    most = budget.items
+    return _by_sources(component, sources, most) or _by_sinks(component, sources, most)
+
+
+def _by_sources(component: Dag, sources: int, most: int) -> BatchSolution | None:
+    """Every set of sources, twins counted once."""
+    subsets = Subsets.of(component, most)
+    if subsets is None:
+        return None
+    return BatchSolution(subsets.maxima, lambda k: filled(subsets.best_set(k), k, sources), "subsets")
+
+
+def _by_sinks(component: Dag, sources: int, most: int) -> BatchSolution | None:
+    """Every set of sinks, twins counted once: a source is spared when all its children are."""
+    subsets = Subsets.of(component.dual(), most)
+    if subsets is None:
+        return None
+    needed, rendered = sources - subsets.rendered, len(component) - sources - subsets.weight
+    best = np.zeros(sources + 1, np.int64)
+    np.maximum.at(best, needed, rendered)
+    table = np.maximum.accumulate(best)
+
+    def choose(k: int) -> list[int]:
+        spared = int(np.flatnonzero((needed <= k) & (rendered == table[k]))[0])
+        wanted = np.ones(len(component), np.bool_)
+        wanted[[v for i, twins in enumerate(subsets.twins) if spared >> i & 1 for v in twins]] = False
+        return filled(np.unique(component.tails[wanted[component.child]]).tolist(), k, sources)
+
+    return BatchSolution(table, choose, "subsets")
+
+
+def filled(chosen: list[int], size: int, sources: int) -> list[int]:
+    """The chosen sources and as many others, the first ones, as are asked for; ascending."""
+    if len(chosen) >= size:
+        return sorted(chosen)
+    free = np.ones(sources, np.bool_)
+    free[chosen] = False
+    return sorted(chosen + np.flatnonzero(free)[: size - len(chosen)].tolist())

@@ -1,0 +1,329 @@
+"""Comparisons and experiments as people ask for them and see them."""
+
+import atexit
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from eligo.cli.options import CompareRequest
+from eligo.cli.output import print_json, print_lines
+from eligo.cli.plan_text import tell
+from eligo.errors import InputError
+from eligo.formats import generate, read_history
+from eligo.formats.shared.files import shown
+from eligo.simulation import Clients
+from eligo.simulation.comparison import answer, comparison
+from eligo.simulation.contests import contests_of
+from eligo.simulation.experiments import Progress, play_experiment, with_absolute_paths
+from eligo.simulation.reports import Finding, Report, Table
+from eligo.simulation.settings import (
+    RULES,
+    WORKERS,
+    Experiment,
+    Game,
+    Size,
+    Source,
+    batched_games,
+    read_compared,
+    steady_games,
+    volatile_game,
+)
+from eligo.simulation.tables import Record
+from eligo.times import RunTimes, fitted_times, times_of
+from eligo.workflow import Workflow
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH = 150  # characters, where nobody's terminal says how many
+
+
+@dataclass(frozen=True)
+class ReadComparison:
+    """An experiment, the workflows of it that were read for it, and what is known of their run times, by their labels."""
+
+    experiment: Experiment
+    flows: Mapping[Source, Workflow] = field(default_factory=dict)
+    times: Mapping[str, RunTimes] = field(default_factory=dict)
+    #: the experiment's own file, if it has one
+    file: str | None = None
+
+
+def comparison_of(request: CompareRequest) -> ReadComparison:
+    """What somebody asked for, in a file of its own or by options."""
+    if not request.files and not request.family:
+        raise InputError("nothing to compare: give a workflow, an experiment or --family")
+    flows, elsewhere = dict[Source, Workflow](), request.processes > 1 or request.on is not None
+    for path in request.files or ():
+        subject = read_compared(path, request.reverse)
+        if isinstance(subject, Experiment):
+            return _described(subject, path, request)
+        flows[_file(path, subject, request.reverse, elsewhere)] = subject
+    families = [_family(words, request.seed) for words in request.family or ()]
+    return recalled(_experiment(request, [*flows, *families]), flows, request.history or ())
+
+
+def _described(experiment: Experiment, path: str, request: CompareRequest) -> ReadComparison:
+    if len(request.files or ()) > 1 or request.family:
+        raise InputError(f"{path} is an experiment: give it as the only file")
+    if request.history:
+        raise InputError(f"{path} is an experiment, which takes no --history: give a workflow")
+    return ReadComparison(experiment, file=path)
+
+
+def _experiment(request: CompareRequest, sources: Sequence[Source]) -> Experiment:
+    lengths = {"stay": request.stay, "away": request.away}
+    others = {name: value for name, value in lengths.items() if value != getattr(Clients, name)}
+    pools = WORKERS if request.workers is None else tuple(map(_whole, _words(request.workers)))
+    crowds = [volatile_game(count=request.clients, **others, rules=rules) for rules in RULES]
+    return Experiment(
+        sources=tuple(sources),
+        schedulers=tuple(dict.fromkeys((*_words(request.policy), *(request.order or ())))),
+        games=(Game("pebble"), *batched_games(map(_number, _words(request.rates))), *crowds, *steady_games(pools)),
+        runs=request.runs,
+        seeds=(request.seed,),
+    )
+
+
+def _file(path: str, flow: Workflow, reverse: bool, elsewhere: bool) -> Source:
+    """Standard input is copied for other processes; the copy is gone when the command ends."""
+    if path != "-":
+        return Source.of_file(path, reverse=reverse)
+    if not elsewhere:
+        return Source(label="standard input")
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="eligo-", suffix=".json", delete=False) as copy:
+        atexit.register(os.unlink, copy.name)
+        copy.write(generate(flow, "json"))
+    return Source(label="standard input", path=copy.name)
+
+
+def _family(words: str, seed: int) -> Source:
+    family, *sizes = words.split() or [""]
+    return Source.of_family(family, [_size(word) for word in sizes], seed)
+
+
+def _size(word: str) -> Size:
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            pass
+    return word
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise InputError(f"--rates must be numbers separated by commas, got {word!r}") from None
+
+
+def _whole(word: str) -> int:
+    if not word.isdecimal():
+        raise InputError(f"--workers must be positive integers separated by commas, got {word!r}")
+    return int(word)
+
+
+def compare(request: CompareRequest, check_experiment: Callable[[], None]) -> None:
+    """Play, draw and print; *check_experiment* refuses options that have no effect beside an experiment."""
+    asked, output = comparison_of(request), request.output
+    experiment, flows, file = asked.experiment, asked.flows, request.results
+    if asked.file is not None:
+        check_experiment()
+        file = file or f"{os.path.splitext(asked.file)[0]}.csv"
+    if request.on is not None:
+        experiment = with_absolute_paths(experiment)
+        flows = dict(zip(experiment.sources, flows.values(), strict=bool(flows)))
+    try:
+        with progress_bar("simulating") as progress:
+            records = play_experiment(experiment, file, request.processes, request.on, progress, flows)
+    except KeyboardInterrupt:
+        if file is not None and os.path.exists(file):
+            tell([f"stopped: finished results are in {file}; run the same command again to resume"])
+        raise
+    report = comparison(records, experiment.name or "Comparison of policies")
+    saved = output is None or _save_picture(report, output)
+    if request.json:
+        print_json(document(records, asked.times))
+    else:
+        _print_comparison(report, records, request)
+        tell([f"wrote {file}"] if file is not None else [])
+    if output is not None:
+        from eligo.cli.pictures import check_saved
+
+        check_saved(output, saved)
+        tell([] if request.json else [f"wrote {output}"])
+
+
+def _save_picture(report: Report, output: str) -> bool:
+    from eligo.cli.pictures import save_comparison
+
+    return save_comparison(report, output)
+
+
+def _print_comparison(report: Report, records: Sequence[Record], request: CompareRequest) -> None:
+    print_lines([_introduction(records)])
+    print_report(report, legend=report.words)
+    if any(record.endless for record in records):
+        tell(["some simulations did not end: raise --stay (in an experiment: stay), the mean time that clients stay"])
+    if request.workers is not None and not any(record.game == "steady" for record in records):
+        tell(["--workers is ignored: not all run times are known"])
+
+
+def _introduction(records: Sequence[Record]) -> str:
+    """What was done, for somebody who never heard of the games."""
+    policies = len({record.scheduler for record in records})
+    workflows = list(dict.fromkeys(record.dag for record in records))
+    where = (
+        f"{os.path.basename(workflows[0])} finishes" if len(workflows) == 1 else f"{len(workflows):,} workflows finish"
+    )
+    return f"Simulated how soon {where} under {policies:,} polic{'y' if policies == 1 else 'ies'}."
+
+
+def recalled(experiment: Experiment, flows: Mapping[Source, Workflow], paths: Sequence[str]) -> ReadComparison:
+    """The experiment with the histories in these files, each for the dags that it fits.
+
+    Where there are none, each workflow has the run times of its own earlier runs, FILE.run.
+    """
+    if "-" in paths:
+        raise InputError("--history cannot be read from standard input here: give a file")
+    histories, several = [read_history(path) for path in paths], len(experiment.sources) > 1
+    tell([f"{shown(history.path)}: {words}" for history in histories for words in history.remarks])
+    timed_flows, times = dict[Source, Workflow](), dict[str, RunTimes]()
+    for source in experiment.sources:
+        flow = flows[source] if source in flows else source.load()
+        fitting = fitted_times(flow, histories, source.label if several else "") if paths else times_of(flow)
+        tell(fitting.remarks)
+        timed_flows[replace(source, histories=fitting.histories)] = fitting.flow
+        times |= {source.label: fitting} if paths or fitting.histories else {}
+    return ReadComparison(replace(experiment, sources=tuple(timed_flows)), timed_flows, times)
+
+
+def document(records: Sequence[Record], times: Mapping[str, RunTimes]) -> dict[str, object]:
+    """The results as plain data, with what is known of earlier runs where there is a history."""
+    best = {
+        contest.dag: {
+            "answer": answer(contest),
+            "overall": contest.winner,
+            "rates": {f"{column.rate:g}": name for name, columns in contest.turns for column in columns},
+            "ties": {
+                f"{column.rate:g}": [name for name in contest.ranking if not contest.worse(name, column)]
+                for column in contest.rates
+            },
+            "steady": {
+                f"{column.workers}": {name: float(contest.compared[column][name].mean()) for name in contest.ranking}
+                for column in contest.pools
+            },
+            **(times[contest.dag].document() if contest.dag in times else {}),
+        }
+        for contest in contests_of(records)
+    }
+    return {"best": best, "results": [asdict(record) for record in records]}
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress]:
+    """How much is done and how long the rest will take, where somebody watches."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def print_report(report: Report, legend: Sequence[str] = ()) -> None:
+    """A report in the terminal: answers, words, tables, published values beside ours, and what the signs mean."""
+    from rich.text import Text
+
+    console = _console()
+    for section in report.sections:
+        if not (section.words or section.tables or section.findings):
+            continue
+        console.print(Text(section.answer or section.title, "bold"))
+        for line in section.words:
+            console.print(Text(line))
+        if section.findings:
+            _print_findings(section.findings, console)
+        if section.answer:
+            console.print(Text(section.title, "dim"))
+        for table in section.tables:
+            _print_table(table, console)
+        console.print()
+    for line in legend:
+        console.print(Text(line, "dim"))
+
+
+def _console() -> "Console":
+    """As wide as the terminal, or as COLUMNS says, or wide enough for a table where it goes to a file."""
+    from rich.console import Console
+
+    has_width = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    return Console(highlight=False, width=None if has_width else WIDTH)
+
+
+def _print_table(table: Table, console: "Console") -> None:
+    """A table; columns for which there is no room stand below the others, beside the first one again."""
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    if table.title:
+        console.print(Text(table.title, "dim"))
+    widths = [max(len(word) for word in column) for column in zip(table.head, *table.rows, strict=True)]
+    gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= console.width else 1
+    for columns in _fitting(widths, gap, console.width):
+        grid = Grid(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
+        for j in columns:
+            head, least = table.head[j], _longest_word(table.head[j])
+            grid.add_column(Text(head), justify="right" if j else "left", overflow="fold", min_width=least)
+        for i, row in enumerate(table.rows):
+            grid.add_row(*(Text(row[j], "bold" if (i, j) in table.marked else "") for j in columns))
+        console.print(grid)
+
+
+def _fitting(widths: Sequence[int], gap: int, width: int) -> list[list[int]]:
+    """Which columns stand side by side: the first and so many of the others as there is room for.
+
+    >>> _fitting([8, 3, 3, 3], 1, 16), _fitting([8, 9], 1, 16)
+    ([[0, 1, 2], [0, 3]], [[0, 1]])
+    """
+    groups, room = [[0]], width - widths[0]
+    for j, wide in enumerate(widths[1:], 1):
+        if wide + gap > room and len(groups[-1]) > 1:
+            groups.append([0])
+            room = width - widths[0]
+        groups[-1].append(j)
+        room -= wide + gap
+    return groups
+
+
+def _longest_word(head: str) -> int:
+    """How wide a column is at least, so that no word of its head is broken."""
+    return max(map(len, head.split()), default=0)
+
+
+def _print_findings(findings: Sequence[Finding], console: "Console") -> None:
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("", "published", "ours", "agrees"):
+        grid.add_column(name, overflow="fold", min_width=_longest_word(name))
+    for finding in findings:
+        style = {True: "green", False: "bold red", None: ""}[finding.agrees]
+        words = (Text(finding.what), Text(finding.published), Text(finding.ours), Text(finding.answer, style))
+        grid.add_row(*words)
+    console.print(grid)

@@ -1,0 +1,194 @@
+"""What people see: tables, lines of blocks for E(t), and JSON for programs."""
+
+import codecs
+import errno
+import io
+import itertools
+import json
+import os
+import shutil
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from textwrap import wrap
+from typing import Any, TextIO
+
+from eligo.version import SCHEMA
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+#: what stands for our signs where the terminal cannot show them
+PLAIN = str.maketrans(
+    {
+        "▷": "|>",
+        "→": "->",
+        "×": "x",
+        "≤": "<=",
+        "ρ": "rho",
+        "…": "...",
+        "─": "-",
+        "·": ".",
+        "│": "|",
+        "┤": "|",
+        "└": "+",
+        "▓": "=",
+        "▒": "-",
+        "░": ".",
+    }
+    | dict(zip(BLOCKS, " .:-=+*%#", strict=True))
+)
+WIDTH = 80  # characters, where no terminal says how many
+
+
+def speak_plainly() -> None:
+    """Let what the terminal's encoding lacks be written in plain letters instead of failing."""
+    codecs.register_error("eligo", _plain_letters)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not is_unicode(stream.encoding):
+            stream.reconfigure(errors="eligo")
+
+
+def open_streams() -> None:
+    """Let the standard streams that were closed before the start lead nowhere: another file would get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the program runs
+
+
+class _Pipe(io.FileIO):
+    """A stream whose reader or terminal may go away: what is written after that goes nowhere.
+
+    Any other error is raised once, and what is written after it goes nowhere too.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream.fileno(), "w", closefd=False)
+        self._stream = stream  # which would close the file, were it forgotten
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), self.fileno())
+            if error.errno not in {errno.EPIPE, errno.EIO}:  # EIO: a terminal that was closed
+                raise
+            return memoryview(data).nbytes
+
+
+def outlast_readers() -> None:
+    """Let the work go on, and its exit code count, where nobody reads on, as in `eligo run FILE | head`."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            pipe = io.BufferedWriter(_Pipe(stream))
+            lines = stream.line_buffering or stream.write_through
+            setattr(sys, name, io.TextIOWrapper(pipe, stream.encoding, stream.errors, "\n", lines))
+
+
+def _plain_letters(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - nothing else is registered for
+    text = error.object[error.start : error.end].translate(PLAIN)
+    return text.encode("ascii", "backslashreplace").decode(), error.end
+
+
+def is_unicode(encoding: str | None) -> bool:
+    """Whether any letter can be written so."""
+    return (encoding or "").lower().replace("_", "-").startswith("utf")
+
+
+def sparkline(values: Sequence[int], width: int = 50, top: int = 0) -> str:
+    """The values as a line of blocks, the largest of each stretch where there are more than *width*.
+
+    The tallest block is the largest value, or *top* where that is more.
+
+    >>> sparkline([0, 1, 4, 8, 4, 0])
+    ' ▁▄█▄ '
+    """
+    top = max(*values, top, 1)
+    columns = min(width, len(values))
+    cuts = [i * len(values) // columns for i in range(columns + 1)] if columns else [0]
+    peaks = (max(values[a:b]) for a, b in itertools.pairwise(cuts))
+    return "".join(BLOCKS[-(-peak * 8 // top)] for peak in peaks)
+
+
+def harmless(text: str) -> str:
+    r"""The text with what would move the cursor, change colours or turn letters round written out.
+
+    >>> print(harmless("a\x1b[31mb\u202ec"))
+    a\x1b[31mb\u202ec
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else ascii(letter)[1:-1] for letter in text)
+
+
+def json_text(document: Mapping[str, Any], ascii_only: bool = False) -> str:
+    """A document as JSON on one line, with the number of its schema."""
+    return json.dumps({"schema": SCHEMA, **document}, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """One document on standard output, and nothing else."""
+    sys.stdout.write(json_text(document, ascii_only=not is_unicode(sys.stdout.encoding)))
+
+
+def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
+    """A sentence, and a table of two columns."""
+    rows = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in facts]
+    print_lines([title])
+    column = max((len(name) for name, _ in rows), default=0) + 2
+    for name, value in rows:
+        room = max(20, width() - column)
+        lines = [value] if len(value) <= room else wrapped(value, room)
+        sys.stdout.writelines(
+            f"{word:{column}}{line}".rstrip() + "\n"
+            for word, line in zip((name, *[""] * len(lines)), lines or [""], strict=False)
+        )
+
+
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], uncut: Collection[str] = ()) -> None:
+    """A table with a title above each column. In a narrow terminal long cells are cut, but none of *uncut* columns."""
+    sizes = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    least = [size if title in uncut else len(title) for title, size in zip(titles, sizes, strict=True)]
+    widths = fitting(sizes, least, width()) if sys.stdout.isatty() else sizes  # scripts get all of it
+    for row in (titles, *rows):
+        cells = (f"{shortened(cell, size):{size}}" for cell, size in zip(row, widths, strict=True))
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
+def fitting(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """The widths of columns with two blanks between them, the widest made smaller until all fit, none below its least.
+
+    >>> fitting([4, 30, 18], [2, 4, 4], 40)
+    [4, 16, 16]
+    """
+    result = list(widths)
+    while sum(result) + 2 * len(result) - 2 > room:
+        widest = max(range(len(result)), key=lambda j: result[j] - least[j])
+        if result[widest] <= least[widest]:
+            break
+        result[widest] -= 1
+    return result
+
+
+def shortened(text: str, size: int) -> str:
+    """The text, or as much of it as there is room for.
+
+    >>> shortened("somebody", 8), shortened("somebody", 5)
+    ('somebody', 'some…')
+    """
+    return text if len(text) <= size else f"{text[: size - 1]}…"
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Sentences, each from a line of its own."""
+    for line in lines:
+        sys.stdout.write("\n".join(wrapped(line, width(), "  ")) + "\n")
+
+
+def wrapped(text: str, room: int, indent: str = "") -> list[str]:
+    """The text in lines; paths and addresses stay in one piece, so that they can be copied."""
+    return wrap(text, room, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+
+
+def width(stream: TextIO | None = None) -> int:
+    """How many characters fit on a line of standard output, or of another stream."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns if (stream or sys.stdout).isatty() else WIDTH

@@ -1,0 +1,182 @@
+"""The verb `plan`: one order is used, shown, written and saved; what the others would give stands beside it."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from eligo.choice import Candidate, ChosenOrder, without_priorities
+from eligo.cli.charts import chart
+from eligo.cli.export import export, next_steps, text_to_write
+from eligo.cli.options import PlanRequest
+from eligo.cli.orders import USED, finish_lines, number, quoted, sooner, table
+from eligo.cli.output import json_text, print_json, print_lines
+from eligo.cli.places import check_place
+from eligo.cli.plan_text import first_tasks, headline, plan_document, print_details, searching, tell, tell_cut
+from eligo.estimating import lasting
+from eligo.formats.shared.files import save
+from eligo.planning import gained, sentence
+from eligo.pools import Pool
+from eligo.prioritising import has_classes
+from eligo.simulation.players import name_of
+from eligo.times import RunTimes
+
+WORTH_SAYING = 0.0005  # as a share: what rounds to a tenth of a per cent
+HEIGHT = 5  # lines of the chart: all of a plan fits on a screen
+
+
+def answer(times: RunTimes, asked: PlanRequest) -> None:
+    """Plan, and show, write and save what is asked for."""
+    flow = times.flow
+    pool = Pool(cores=asked.cores) if asked.cores is not None else Pool.parse(asked.workers) if asked.workers else None
+    to = "names" if asked.names else asked.to
+    text = text_to_write(flow, asked.file, asked.place, to) if asked.writing else None
+    for place in (asked.place, asked.save):
+        check_place(flow, place, asked.force)
+    used_times = without_priorities(times) if asked.override else times
+    brief = not (asked.writing or asked.json or asked.save or pool)
+    with searching(len(flow), asked.seconds) as (clock, watch):
+        choice = ChosenOrder(
+            used_times,
+            asked.policy,
+            pool,
+            effort=asked.effort,
+            prefer=asked.prefer,
+            brief=brief,
+            clock=clock,
+            watch=watch,
+        )
+        _ = choice.plan, choice.candidates  # while it is shown that they are made, and Ctrl-C stops the search
+    tell_cut(choice.plan)
+    if has_classes(used_times.flow):
+        tell(["tasks with higher priority go first, as in `eligo run`; --override ignores priorities"])
+    remarks = []
+    if asked.writing:
+        remarks = export(flow, choice.order, asked.place, text, asked.override, to, asked.priority_base)
+        remarks = [f"order written: {choice.used}{_pool_phrase(choice, ' for {}')}", *remarks]
+    if asked.json:
+        print_json(document(choice, asked))
+    elif "-" not in (asked.place, asked.save):
+        _print(choice, asked)
+    if asked.save is not None:
+        _save(document(choice, asked, ("ready", choice.used)), asked.save)
+    tell(remarks)
+
+
+def document(choice: ChosenOrder, asked: PlanRequest, names: Sequence[str] = ()) -> dict[str, Any]:
+    """The plan as plain data, with its orders, or those in *names*, and with when it ends where that is asked for."""
+    plan = plan_document(choice.plan) | choice.document(names)
+    pool = choice.asked_pool
+    if asked.history or pool is not None:
+        plan |= choice.times.document()
+    return plan if pool is None else plan | _finish_document(choice, pool)
+
+
+def _finish_document(choice: ChosenOrder, pool: Pool) -> dict[str, Any]:
+    """What JSON says of the finish; nothing where no time can be promised."""
+    finish = choice.finish
+    return {
+        "workers": pool.written,
+        "makespan": finish and finish.makespan,
+        "bound": finish and finish.bound.seconds,
+        "certificate": finish and finish.bound.document(),
+    }
+
+
+def _save(plan: dict[str, Any], path: str) -> None:
+    """Write a plan with its proof as JSON."""
+    if path == "-":
+        print_json(plan)
+        return
+    save(json_text(plan), path)
+    tell([f"wrote {path}"])
+
+
+# As people see it
+
+
+def _print(choice: ChosenOrder, asked: PlanRequest) -> None:
+    """What it means and what each order gives; then, where nothing is written, ready tasks over time and what to do next."""
+    flow, pool = choice.flow, choice.asked_pool
+    print_lines(sentences(choice))
+    if len(flow):
+        sys.stdout.write("\n" + "".join(f"{line}\n" for line in (*table(choice), *_remarks(choice))))
+    if len(flow) and not asked.writing and asked.save is None:
+        _print_rest(choice, next_steps(flow, asked.file, pool is not None))
+    if pool is not None:
+        print_lines(["", *finish_lines(choice, pool)])
+    if asked.verbose:
+        print_details(choice.plan, asked.prefer)
+
+
+def sentences(choice: ChosenOrder) -> list[str]:
+    """What is proved, and of which order; what the order used gains; or that nothing is left to plan."""
+    plan, chosen, ready = choice.plan, choice.chosen, choice.candidates["ready"]
+    if not len(plan):
+        return [headline(choice.flow, "The workflow has no tasks.")]
+    if chosen is None:
+        return [
+            f"With `ready`, {_gain(choice, ready)}. You get {quoted(choice.used)}.",
+            sentence(plan, "`ready`"),
+        ]
+    best = chosen if np.array_equal(chosen.counts, plan.counts) else ready
+    return [f"With {quoted(choice.used)}, {_gain(choice, chosen)}.", sentence(plan, quoted(best.name))]
+
+
+def _gain(choice: ChosenOrder, candidate: Candidate) -> str:
+    """What an order gains on first come, first served: in time where that is known, else in ready tasks."""
+    usual = choice.candidates["fifo"].seconds
+    if candidate.seconds is None or usual is None:
+        than = gained(candidate.area, sum(choice.plan.first_come))
+        return f"{number(candidate.average)} tasks are ready, {than}"
+    pool = "" if choice.pool is None else f" on {choice.pool.head}"
+    return f"all tasks finish in about {lasting(candidate.seconds)}{pool}, {sooner(candidate.seconds, usual)}"
+
+
+def _pool_phrase(choice: ChosenOrder, words: str) -> str:
+    """For what the order used was made, where it was made for a pool."""
+    return "" if choice.pool is None or choice.origin is None else words.format(choice.pool.head)
+
+
+def _remarks(choice: ChosenOrder) -> Iterator[str]:
+    """What the mark means, and whether anything is gained."""
+    aim = _pool_phrase(choice, ", made for {}") or (", aims to finish soonest" if choice.used == "finish" else "")
+    yield f"{USED} the order you get{aim}; --policy NAME selects another"
+    yield from _choice(choice)
+    if choice.chosen is None or choice.used == "fifo":
+        return
+    level = "nothing" if choice.bound else choice.times.estimate.level
+    if level != "nothing" and choice.usual_does(choice.used):
+        time = "--workers 16 shows whether it saves time" if level == "seconds" else "it may still save time"
+        yield f"first come, first served does as well; {time}"
+    elif all(map(choice.usual_does, choice.candidates)):
+        yield "no order gains anything here: first come, first served does as well"
+    elif choice.usual_does(choice.used):
+        yield f"{quoted(choice.used)} gains nothing here: first come, first served does as well or better"
+
+
+def _choice(choice: ChosenOrder) -> Iterator[str]:
+    """What the order used was made from, which order ends sooner, and what run times cost in rounds; if anything."""
+    chosen, soonest = choice.chosen, choice.candidates.get("finish")
+    if chosen is None:
+        return
+    if choice.origin not in (None, "finish"):
+        yield f"  based on {choice.origin}, which finishes sooner here than the rule of `finish`"
+    if chosen.seconds is not None and soonest is not None and (soonest.seconds or 0.0) < chosen.seconds:
+        yield f"  `finish` would finish sooner: in {lasting(soonest.seconds or 0.0)}"
+    share, mean = choice.extra_rounds
+    if share >= WORTH_SAYING:
+        yield f"  using run times costs up to {100 * share:.1f} % more rounds (at {mean:g} requests)"
+
+
+def _print_rest(choice: ChosenOrder, steps: Sequence[tuple[str, str]]) -> None:
+    """Ready tasks over time in the order used, its first tasks, and what can be done next."""
+    plan, candidate = choice.plan, choice.chosen or choice.candidates["ready"]
+    curve = tuple(candidate.counts.tolist())
+    picture = chart(curve, plan.upper_bound, plan.first_come, height=HEIGHT, name=name_of(candidate.name))
+    first = "see --names" if choice.chosen is None else first_tasks(choice.order)
+    sys.stdout.write(f"\n{picture}\n\nthis order: {first}\n")
+    column = max((len(command) for command, _ in steps), default=0) + 2
+    for place, (command, what) in enumerate(steps):
+        sys.stdout.write(f"{'' if place else 'what next:':12}{command:{column}}{what}".rstrip() + "\n")

@@ -1,0 +1,142 @@
+"""What the server hands out, read with suspicion: whatever is not as it should be is refused in one sentence."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from eligo.client.scratch import checked_name
+from eligo.client.transfers import HashedFile, parsed
+from eligo.errors import FormatError, InputError, shorten
+
+T = TypeVar("T")
+MOST_TASKS = 10_000  # in one answer, as the server has it
+WORD = re.compile(r"[A-Za-z0-9._-]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """One task that the client has a lease on."""
+
+    lease: str
+    task: str
+    attempt: int
+    workflow: str
+    command: str | tuple[str, ...]
+    #: how many seconds it may take
+    timeout: float | None = None
+    cores: int = 1
+    #: bytes
+    memory: int | None = None
+    #: the files that it reads; None: an earlier task of the same grant makes it
+    inputs: Mapping[str, HashedFile | None] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    #: files for later tasks of the same grant only
+    inside: tuple[str, ...] = ()
+    signature: str | None = None
+    #: what the owner has signed beside the command: inputs, outputs, workflow and environment
+    signed: Mapping[str, Any] = field(default_factory=dict)
+    #: whether it may add tasks
+    grow: bool = False
+    #: why it is not to be run, where something in it is wrong
+    wrong: str | None = None
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The words of the command."""
+        return ("/bin/sh", "-c", self.command) if isinstance(self.command, str) else self.command
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """The files that it makes."""
+        return self.outputs + self.inside
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the owner has set for it."""
+        return dict(self.signed.get("environment", {}))
+
+    def reads(self) -> set[str]:
+        """The files that it reads, as far as is told."""
+        return {*self.inputs, *map(str, self.signed.get("inputs", ()))}
+
+
+def assignments(reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
+    """The grants in a server's reply; a task that is not understood has what is `wrong` with it."""
+    grants = _typed(reply, "grants", list, [])
+    if sum(len(_typed(grant, "tasks", list)) for grant in grants) > MOST_TASKS:
+        raise FormatError(f"invalid answer from the server: more than {MOST_TASKS:,} tasks")
+    batches = (tuple(_assigned(words, workflow_id(grant)) for words in grant["tasks"]) for grant in grants)
+    return [grant for grant in batches if grant]
+
+
+def workflow_id(grant: Mapping[str, Any]) -> str:
+    """The id of a grant's workflow; tasks find it in their environment, so it may be nothing but a word."""
+    return plain_word(_typed(grant, "workflow", str), "workflow")
+
+
+def plain_word(text: object, name: str) -> str:
+    """An id or a token that the server made up, if it is one that is safe in headers, addresses and scripts."""
+    if not isinstance(text, str) or not WORD.fullmatch(text):
+        raise FormatError(f"invalid answer from the server: {name!r} is {shorten(repr(text))}")
+    return text
+
+
+def _assigned(words: Mapping[str, Any], workflow: str) -> Assigned:
+    lease = _typed(words, "lease", str)
+    try:
+        task, attempt = _typed(words, "task", str), _typed(words, "attempt", int, 1)
+        return Assigned(lease, task, attempt, workflow, **_details(words))
+    except InputError as error:
+        return Assigned(lease, shorten(words.get("task")), 1, workflow, "", wrong=str(error))
+
+
+def _details(words: Mapping[str, Any]) -> dict[str, Any]:
+    timeout, memory = (_typed(words, name, (int, float), None) for name in ("timeout", "memory"))
+    inputs = _typed(words, "inputs", dict, {})
+    return {
+        "command": _command(words),
+        "timeout": timeout,
+        "cores": max(1, math.ceil(_typed(words, "cores", (int, float), 1))),
+        "memory": None if memory is None else int(memory),
+        "inputs": {checked_name(name): None if file is None else parsed(file) for name, file in inputs.items()},
+        "outputs": tuple(map(checked_name, _typed(words, "outputs", list, []))),
+        "inside": tuple(map(checked_name, _typed(words, "inside", list, []))),
+        "signature": _typed(words, "signature", str, None),
+        "grow": words.get("grow") is True,
+        "signed": _signed({} if words.get("signed") is None else _typed(words, "signed", dict)),
+    }
+
+
+def _command(words: Mapping[str, Any]) -> str | tuple[str, ...]:
+    command = _typed(words, "command", (str, list))
+    if isinstance(command, str):
+        return command
+    if not command or not all(isinstance(word, str) for word in command):
+        raise FormatError("command must be a non-empty list of strings")
+    return tuple(command)
+
+
+def _signed(words: Mapping[str, Any]) -> Mapping[str, Any]:
+    environment = _typed(words, "environment", dict, {})
+    lists = [_typed(words, name, list, []) for name in ("inputs", "outputs")]
+    if not all(isinstance(word, str) for words in (*lists, environment.values()) for word in words):
+        raise FormatError("signed inputs, outputs and environment must consist of strings")
+    if any("=" in name or "\0" in name + word for name, word in environment.items()):
+        raise FormatError("signed environment has an invalid variable name or value")
+    return words
+
+
+_NEEDED: Any = object()
+
+
+def _typed(words: object, name: str, kind: type[T] | tuple[type, ...], default: Any = _NEEDED) -> Any:
+    """A value of an object, if it is of the kind that it should be."""
+    value = words.get(name, default) if isinstance(words, Mapping) else _NEEDED
+    if value is default and default is not _NEEDED:
+        return value
+    odd = isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value))
+    if not isinstance(value, kind) or odd:
+        raise FormatError(f"invalid answer from the server: {name!r} is missing or has the wrong type")
+    return value

@@ -1,0 +1,264 @@
+"""Calls to the server: one connection a thread that stays open, and patience while nobody answers."""
+
+import http.client
+import json
+import random
+import secrets
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from eligo.errors import EligoError, InputError, shorten
+from eligo.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+T = TypeVar("T")
+PATIENCE = 30.0  # seconds until a server that says nothing is away
+FIRST_WAIT, LONGEST_WAIT = 0.25, 30.0  # seconds between two tries, at most, at first and in the end
+LONGEST_TOLD_WAIT = 300.0  # seconds that the server may tell us to stay away
+SLICE = 0.1  # seconds between two looks at whether to give up
+LARGEST_REPLY = 64 * 2**20
+BUSY = frozenset({429, 503})
+
+
+class ServerAwayError(EligoError):
+    """The server could not be reached, and it was no longer worth trying."""
+
+
+class ServerRefusedError(EligoError):
+    """The server said no; `code` is how HTTP says it."""
+
+    def __init__(self, code: int, why: str) -> None:
+        self.code, self.why = code, why
+        #: the argument that would help: see `InputError`
+        self.remedy = "token" if code in {401, 403} else None
+        status = f" (HTTP {code})" if code else ""
+        super().__init__(f"the server refused the request: {shorten(why, 300)}{status}")
+
+
+class Outgoing(NamedTuple):
+    """One request."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    headers: Mapping[str, str] = {}
+    #: seconds until a server that says nothing is away
+    patience: float = PATIENCE
+
+
+class Replied(NamedTuple):
+    """What the server answered."""
+
+    code: int
+    headers: http.client.HTTPMessage | Mapping[str, str]
+    body: bytes
+
+    def error(self) -> ServerRefusedError:
+        """Why the server said no."""
+        try:
+            return ServerRefusedError(self.code, str(json.loads(self.body)["error"]))
+        except (ValueError, KeyError, TypeError):
+            return ServerRefusedError(self.code, http.client.responses.get(self.code, "no reason given"))
+
+    def wait(self) -> float | None:
+        """How many seconds it wants us to stay away; None where it does not say."""
+        try:
+            return min(max(float(self.headers.get("Retry-After", "")), 0.0), LONGEST_TOLD_WAIT)
+        except ValueError:
+            return None
+
+
+def never() -> bool:
+    """For whoever never gives up."""
+    return False
+
+
+class Calls:
+    """Calls to one server, from any thread; *until* tells that it is no longer worth trying."""
+
+    def __init__(self, url: str, ca: str | None, say: Callable[[str], None]) -> None:
+        parts = urlsplit(url)
+        self.url, self._prefix, self._say = url, parts.path.rstrip("/"), say
+        self._host, self._port = str(parts.hostname), parts.port
+        self._tls = _tls(ca) if parts.scheme == "https" else None
+        #: what every call carries: who we are
+        self.identity: dict[str, str] = {}
+        self._mine, self._lock = threading.local(), threading.Lock()
+        self._polling = set[http.client.HTTPConnection]()
+        self._cut, self._away = False, False
+        #: whether the server has ever answered
+        self.met = False
+
+    def post(
+        self,
+        path: str,
+        words: Mapping[str, Any],
+        until: Callable[[], bool] = never,
+        wait: float = 0.0,
+        patience: float = PATIENCE,
+    ) -> dict[str, Any]:
+        """What the server answers to a POST; the same key goes with every try, so that it counts once."""
+        headers = {"Content-Type": "application/json", "Idempotency-Key": secrets.token_urlsafe(24)}
+        sending = Outgoing("POST", path, json.dumps(words).encode(), headers, patience + wait)
+
+        def attempt() -> Replied:
+            with self._interruptible(wait):
+                return self.exchange(sending, whole)
+
+        return answered(self.insist(attempt, until))
+
+    def get(self, path: str, until: Callable[[], bool] = never) -> dict[str, Any]:
+        """What the server answers to a GET."""
+        return answered(self.insist(lambda: self.exchange(Outgoing("GET", path), whole), until))
+
+    def insist(self, attempt: Callable[[], Replied], until: Callable[[], bool] = never) -> Replied:
+        """Try until there is an answer other than that the server is away or busy."""
+        longest = FIRST_WAIT
+        while True:
+            try:
+                replied = attempt()
+                if replied.code < 500 and replied.code not in BUSY:
+                    return replied
+                why, retry_after = str(replied.error()), replied.wait()
+            except (OSError, http.client.HTTPException) as error:
+                why, retry_after = str(error) or type(error).__name__, None
+                self._check_certificate(error)
+            if until():
+                raise ServerAwayError(f"cannot reach {self.url}: {why}")
+            if longest > FIRST_WAIT:  # once is nothing
+                self._tell_away(why)
+            pause((retry_after or 0.0) + random.uniform(0, longest), until)  # noqa: S311 - no secret
+            longest = min(2 * longest, LONGEST_WAIT)
+
+    def exchange(self, sending: Outgoing, read: Callable[[http.client.HTTPResponse], T]) -> T:
+        """One request and what *read* makes of the response; a connection that the server has closed is opened anew."""
+        connection = getattr(self._mine, "connection", None)
+        try:
+            return self._exchange(sending, read)
+        except (ConnectionError, http.client.BadStatusLine):
+            if connection is None or self._cut or sending.method == "PUT":  # of a part, some may have arrived
+                raise
+        return self._exchange(sending, read)
+
+    def _exchange(self, sending: Outgoing, read: Callable[[http.client.HTTPResponse], T]) -> T:
+        connection, ended = self._connection(), False
+        try:
+            connection.timeout = sending.patience
+            if connection.sock is not None:
+                connection.sock.settimeout(sending.patience)
+            headers = {"User-Agent": f"eligo/{__version__}", **self.identity, **sending.headers}
+            with suppress(BrokenPipeError, ConnectionResetError):  # who says no may do so before all has arrived
+                connection.request(sending.method, self._prefix + sending.path, sending.body, headers)
+            response = connection.getresponse()
+            result = read(response)
+            ended = response.isclosed()  # read to its end
+        finally:
+            if not ended:
+                self.close()
+        self.met = True
+        self._tell_back()
+        return result
+
+    def _connection(self) -> http.client.HTTPConnection:
+        connection: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
+        if connection is None:
+            if self._tls is not None:
+                connection = http.client.HTTPSConnection(self._host, self._port, timeout=PATIENCE, context=self._tls)
+            else:
+                connection = http.client.HTTPConnection(self._host, self._port, timeout=PATIENCE)
+            self._mine.connection = connection
+        return connection
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        connection: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
+        if connection is not None:
+            self._mine.connection = None
+            connection.close()
+
+    @contextmanager
+    def _interruptible(self, wait: float) -> "Iterator[None]":
+        """While a request that the server may hold is under way, `cut` ends it."""
+        if not wait:
+            yield
+            return
+        connection = self._connection()
+        with self._lock:
+            if self._cut:
+                raise ConnectionAbortedError("the client is stopping")
+            self._polling.add(connection)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._polling.discard(connection)
+
+    def cut(self) -> None:
+        """End the requests that the server holds, and begin no others."""
+        with self._lock:
+            self._cut = True
+            for connection in self._polling:
+                if connection.sock is not None:
+                    with suppress(OSError):
+                        socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
+
+    def _check_certificate(self, error: Exception) -> None:
+        """At the first contact, a certificate that is not trusted is somebody's mistake, and waiting does not help."""
+        if isinstance(error, ssl.SSLCertVerificationError) and not self.met:
+            raise InputError(f"the certificate of {self.url} is not trusted: {error.verify_message}").cured_by("ca")
+
+    def _tell_away(self, why: str) -> None:
+        with self._lock:
+            was_away, self._away = self._away, True
+        if not was_away:
+            self._say(f"cannot reach {self.url}, retrying: {shorten(why, 200)}")
+
+    def _tell_back(self) -> None:
+        with self._lock:
+            was_away, self._away = self._away, False
+        if was_away:
+            self._say(f"connected to {self.url} again")
+
+
+def whole(response: http.client.HTTPResponse) -> Replied:
+    """A response, read to its end; one that is too large is not."""
+    body = response.read(LARGEST_REPLY)
+    if not response.isclosed() and response.read(1):
+        raise http.client.HTTPException("the reply is too large")
+    return Replied(response.status, response.headers, body)
+
+
+def answered(replied: Replied) -> dict[str, Any]:
+    """The object in a reply."""
+    if replied.code >= 300:
+        raise replied.error()
+    try:
+        words = json.loads(replied.body)
+    except (ValueError, RecursionError):
+        words = None
+    if not isinstance(words, dict):
+        raise ServerRefusedError(replied.code, "the answer is not a JSON object; is it an eligo server?")
+    return words
+
+
+def _tls(ca: str | None) -> ssl.SSLContext:
+    """What certificates are checked with."""
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(f"{ca}: cannot read certificates: {error.strerror or error}") from None
+
+
+def pause(seconds: float, until: Callable[[], bool]) -> None:
+    """Wait so many seconds, or until it is no longer worth it."""
+    end = time.monotonic() + seconds
+    while (remaining := end - time.monotonic()) > 0 and not until():
+        time.sleep(min(remaining, SLICE))

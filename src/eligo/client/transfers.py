@@ -1,0 +1,253 @@
+"""Files on their way, each by its hash: fetched once for all tasks, sent in parts, and both taken up where they were cut."""
+
+import errno
+import hashlib
+import http.client
+import os
+import re
+import shutil
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from eligo.client.calls import Calls, Outgoing, Replied, ServerRefusedError, never, whole
+from eligo.errors import FormatError, InputError
+
+PART = 8 * 2**20  # bytes that are sent at once
+CHUNK = 2**20
+RESERVE = 64 * 2**20  # bytes of the disk that files leave free
+SMALL = 64 * 1024  # bytes below which a file is sent without asking whether it is there
+PREFIX, MOST_TOLD = 16, 256  # letters of a hash by which the server is told of a file, and files that it is told of
+TRIES = 5  # parts in a row that the server does not take
+MOST_CUTS = 8
+MISPLACED = frozenset({409, 416})
+SHA256 = re.compile("[0-9a-f]{64}")
+
+
+class HashedFile(NamedTuple):
+    """A file by its content."""
+
+    sha256: str
+    size: int
+
+
+class TooLargeError(InputError):
+    """A file is larger than it may be."""
+
+
+class Depot:
+    """The files of a client by their hashes, and the way to and from the server's."""
+
+    def __init__(self, folder: str, calls: Calls, most: int) -> None:
+        os.makedirs(folder, exist_ok=True)
+        self._folder, self._calls, self._most = folder, calls, most
+        self._lock, self._pins = threading.Lock(), Counter[str]()
+        self._fetching = [threading.Lock() for _ in range(256)]  # one file by one thread, told by its first byte
+        self._told = OrderedDict[str, None]()  # hashes of files that this server and we have, the last used at the end
+        #: bytes that came, that went, and that did not need to
+        self.fetched = self.sent = self.saved = 0
+
+    def path(self, sha256: str) -> str:
+        """Where a file is, or would be."""
+        return os.path.join(self._folder, sha256)
+
+    def kept(self) -> list[str]:
+        """The beginnings of the hashes of larger files that the server named since we began and that are here."""
+        with self._lock:
+            return [sha256[:PREFIX] for sha256 in islice(reversed(self._told), MOST_TOLD)]
+
+    def forget(self) -> None:
+        """It may be another server: it is told of no file that it did not name."""
+        with self._lock:
+            self._told.clear()
+
+    def _note(self, file: HashedFile) -> None:
+        """A file is here, and the server knows of it."""
+        if file.size >= SMALL:
+            with self._lock:
+                self._told[file.sha256] = None
+                self._told.move_to_end(file.sha256)
+
+    def pin(self, *files: HashedFile) -> None:
+        """Keep files until they are let go as often."""
+        with self._lock:
+            self._pins.update(file.sha256 for file in files)
+
+    def unpin(self, *files: HashedFile) -> None:
+        """Let files go."""
+        with self._lock:
+            self._pins.subtract(file.sha256 for file in files)
+            self._pins += Counter()  # without those that nobody holds
+
+    @contextmanager
+    def borrowed(self, file: HashedFile, until: Callable[[], bool] = never) -> Iterator[str]:
+        """The path of a file for a while; it is fetched where it is not here yet."""
+        self.pin(file)
+        try:
+            with self._fetching[int(file.sha256[:2], 16)]:
+                path = self._fetch(file, self.path(file.sha256), until)
+                self._note(file)
+                yield path
+        finally:
+            self.unpin(file)
+
+    def _fetch(self, file: HashedFile, path: str, until: Callable[[], bool]) -> str:
+        if os.path.exists(path):
+            os.utime(path)
+            self._count_saved(file.size)
+            return path
+        for _ in range(2):  # what was left of an earlier try may be wrong
+            self._download(file, f"{path}.part", until)
+            if _hash(f"{path}.part") == file.sha256:
+                os.replace(f"{path}.part", path)
+                return path
+            os.unlink(f"{path}.part")
+        raise InputError(f"file {file.sha256[:12]}... from the server does not match its hash")
+
+    def _download(self, file: HashedFile, part: str, until: Callable[[], bool]) -> None:
+        """Fetch what is missing of a file, from where it was cut; not where the disk would be full then."""
+        if file.size + RESERVE > shutil.disk_usage(self._folder).free:
+            raise OSError(errno.ENOSPC, f"no space left for a file of {file.size:,} bytes")
+
+        def attempt() -> Replied:
+            there = os.path.getsize(part) if os.path.exists(part) else 0
+            if there >= file.size and there:
+                return Replied(206, {}, b"")
+            headers = {"Range": f"bytes={there}-"} if there else {}
+            sending = Outgoing("GET", f"/v1/files/{file.sha256}", headers=headers)
+            return self._calls.exchange(sending, lambda response: self._receive(response, part, file))
+
+        replied = self._calls.insist(attempt, until)
+        if replied.code not in {200, 206}:
+            raise replied.error()
+
+    def _receive(self, response: http.client.HTTPResponse, part: str, file: HashedFile) -> Replied:
+        """Write a response into a file, at its end where the server goes on from there."""
+        if response.status not in {200, 206}:
+            return Replied(response.status, response.headers, response.read(CHUNK))
+        with open(part, "ab" if response.status == 206 else "wb") as into:
+            while chunk := response.read(CHUNK):
+                if into.tell() + len(chunk) > file.size:
+                    raise TooLargeError(f"file {file.sha256[:12]}... from the server is larger than announced")
+                into.write(chunk)
+                with self._lock:
+                    self.fetched += len(chunk)
+            short = into.tell() < file.size
+        if short:
+            raise http.client.IncompleteRead(b"")
+        return Replied(response.status, {}, b"")
+
+    def keep(self, descriptor: int, most: int) -> HashedFile:
+        """Take a file in by its content, as it is now, and pin it; the descriptor is closed, and the file is on the disk."""
+        part, digest, size = os.path.join(self._folder, f"{threading.get_ident()}.new"), hashlib.sha256(), 0
+        try:
+            with open(descriptor, "rb") as source, open(part, "wb") as into:
+                while chunk := source.read(CHUNK):
+                    size += len(chunk)
+                    if size > most:
+                        raise TooLargeError(f"the outputs of the task exceed the limit of {most:,} bytes")
+                    digest.update(chunk)
+                    into.write(chunk)
+                into.flush()
+                os.fsync(into.fileno())
+            stored = HashedFile(digest.hexdigest(), size)
+            self.pin(stored)
+            os.replace(part, self.path(stored.sha256))
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(part)
+        return stored
+
+    def send(self, file: HashedFile, until: Callable[[], bool] = never) -> None:
+        """Give a file to the server, unless it has it."""
+        way = _Way(ask=file.size > SMALL)
+        while not way.over:
+            replied = self._calls.insist(lambda: self._send_part(file, way), until)
+            if replied.code >= 300 and (replied.code not in MISPLACED or way.misses >= TRIES):
+                raise replied.error()
+        self._note(file)
+
+    def _send_part(self, file: HashedFile, way: "_Way") -> Replied:
+        """Send the next part; after a try that was cut or did not fit, the server is asked first how far it came."""
+        if way.ask:
+            replied = self._calls.exchange(Outgoing("HEAD", f"/v1/files/{file.sha256}"), whole)
+            if replied.code == 200:
+                way.over = True
+                self._count_saved(0 if way.at else file.size)
+            if replied.code != 404:
+                return replied
+            offset, before = replied.headers.get("Eligo-Offset", "0"), way.at
+            way.at = min(int(offset), file.size) if offset.isdecimal() else 0
+            way.cuts = way.cuts if way.at == before else 0
+        way.ask = True
+        try:
+            replied = self._upload_part(file, way.at)
+        except (OSError, http.client.HTTPException):
+            way.cuts += 1
+            if way.cuts > MOST_CUTS:  # it answers questions, and takes nothing
+                raise ServerRefusedError(0, "it accepts no more of the file") from None
+            raise
+        if replied.code < 300:
+            way.at, way.ask, way.misses = way.at + PART, False, 0
+            way.over = way.at >= file.size
+        way.misses += replied.code in MISPLACED
+        return replied
+
+    def _upload_part(self, file: HashedFile, at: int) -> Replied:
+        with open(self.path(file.sha256), "rb") as source:
+            source.seek(at)
+            body = source.read(PART)
+        headers = {"Content-Type": "application/octet-stream"}
+        if len(body) < file.size:
+            headers["Content-Range"] = f"bytes {at}-{at + len(body) - 1}/{file.size}"
+        replied = self._calls.exchange(Outgoing("PUT", f"/v1/files/{file.sha256}", body, headers), whole)
+        with self._lock:
+            self.sent += len(body)
+        return replied
+
+    def _count_saved(self, size: int) -> None:
+        with self._lock:
+            self.saved += size
+
+    def sweep(self) -> None:
+        """Take away what was used longest ago, until the rest is not too much; what somebody holds stays."""
+        with self._lock, os.scandir(self._folder) as entries:
+            files = [(e.stat().st_mtime, e.stat().st_size, e.name) for e in entries if SHA256.fullmatch(e.name)]
+            much = sum(size for _, size, _ in files)
+            for _, size, name in sorted(files):
+                if much <= self._most:
+                    break
+                if not self._pins[name]:
+                    os.unlink(self.path(name))
+                    self._told.pop(name, None)
+                    much -= size
+
+
+@dataclass(slots=True)
+class _Way:
+    """How far a file has come."""
+
+    ask: bool
+    at: int = 0
+    over: bool = False
+    #: how often in a row the server did not want a part from there, or went away in the middle of it
+    misses: int = 0
+    cuts: int = 0
+
+
+def _hash(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def parsed(words: object) -> HashedFile:
+    """A file as the server describes it."""
+    if isinstance(words, dict):
+        sha256, size = words.get("sha256"), words.get("size")
+        if isinstance(sha256, str) and SHA256.fullmatch(sha256) and isinstance(size, int) and size >= 0:
+            return HashedFile(sha256, size)
+    raise FormatError("invalid description of a file from the server")

@@ -1,0 +1,299 @@
+"""One fat task out of a workflow, `cluster`; and the best ones of an execution while it goes on, `Clusters`."""
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from numbers import Real
+from operator import index
+from typing import SupportsIndex
+
+import numpy as np
+
+from eligo.border import as_workflow
+from eligo.clusters.fat import FatTask, fat_of
+from eligo.clusters.growth import Budget, Choice, Files, Goal, Growth
+from eligo.clusters.ranking import LARGEST_PLANNED, Ranking, ranked
+from eligo.clusters.state import State
+from eligo.clusters.strategies import Chooser, check_strategy
+from eligo.deciding.effort import check_effort
+from eligo.errors import InputError
+from eligo.estimating import estimate
+from eligo.execution import COMPLETE, ELIGIBLE, HOLD, RELEASE, TAKE, Execution, unpacked
+from eligo.names import Name
+from eligo.planning import Plan
+from eligo.workflow import Workflow
+
+# One fat task
+
+
+SEEDS_LARGE, EXCHANGES_LARGE = 4, 200  # of the search in a dag of more than LARGEST_PLANNED tasks
+
+
+def cluster(  # noqa: PLR0913
+    flow: object,
+    size: int | None = None,
+    goal: str = "productive",
+    *,
+    strategy: str = "auto",
+    executed: Iterable[Name] = (),
+    seconds: float | None = None,
+    tolerance: float = 0.1,
+    weight: float = 0.5,
+    effort: str = "normal",
+    plan: Plan | None = None,
+) -> FatTask:
+    """A self-contained set of tasks for one client, with the dag that remains.
+
+    It has *size* tasks, or takes *seconds* within the *tolerance*. *goal* is "productive" (most tasks rendered eligible),
+    "communication" (fewest arcs cut, or bytes where the sizes of files are known) or "mixed", where *weight*, from 0 to 1,
+    says how much a cut arc counts. *strategy* is "auto", "direct", "staggered" or "searched". Where what is left has an
+    IC-optimal schedule, "auto" leaves one that has. *plan* is that of the workflow, where it is known and nothing
+    is executed.
+
+    >>> mesh = {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["b", "c"], "f": ["c"]}
+    >>> fat = cluster(mesh, size=3)
+    >>> fat.tasks, fat.cut_arcs, fat.residual_verdict, fat.strategy
+    (('a', 'b', 'c'), 4, 'optimal', 'direct')
+    """
+    workflow = as_workflow(flow)
+    check_strategy(strategy)
+    check_effort(effort)
+    aim = Goal(goal, weight)
+    state = State(Execution(workflow, executed))
+    budget = budget_of(workflow, state, size, seconds, tolerance)
+    chooser = Chooser(state, _ranking(state, effort, plan), aim, Files.of(workflow), effort)
+    if state.left > LARGEST_PLANNED:
+        chooser.seeds, chooser.exchanges = SEEDS_LARGE, EXCHANGES_LARGE
+    choice = chooser.choose(strategy, budget)
+    if not choice.growth.reached:
+        raise InputError(
+            f"no fat task of {budget.low:g} to {budget.high:g} seconds was found; "
+            f"the closest takes {_nearest(state, choice.growth):g} seconds"
+        )
+    return fat_of(workflow, choice, effort)
+
+
+def _nearest(state: State, growth: Growth) -> float:
+    """The seconds of a set that is too small, or where it has nothing of the shortest task that can go."""
+    ready = (v for v in state.remaining().tolist() if state.is_ready(v))
+    return growth.weight if growth.inside else min(map(growth.budget.of, ready))
+
+
+def _ranking(state: State, effort: str, plan: Plan | None) -> Ranking:
+    dag, rest = state.dag, state.remaining()
+    if plan is not None and plan.dag is not dag and plan.dag != dag:
+        raise InputError("this plan belongs to another workflow")
+    if len(rest) < len(dag):
+        return ranked(dag.induced(rest), effort).renumbered(rest)
+    return ranked(dag, effort) if plan is None else Ranking.of_plan(plan)
+
+
+def budget_of(flow: Workflow, state: State, size: int | None, seconds: float | None, tolerance: float = 0.1) -> Budget:
+    """How large a fat task is to be, in tasks or in seconds, where there is that much left."""
+    if (size is None) == (seconds is None):
+        raise InputError("give either a size in tasks or seconds")
+    if size is not None:
+        count = checked_size(size)
+        if count > state.left:
+            raise InputError(f"size must be at most {state.left:,}, the number of remaining tasks, got {count:,}")
+        return Budget(count, count)
+    return _budget_of_seconds(flow, state, checked_seconds(seconds), tolerance)
+
+
+def checked_size(size: SupportsIndex) -> int:
+    """A size in tasks, if it is one.
+
+    >>> checked_size(2.5)
+    Traceback (most recent call last):
+    eligo.errors.InputError: size must be a positive integer, got 2.5
+    """
+    try:
+        count = None if isinstance(size, bool) else index(size)
+    except TypeError:
+        count = None
+    if count is None:
+        raise InputError(f"size must be a positive integer, got {size!r}")
+    if count < 1:
+        raise InputError(f"size must be a positive integer, got {count}")
+    return count
+
+
+def checked_seconds(seconds: object) -> float:
+    """A size in seconds, if it is one.
+
+    >>> checked_seconds("2")
+    Traceback (most recent call last):
+    eligo.errors.InputError: seconds must be a number, got '2'
+    """
+    if isinstance(seconds, bool) or not isinstance(seconds, Real):
+        raise InputError(f"seconds must be a number, got {seconds!r}")
+    amount = float(seconds)
+    if not 0 < amount < float("inf"):
+        raise InputError(f"seconds must be positive and finite, got {amount:g}")
+    return amount
+
+
+def _budget_of_seconds(flow: Workflow, state: State, seconds: float, tolerance: float) -> Budget:
+    if not 0 <= tolerance < 1:
+        raise InputError(f"tolerance must be at least 0 and less than 1, got {tolerance}")
+    weights = weights_of(flow, state)
+    budget = Budget(seconds * (1 - tolerance), seconds * (1 + tolerance), weights)
+    total = sum(weights[v] for v in state.remaining().tolist())
+    if not budget.is_reached(total):
+        raise InputError(f"seconds must be at most {total:g}, the remaining work, got {seconds:g}")
+    return budget
+
+
+def weights_of(flow: Workflow, state: State) -> list[float]:
+    """The seconds of every task, which must be known of those that are left."""
+    estimates = estimate(flow)
+    unknown = np.flatnonzero(~estimates.own[rest := state.remaining()])
+    if len(unknown):
+        task = flow.dag.tasks[rest[unknown[0]]]
+        raise InputError(f"the run time of {task!r} is not known, so the size cannot be given in seconds")
+    weights: list[float] = estimates.seconds.tolist()
+    return weights
+
+
+# One after another
+
+
+SEEDS_DEALING, EXCHANGES_DEALING = 3, 0  # of the search while a large dag is dealt out
+LARGEST_PLANNED_AGAIN = 5_000  # tasks
+FEW_LEFT = 200  # tasks: each residual is decided, and planned anew, at once
+OFTEN = 4  # of more, what is left is planned anew after each quarter
+TOLERANCE = 0.1  # by which seconds may be missed, as a share
+
+
+class Clusters:
+    """The best fat tasks of a running execution that other clients may work on too.
+
+    A fat task is self-contained: no task in it depends on the work of another client. In a dag of more than 200 tasks a
+    residual is not decided each time: beyond what is proved harmless, fat tasks then come only from dags that meet the
+    repaired condition of Theorem 6, and what is left is decided, and planned anew, after every quarter of it.
+
+    >>> game = Execution({"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]})
+    >>> clusters = Clusters(game.dag, game)
+    >>> clusters.best(2).tasks
+    ('a', 'b')
+    >>> game.take("a", "b")
+    >>> clusters.best(1) is None
+    True
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        flow: object,
+        execution: Execution,
+        *,
+        goal: str = "productive",
+        strategy: str = "auto",
+        weight: float = 0.5,
+        effort: str = "quick",
+    ) -> None:
+        check_strategy(strategy)
+        check_effort(effort)
+        self.flow, self.execution = as_workflow(flow), execution
+        if execution.dag is not self.flow.dag and execution.dag != self.flow.dag:
+            raise InputError("this execution belongs to another workflow")
+        self._strategy, self._effort = strategy, effort
+        self._goal = Goal(goal, weight)
+        self._begin()
+
+    def _begin(self) -> None:
+        """See all of the dag as it is now."""
+        self.flow, self._grown = self.flow.grown(self.execution.dag), len(self.execution.additions)
+        self._files = Files.of(self.flow)
+        self._state, self._seen = State(self.execution), len(self.execution.journal)
+        self._harmless: bool | None = None
+        self._weights: list[float] = []
+        self._chooser = self._fresh()
+
+    def best(
+        self,
+        size: int | None = None,
+        seconds: float | None = None,
+        *,
+        fits: Callable[[Name], bool] | None = None,
+        modest: bool = False,
+    ) -> FatTask | None:
+        """A fat task of *size* tasks or about *seconds*, or of what can run now if that is less; None if nothing can.
+
+        A task that takes longer than *seconds* is given alone. *fits* selects the tasks that the client can run; a *modest*
+        client gets the last tasks of the plan.
+        """
+        self._follow()
+        budget = self._budget(size, seconds, fits)
+        if self._state.top() is None:
+            return None
+        self._plan_anew()
+        choice = self._modest(budget) if modest else self._chosen(budget)
+        return fat_of(self.flow, choice, self._effort) if choice.growth.inside else None
+
+    def _follow(self) -> None:
+        """Read what became of tasks since; those that went out one after another went together."""
+        game, state = self.execution, self._state
+        if self._seen == len(game.journal):
+            return
+        if self._grown < len(game.additions):
+            self._begin()
+            return
+        moves, self._seen = unpacked(game.since(self._seen)), len(game.journal)
+        codes = game.codes
+        for went, run in groupby(moves, key=lambda move: move[0] in {TAKE, HOLD}):
+            tasks = list(run)
+            if went:
+                self._chooser.went([v for _, v in tasks])
+                continue
+            for kind, v in tasks:
+                fresh = state.children_of(v) if kind == COMPLETE else [v] if kind == RELEASE else []
+                state.push(w for w in fresh if codes[w] == ELIGIBLE)
+                if kind == RELEASE:
+                    self._chooser.came_back()
+                    self._weights = []  # of tasks that were out nobody asked whether their seconds are known
+
+    def _budget(self, size: int | None, seconds: float | None, fits: Callable[[Name], bool] | None) -> Budget:
+        if (size is None) == (seconds is None):
+            raise InputError("give either a size in tasks or seconds")
+        names = self.flow.dag.tasks
+        allowed = None if fits is None else lambda v: fits(names[v])
+        if size is not None:
+            count = checked_size(size)
+            return Budget(count, count, None, allowed)
+        amount = checked_seconds(seconds)
+        self._weights = self._weights or weights_of(self.flow, self._state)
+        return Budget(amount * (1 - TOLERANCE), amount * (1 + TOLERANCE), self._weights, allowed)
+
+    def _chosen(self, budget: Budget) -> Choice:
+        """What the strategy chooses; where there is not so much to choose from, all that can go."""
+        direct = self._chooser.direct(budget)
+        if not direct.growth.inside:
+            return self._chooser.direct(Budget(1, 1, None, budget.fits))
+        if direct.growth.exhausted and not direct.growth.reached:
+            return direct
+        choice = self._chooser.choose(self._strategy, budget)
+        return choice if choice.growth.reached else direct
+
+    def _modest(self, budget: Budget) -> Choice:
+        choice = self._chooser.modest(budget)
+        return choice if choice.growth.inside else self._chooser.modest(Budget(1, 1, None, budget.fits))
+
+    def _plan_anew(self) -> None:
+        chooser, remaining = self._chooser, self._state.left
+        if not (chooser.prefix or chooser.linked) and (remaining <= FEW_LEFT or chooser.dealt * OFTEN >= remaining):
+            self._chooser = self._fresh()
+
+    def _fresh(self) -> Chooser:
+        """Rank what is left; what the whole dag's chain says of donors stays true of what is left of it."""
+        rest, dag = self._state.remaining(), self._state.dag
+        residual = dag if len(rest) == len(dag) else dag.induced(rest)
+        ranking = ranked(residual, self._effort, LARGEST_PLANNED_AGAIN if self.execution.executed else LARGEST_PLANNED)
+        ranking = ranking.renumbered(rest)
+        few = len(rest) <= FEW_LEFT
+        chooser = Chooser(self._state, ranking, self._goal, self._files, self._effort, trusting=not few)
+        if not few:
+            chooser.seeds, chooser.exchanges = SEEDS_DEALING, EXCHANGES_DEALING
+        if self._goal.name != "productive":
+            self._harmless = chooser.certified if self._harmless is None else self._harmless
+            chooser.harmless = self._harmless or None
+            chooser.follow_chain()
+        return chooser

@@ -1,0 +1,270 @@
+"""The workflow that DAGMan files describe: the graph without what was executed, and the details of its tasks.
+
+What the nodes of a DAGMan file run: a program with its arguments, by their submit descriptions and VARS.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.errors import FormatError, InputError, shorten
+from eligo.formats.dagman.scripts import Script, at, script_of
+from eligo.formats.dagman.splices import Joined, Joiner, Library, Note
+from eligo.formats.dagman.submission import Asked, Description, Facts, Variable, described, unhonoured_in, variables_in
+from eligo.formats.shared.columns import Column, Described
+from eligo.formats.shared.files import Beside
+from eligo.rows import Ints
+from eligo.workflow import NOTHING, Origin, Task, Unhonoured, Workflow
+
+# Commands
+
+LARGEST_DESCRIPTION = 2**20
+_QUEUE = re.compile(r"^\s*queue\b[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class NodeScript:
+    """What a DAGMan file says of nodes beside their tasks: descriptions that stand in it, and VARS with their places."""
+
+    descriptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    variables: Mapping[str, list[Note]] = field(default_factory=dict)
+    #: whether submit files may be outside the folder of the DAGMan file
+    allow_outside: bool = False
+
+
+def runnable(flow: Workflow) -> Workflow:
+    """The workflow with a program for every node, and `NOTHING` for NOOP nodes; submit files are read beside the file.
+
+    What descriptions ask for and a run does not do is added to what the origin lists. Refused are descriptions of several
+    jobs, with macros that only HTCondor can expand, or that cannot be read.
+    """
+    origin = flow.origin or Origin(format="dagman")
+    reader = _DescriptionReader(origin, LARGEST_DESCRIPTION * len(flow))
+    details = {name: reader.task(flow.task(name)) for name in flow.dag.tasks}
+    return replace(flow, details=details, origin=replace(origin, unhonoured=reader.unhonoured(), script=None))
+
+
+class _DescriptionReader:
+    """Reads the submit descriptions of nodes, each file once."""
+
+    def __init__(self, origin: Origin, limit: int) -> None:
+        self.known = origin.unhonoured
+        self.script = origin.script if isinstance(origin.script, NodeScript) else NodeScript()
+        self.beside = Beside(origin.path, limit, self.script.allow_outside)
+        self.files: dict[str, Description] = {}
+        self.found: dict[tuple[str, str], list[str]] = {}
+
+    def unhonoured(self) -> tuple[Unhonoured, ...]:
+        """What is not honoured, by key and place."""
+        notes = (Unhonoured(key, where, tuple(tasks)) for (key, where), tasks in self.found.items())
+        return (*self.known, *notes)
+
+    def task(self, task: Task) -> Task:
+        """The task with what its description says."""
+        if task.command is None:
+            return replace(task, command=NOTHING)
+        name = str(task.name)
+        try:
+            description = self._description(task, name)
+            if description is None:
+                return task
+            variables = self._variables(name)
+            asked = described(description, variables)
+        except FormatError as error:
+            message = f"node {shorten(name)!r}: {error.message}"
+            raise FormatError(message, error.path, error.line).cured_by(error.remedy or "") from None
+        self._list(name, description, asked)
+        task = replace(task, inputs=asked.inputs, outputs=asked.outputs)
+        return replace(task, command=asked.facts.command, cores=asked.facts.cores, memory=asked.facts.memory)
+
+    def _list(self, name: str, description: Description, asked: Asked) -> None:
+        """Remember what of a description is not honoured."""
+        for key, line in description.unhonoured.items():
+            self._note(key, description.file if description.is_inline else f"{description.file}:{line}", name)
+        for key in asked.unhonoured:
+            self._note(key, description.file, name)
+
+    def _note(self, key: str, where: str, name: str) -> None:
+        self.found.setdefault((key, where), []).append(name)
+
+    def _variables(self, name: str) -> list[Variable]:
+        result: list[Variable] = []
+        for note in self.script.variables.get(name, ()):
+            variables = variables_in(note.remark.text, name)
+            for key in ["VARS"] if variables is None else unhonoured_in(variables):
+                self._note(key, note.where, name)
+            result += variables or ()
+        return result
+
+    def _description(self, task: Task, name: str) -> Description | None:
+        """The submit description of a node; None where it has none, but a command already."""
+        lines = self.script.descriptions.get(name)
+        if lines is not None:
+            return Description.of(f"the description of {shorten(name)!r}", lines, is_inline=True)
+        if not isinstance(task.command, str):
+            return None
+        if task.command not in self.files:
+            text = self._text(task.command)
+            if text is None:
+                return None
+            self.files[task.command] = Description.of(task.command, text.splitlines())
+        return self.files[task.command]
+
+    def _text(self, name: str) -> str | None:
+        """What is in a submit file, without its queue statement; None where the name is a line for a shell."""
+        try:
+            text = self.beside.load(self.beside.place(name))
+        except InputError as error:
+            if len(name.split()) > 1:
+                return None
+            raise FormatError(f"submit file {error}").cured_by(error.remedy or "") from None
+        queues = _QUEUE.findall(text)
+        if len(queues) > 1 or any(words.strip() not in {"", "1"} for words in queues):
+            raise FormatError(f"{name} submits several jobs, but a run starts one job for each node")
+        return _QUEUE.sub("", text)
+
+
+# Workflows
+
+#: Join nodes stay where there would be more arcs without them than so many times as many, and these.
+MOST_TIMES, MANY_ARCS = 4, 10_000
+
+_RESCUE = re.compile(r"(.+)\.rescue([0-9]{3,})", re.DOTALL)
+
+
+def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
+    """The workflow that a DAGMan text describes, with the files *beside* it."""
+    root = script_of(text, beside.root if beside else None)
+    root, rescue = _rescued(root, beside)
+    library = Library(root, beside)
+    library.check()
+    piece = Joiner(library).whole(rescue)
+    skipped = _executed_nodes(piece)
+    tails, heads = piece.tails, piece.heads
+    remarks = [_done_remark(len(piece.done), len(piece.names) - len(piece.joins), rescue)] if skipped else []
+    if piece.joins and (direct := without_joins(piece)) is not None:
+        skipped |= set(piece.joins)
+        tails, heads = direct
+    elif piece.joins:
+        remarks.append(f"{len(piece.joins):,} join nodes, which DAGMan adds and which run nothing, count as tasks")
+    dag = Dag.from_arrays(len(piece.names), tails, heads, piece.names)
+    origin = Origin(
+        format=name,
+        path=root.path,
+        done=dag.named(sorted(piece.done)),
+        joins=len(piece.joins),
+        remarks=tuple(remarks),
+        unhonoured=_unhonoured(piece, skipped.union(piece.joins)),
+        script=_node_script(piece, beside),
+    )
+    nodes = [i for i in range(len(dag)) if i not in skipped]
+    remaining = dag.induced(np.array(nodes, np.int32)) if skipped else dag
+    return Workflow(remaining, _details(remaining, piece, nodes), origin=origin)
+
+
+def _details(dag: Dag, piece: Joined, kept: Sequence[int]) -> Described:
+    """What is known of the tasks of a dag, which are the nodes *kept*."""
+    facts = [piece.known[i] for i in kept]
+    fields: dict[str, Column] = {
+        # only NOOP says that nothing is to be run
+        "command": [None if k is None else (k.command if isinstance(k, Facts) else k) or () for k in facts],
+        "priority": [piece.priorities.get(i) for i in kept] if piece.priorities else None,
+        "category": [piece.categories.get(i) for i in kept] if piece.categories else None,
+    }
+    if Facts in set(map(type, facts)):
+        fields |= {key: [getattr(k, key, None) for k in facts] for key in ("cores", "memory")}
+    return Described(dag, fields)
+
+
+def _unhonoured(piece: Joined, left_out: set[int]) -> tuple[Unhonoured, ...]:
+    """What the files ask for and a run does not do: one record for each key that concerns nodes, with its first place."""
+    places, tasks, file_level = dict[str, str](), dict[str, list[str]](), list[Unhonoured]()
+    for note in piece.notes:
+        key, concerned = note.remark.key, [piece.names[i] for i in note.nodes if i not in left_out]
+        if key == "VARS" or (note.nodes and not concerned):
+            continue
+        if not concerned:
+            file_level.append(Unhonoured(key, note.where))
+            continue
+        places.setdefault(key, note.where)
+        tasks.setdefault(key, []).extend(concerned)
+    return (*file_level, *(Unhonoured(key, where, tuple(tasks[key])) for key, where in places.items()))
+
+
+def _node_script(piece: Joined, beside: Beside | None) -> NodeScript:
+    """What a run has to know of nodes to find their commands: VARS, and descriptions that stand in the files."""
+    variables: dict[str, list[Note]] = {}
+    for note in piece.notes:
+        if note.remark.key == "VARS":
+            for node in note.nodes:
+                variables.setdefault(piece.names[node], []).append(note)
+    named = zip(piece.names, piece.known, strict=True) if Facts in set(map(type, piece.known)) else ()
+    descriptions = {name: facts.lines for name, facts in named if isinstance(facts, Facts) and facts.lines}
+    return NodeScript(descriptions, variables, beside is not None and beside.allow_outside)
+
+
+def without_joins(piece: Joined) -> tuple[Ints, Ints] | None:
+    """Arcs from all parents of each join node to all its children, in its place; None where they are too many.
+
+    A join runs nothing, so it is no task; but for many parents and children it saves arcs.
+    """
+    joined = np.zeros(len(piece.names), np.bool_)
+    joined[piece.joins] = True
+    into, out = joined[piece.heads], joined[piece.tails]
+    above = np.bincount(piece.heads[into], minlength=len(joined)).astype(np.int64)
+    below = np.bincount(piece.tails[out], minlength=len(joined)).astype(np.int64)
+    if (above * below).sum() > MOST_TIMES * len(piece.tails) + MANY_ARCS:
+        return None
+    rows = np.argsort(piece.tails[out], kind="stable")
+    children, begin = piece.heads[out][rows], np.cumsum(below) - below
+    counts = below[piece.heads[into]]
+    places = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts - begin[piece.heads[into]], counts)
+    plain = ~into & ~out
+    tails = np.concatenate([piece.tails[plain], np.repeat(piece.tails[into], counts)])
+    heads = np.concatenate([piece.heads[plain], children[places]])
+    return tails.astype(np.int32), heads.astype(np.int32)
+
+
+def _executed_nodes(piece: Joined) -> set[int]:
+    """The nodes that are executed: a join node is when all its parents are."""
+    if not piece.done:
+        return set()
+    waiting = np.ones(len(piece.names), np.bool_)
+    waiting[list(piece.done)] = False
+    open_parents = np.bincount(piece.heads[waiting[piece.tails]], minlength=len(piece.names))
+    return piece.done | {join for join in piece.joins if open_parents[join] == 0}
+
+
+def _done_remark(executed: int, tasks: int, rescue: Script | None) -> str:
+    source = f" according to {rescue.path}" if rescue else ""
+    return f"skipped {executed:,} of {tasks:,} tasks, which are done{source}"
+
+
+# Rescue files: x.dag.rescue001 says which nodes of x.dag are done
+
+
+def _rescued(script: Script, beside: Beside | None) -> tuple[Script, Script | None]:
+    """The file to read and its rescue file: the last one, as DAGMan takes it, or the one that is read itself."""
+    if beside is None or beside.root is None:
+        return script, None
+    named = _RESCUE.fullmatch(beside.root)
+    if named and not script.index and not script.splices:
+        return script_of(beside.load(named[1]), named[1]), script
+    last = rescue_file(beside)
+    try:
+        return script, None if last is None else script_of(beside.load(last), last)
+    except InputError as error:
+        raise at(error, last, 1) from None
+
+
+def rescue_file(beside: Beside) -> str | None:
+    """The rescue file of the largest number beside a file."""
+    folder, base = os.path.split(beside.root or "")
+    rescues = [
+        (int(match[2]), name) for name in beside.names() if (match := _RESCUE.fullmatch(name)) and match[1] == base
+    ]
+    return os.path.join(folder, max(rescues)[1]) if rescues else None

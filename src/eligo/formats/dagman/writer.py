@@ -1,0 +1,396 @@
+"""A workflow as a DAGMan file of its own: JOB, PARENT, CATEGORY and PRIORITY lines.
+
+A command is written as a submit description in the file, or named where it is the file of one. A task of which no command is
+known becomes a NOOP node, which runs nothing but keeps the order.
+
+Priorities for the nodes of a DAGMan file that somebody has: beside the file, which stays as it is, or in it.
+
+Beside it: a file of PRIORITY lines, and a wrapper that INCLUDEs first the user's file and then these. DAGMan knows the nodes
+inside splices only after an INCLUDE has ended, and of two priorities it takes the later. What it looks for only in the file
+that is submitted (CONFIG, ENV, SET_JOB_ATTR, a rescue file) the wrapper repeats.
+
+In it: only PRIORITY lines change. Nodes inside splices cannot be named there.
+
+The first task gets -1, or the number asked for, and each that follows one less: the jobs of a node have its priority, and
+below 0 they let the user's other jobs pass. Join nodes, which DAGMan makes itself, run nothing; where there are any, they get
+one more than the first task, so that they are never held back.
+
+Rescue files: what is done of a DAGMan file, so that DAGMan, or eligo, goes on from there.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from eligo.errors import FormatError, InputError, shorten
+from eligo.formats.dagman.reader import rescue_file
+from eligo.formats.dagman.scripts import BLANK, RESERVED, Lines, keyword, script_of, tokens
+from eligo.formats.dagman.splices import is_join
+from eligo.formats.dagman.submission import description_of
+from eligo.formats.shared.document import children
+from eligo.formats.shared.files import Beside, load_any, load_bytes, plain_name, save_bytes
+from eligo.workflow import NOTHING, Origin, Task, Workflow, priority_numbers
+
+_SUBMIT_FILE = re.compile(r"[^\s\"'{}@]+\.(?:sub|submit|submission|condor|cmd|jdl|job)", re.IGNORECASE)
+_WORD = re.compile(r"[^\s\"'\\]+")
+_LARGEST = 2**31
+
+
+def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The DAGMan text of a workflow; *old* has the name that a node had before it was renamed."""
+    return "".join([*(f"# {name} was {before!r}\n" for name, before in old.items()), *_lines(flow)])
+
+
+def lost(task: Task) -> set[str]:
+    """The details of a task that cannot be written: a category of several words, or cores and memory without a command."""
+    keys = {"cores", "memory"} if task.command in (None, (), NOTHING) or _is_file(task.command) else set()
+    return keys | ({"category"} if task.category is not None and not _WORD.fullmatch(task.category) else set())
+
+
+def word(name: str) -> str:
+    """The name of a node, if DAGMan can hold it.
+
+    >>> word("two words")
+    Traceback (most recent call last):
+    eligo.errors.FormatError: DAGMan cannot represent the task name 'two words': no blanks, quotes or +, no final backslash
+    """
+    if fitted(name) == name:
+        return name
+    reserved = _is_reserved(name)
+    why = "it is a reserved word" if reserved else "no blanks, quotes or +, no final backslash"
+    raise FormatError(f"DAGMan cannot represent the task name {shorten(name)!r}: {why}").cured_by("names")
+
+
+def fitted(name: str) -> str:
+    """The name as DAGMan can hold it.
+
+    >>> fitted("two words"), fitted("Child")
+    ('two_words', 'Child_')
+    """
+    plain = re.sub(r"[ \t\r\v\f\"'+]|\\$", "_", name) or "_"
+    return f"{plain}_" if _is_reserved(plain) else plain
+
+
+def _is_reserved(name: str) -> bool:
+    return name.upper().replace("-", "_") in RESERVED
+
+
+def _lines(flow: Workflow) -> Iterator[str]:
+    names = {name: word(name) for name in flow.dag.tasks}
+    from_dagman = flow.origin is not None and flow.origin.format == "dagman"
+    if not names:
+        yield "# no tasks\n"
+    for name in names:
+        yield _node(flow.task(name), from_dagman)
+    for name, below in zip(names, children(flow.dag), strict=True):
+        if below:
+            yield f"PARENT {name} CHILD {' '.join(below)}\n"
+    for name, task in flow.details.items():
+        if task.category is not None and _WORD.fullmatch(task.category):
+            yield f"CATEGORY {name} {task.category}\n"
+    for name, task in flow.details.items():
+        if task.priority is not None:
+            yield priority_line(name, task.priority)
+
+
+def priority_line(name: str, value: int) -> str:
+    """The line that sets the priority of a node."""
+    if not -_LARGEST <= value < _LARGEST:
+        raise FormatError(f"DAGMan cannot represent the priority of task {shorten(name)!r}: it exceeds 32 bits")
+    return f"PRIORITY {name} {value}\n"
+
+
+def _node(task: Task, from_dagman: bool) -> str:
+    command = task.command
+    if not command or command == NOTHING:
+        return f"JOB {task.name} noop.sub NOOP\n"
+    if isinstance(command, str) and (_is_file(command) or (from_dagman and _WORD.fullmatch(command))):
+        return f"JOB {task.name} {command}\n"
+    if (
+        isinstance(command, tuple)
+        and len(command) == 2
+        and command[0] == "condor_submit_dag"
+        and _WORD.fullmatch(command[1])
+    ):
+        return f"SUBDAG EXTERNAL {task.name} {command[1]}\n"
+    lines = "".join(f"    {line}\n" for line in description_of(task, literal=not from_dagman))
+    return f"JOB {task.name} {{\n{lines}}}\n"
+
+
+def _is_file(command: str | tuple[str, ...]) -> bool:
+    return isinstance(command, str) and _SUBMIT_FILE.fullmatch(command) is not None
+
+
+# Priorities
+
+_SETTING = re.compile(r"^[ \t]*(?:config|env|set[-_]job[-_]attr)[ \t]", re.IGNORECASE | re.MULTILINE)
+_THROTTLE = re.compile(r"^\s*DAGMAN_MAX_JOBS_(?:SUBMITTED|IDLE)\s*=\s*[1-9]", re.IGNORECASE | re.MULTILINE)
+_DONE = re.compile(r"^[ \t]*done[ \t]+(\S+)", re.IGNORECASE | re.MULTILINE)
+_OWN_PRIORITY = re.compile(r"^\s*(?:priority|job_?prio)\s*=", re.IGNORECASE | re.MULTILINE)
+_LINE = re.compile(r"([ \t]*\S+[ \t]+\S+[ \t]+)[^\s]+([ \t\r]*)")
+#: How many submit files are looked into, and how large ones.
+_MOST_FILES, _LARGEST_FILE = 100, 2**20
+
+
+#: the priority of the first task where nothing else is asked for
+FIRST = -1
+
+
+def write_wrapper(flow: Workflow, order: Sequence[str], path: str, first: int | None = None) -> list[str]:
+    """Write a wrapper of the file that the workflow was read from, and the file that it includes; returns messages."""
+    origin = _origin(flow)
+    source = os.path.basename(origin.path or "")
+    lines = [f"INCLUDE {source}\n"]
+    if path != "-":
+        _check_place(origin, path)
+    wanted = values(order, FIRST if first is None else first)
+    priorities = [priority_line(_spelt(name), value) for name, value in wanted.items()]
+    if priorities and origin.joins:
+        priorities.insert(0, priority_line("ALL_NODES", max(wanted.values()) + 1))  # joins have no names of their own
+    text = load_any(origin.path or "").text
+    settings = script_of(text, origin.path).settings if _SETTING.search(text) else []
+    head = [f"{line}\n" for line in settings]
+    if path == "-":
+        save_bytes("".join([*head, *lines, *priorities]).encode(origin.encoding), path)
+        return []
+    beside = f"{path}.prio"
+    save_bytes("".join(["# Priorities by eligo\n", *priorities]).encode(origin.encoding), beside)
+    note = f"# {source} with priorities by eligo: submit it in this folder\n"
+    lines = [note, *head, *lines, f"INCLUDE {os.path.basename(beside)}\n"]
+    save_bytes("".join(lines).encode(origin.encoding), path)
+    messages = [f"wrote {path}, which includes {source} and {os.path.basename(beside)}", *_range(wanted)]
+    return messages + _rescue(origin, path) + advice(flow, path, settings)
+
+
+def _range(wanted: Mapping[str, int]) -> list[str]:
+    """Which numbers were written, and what they mean beside the user's other jobs."""
+    if not wanted:
+        return []
+    first, last = max(wanted.values()), min(wanted.values())
+    others = "run before them" if first < 0 else "may wait for them" if last > 0 else "are among them"
+    return [f"priorities run from {first} (first) to {last}; your other jobs, at priority 0, {others}"]
+
+
+def write_in_place(flow: Workflow, order: Sequence[str], first: int | None = None) -> list[str]:
+    """Change only the PRIORITY lines of the file that the workflow was read from; returns messages for the user."""
+    origin = _origin(flow)
+    path = origin.path or ""
+    inside = next((name for name in order if "+" in name and not is_join(name)), None)
+    if inside is not None:
+        raise FormatError(
+            f"a file with splices cannot be changed in place: DAGMan does not accept {shorten(inside)!r} in the file that "
+            "splices it (write a wrapper instead)",
+            path,
+        )
+    text, wanted = load_bytes(path).decode(origin.encoding), values(order, FIRST if first is None else first)
+    try:
+        new = changed(text, wanted)
+    except FormatError as error:
+        raise FormatError(error.message, path) from None
+    save_bytes(new.encode(origin.encoding), path)
+    settings = script_of(text.removeprefix("\ufeff"), path).settings if _SETTING.search(text) else []
+    return [f"changed the PRIORITY lines of {path}", *_range(wanted), *advice(flow, path, settings)]
+
+
+def values(order: Sequence[str], first: int = FIRST) -> dict[str, int]:
+    """The priority of each task, the first one's as given and each that follows one less; join nodes have none.
+
+    >>> values(["a", "_condor_join_node0", "b"])
+    {'a': -1, 'b': -2}
+    """
+    return priority_numbers([name for name in order if not is_join(name)], first)
+
+
+def changed(text: str, wanted: dict[str, int]) -> str:
+    """The text with these priorities: the lines that set one say the new value, lines for ALL_NODES go, the rest is added.
+
+    >>> changed("JOB a x\\nPriority  a  5 \\nJOB b x", {"a": 1, "b": 2})
+    'JOB a x\\nPriority  a  1 \\nJOB b x\\nPRIORITY b 2\\n'
+    """
+    lines: list[str | None] = [*text.split("\n")]
+    statements, includes = _priority_lines(text)
+    updated: set[str] = set()
+    for first, last, name in statements:
+        if keyword(name) == "ALL_NODES" or (includes and name in wanted):
+            lines[first - 1 : last] = [None] * (last - first + 1)
+        elif name in wanted:
+            old = "\n".join(line or "" for line in lines[first - 1 : last])
+            lines[first - 1 : last] = [_with_value(old, name, wanted[name])] + [None] * (last - first)
+            updated.add(name)
+    end = "\r\n" if "\r\n" in text[: text.find("\n") + 1] else "\n"
+    body = "\n".join(line for line in lines if line is not None)
+    added = [priority_line(_spelt(name), value) for name, value in wanted.items() if name not in updated]
+    if added and _goes_on(body):
+        raise FormatError("the last line ends in a backslash, so no PRIORITY line can follow (remove the backslash)")
+    gap = end if added and body and not body.endswith("\n") else ""
+    return body + gap + "".join(added).replace("\n", end)
+
+
+def advice(flow: Workflow, path: str, settings: Sequence[str] = ()) -> list[str]:
+    """What has to be so that DAGMan heeds the priorities."""
+    messages = []
+    if not _is_throttled(flow, settings):
+        messages += [
+            "DAGMan applies priorities only to throttled nodes: set a limit N slightly above the slots you get,",
+            f"  condor_submit_dag -maxjobs N {os.path.basename(path)}",
+            "  or, in the file named by a CONFIG line: DAGMAN_MAX_JOBS_SUBMITTED = N",
+        ]
+    own = _files_with_priority(flow) if flow.origin and flow.origin.format == "dagman" else []
+    if own:
+        messages.append(
+            f"`priority =` in {', '.join(own[:3])}{' and others' if own[3:] else ''} overrides these priorities"
+        )
+    return messages
+
+
+def _origin(flow: Workflow) -> Origin:
+    origin = flow.origin
+    if origin is None or origin.path is None:
+        raise FormatError(
+            "priorities for DAGMan are written beside its file, so standard input cannot be used (give the file's name)"
+        )
+    if plain_name(origin.path) != origin.path:
+        raise FormatError("DAGMan cannot read compressed files (decompress it first)", origin.path)
+    return origin
+
+
+def _check_place(origin: Origin, path: str) -> None:
+    source = origin.path or ""
+    if os.path.realpath(path) == os.path.realpath(source):
+        raise FormatError("this is the file that was read (give another name, or change it in place)", path)
+    read = {os.path.realpath(file) for file in origin.files}
+    for target in (path, f"{path}.prio"):
+        if os.path.realpath(target) in read:
+            raise FormatError(f"{source} includes this file (give another name)", target)
+    folder = os.path.dirname(source)
+    if os.path.realpath(os.path.dirname(path)) != os.path.realpath(folder):
+        better = os.path.join(folder, os.path.basename(path))
+        raise FormatError(
+            f"the paths in {source} are relative to its folder, so the wrapper must be there too: {better}", path
+        )
+    for name in (source, path):
+        if re.search(r"[\s\"'\\]", os.path.basename(name)):
+            raise FormatError("DAGMan cannot INCLUDE a file whose name has blanks, quotes or backslashes", name)
+    if plain_name(path) != path:
+        raise FormatError("DAGMan cannot read compressed files", path)
+
+
+def _spelt(name: str) -> str:
+    if tokens(name) != [name]:
+        raise FormatError(f"the name {shorten(name)!r} cannot be written so that all versions of DAGMan read it")
+    return name
+
+
+def _rescue(origin: Origin, path: str) -> list[str]:
+    """Give the wrapper the rescue file of what it wraps: DAGMan looks for one of the name of the file submitted."""
+    there, source = rescue_file(Beside(path)), rescue_file(Beside(origin.path))
+    if there is not None and (source is None or _done_by(source) <= _done_by(there)):
+        return [f"DAGMan will skip the nodes that {there}, an existing file, lists as done"]
+    if source is None:
+        return []
+    if there is not None and not _done_by(there) <= _done_by(source):
+        raise FormatError(f"{source} and this file list different tasks as done (keep one of them)", there)
+    number = 1 + int(there.rpartition("rescue")[2]) if there else int(source.rpartition("rescue")[2])
+    copy = f"{path}.rescue{number:03}"
+    save_bytes(load_bytes(source), copy)
+    return [f"wrote {copy}, a copy of {source}, so that finished tasks are not repeated"]
+
+
+def _done_by(rescue: str) -> set[str]:
+    """The nodes that a rescue file says are done."""
+    return set(_DONE.findall(load_any(rescue).text))
+
+
+def _is_throttled(flow: Workflow, settings: Sequence[str]) -> bool:
+    parted = (line.split(None, 1) for line in settings)
+    files = [words[1].strip("\"' \t") for words in parted if keyword(words[0]) == "CONFIG" and len(words) > 1]
+    return any(_THROTTLE.search(_text_beside(flow, file)) for file in files)
+
+
+def _files_with_priority(flow: Workflow) -> list[str]:
+    files = dict.fromkeys(task.command for task in flow.details.values() if isinstance(task.command, str))
+    return [name for name in list(files)[:_MOST_FILES] if _OWN_PRIORITY.search(_text_beside(flow, name))]
+
+
+def _text_beside(flow: Workflow, name: str) -> str:
+    """The text of a small file that the workflow names, or nothing."""
+    beside = Beside(flow.origin.path if flow.origin else None, _LARGEST_FILE)
+    try:
+        return beside.load(beside.place(name))
+    except InputError:
+        return ""
+
+
+def _priority_lines(text: str) -> tuple[list[tuple[int, int, str]], bool]:
+    """The first and last line of every PRIORITY command and the name in it; and whether other files are included."""
+    lines, statements, includes = Lines(text.removeprefix("\ufeff")), [], False
+    for line in lines.take(lines.text):
+        words = line.split(None, 3)
+        kind = keyword(words[0])
+        if kind == "PRIORITY":
+            statements.append((lines.begun, lines.number, tokens(line)[1]))
+        elif kind == "INCLUDE":
+            includes = True
+        elif kind in {"JOB", "NODE", "FINAL", "PROVISIONER", "SERVICE", "SUBMIT_DESCRIPTION"}:
+            place = tokens(line)[2:3]
+            if place:
+                lines.description(place[0])
+    return statements, includes
+
+
+def _goes_on(text: str) -> bool:
+    """Whether the last command would take in what is added."""
+    lines = (line.strip(BLANK) for line in reversed(text.split("\n")))
+    last = next((line for line in lines if line and not line.startswith(("#", "//"))), "")
+    return last.endswith("\\")
+
+
+def _with_value(line: str, name: str, value: int) -> str:
+    """A line that sets a priority, with another value; what was several lines becomes one."""
+    match = _LINE.fullmatch(line)
+    if match:
+        return f"{match[1]}{value}{match[2]}"
+    return priority_line(_spelt(name), value).rstrip("\n") + ("\r" if line.endswith("\r") else "")
+
+
+# Rescue files
+
+#: What decides when, where and how often a node is run, and nothing of what a node is that has ended well.
+PLACING = frozenset(
+    {"concurrency_limits", "hold", "maxjobs", "periodic_hold", "periodic_release", "periodic_remove", "request_cpus"}
+    | {"request_gpus", "request_memory", "requirements", "retry", "weak"}
+)
+
+
+def rescue_text(flow: Workflow, done: Iterable[str]) -> str:
+    """The text of a rescue file: the nodes that were done when the file was read, and those done since."""
+    before = flow.origin.done if flow.origin else ()
+    names = dict.fromkeys(name for name in (*before, *done) if not is_join(name))
+    return "".join([f"# {len(names)} finished nodes\n", *(f"DONE {name}\n" for name in names)])
+
+
+def doubtful(flow: Workflow, executed: Iterable[str]) -> set[str]:
+    """The executed nodes that DAGMan may not count as done, because a run ignored something of them or of what they need.
+
+    A node whose POST script did not run is one, and so is a node that read what such a node wrote.
+    """
+    asked = flow.origin.unhonoured if flow.origin else ()
+    tasks = {str(task) for each in asked if each.key.lower() not in PLACING for task in each.tasks}
+    if not tasks:
+        return set()
+    labels = flow.dag.labels
+    for v in flow.dag.order.tolist():
+        if any(labels[u] in tasks for u in flow.dag.parents_of(v).tolist()):
+            tasks.add(labels[v])
+    return tasks.intersection(executed)
+
+
+def next_rescue(path: str) -> str:
+    """The name under which DAGMan takes a rescue file of this file for the last one.
+
+    >>> next_rescue("nowhere/x.dag")
+    'nowhere/x.dag.rescue001'
+    """
+    last = rescue_file(Beside(path))
+    return f"{path}.rescue{1 + int(last.rpartition('rescue')[2]) if last else 1:03}"

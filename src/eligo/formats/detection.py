@@ -1,0 +1,272 @@
+"""Which format a file has: by its name, and by what its text looks like where the name leaves a choice.
+
+Files that describe a workflow to another program: what they look like, and how that program draws the dag.
+
+>>> stranger_named("pipeline/Snakefile").what
+'a Snakefile'
+>>> print(stranger_refusal(stranger_looking("cwlVersion: v1.2\\nclass: Workflow")))
+this looks like a CWL document, which eligo cannot read: `cwltool --print-dot FILE > dag.dot` draws its dag
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple, cast
+
+from eligo.dag import Dag
+from eligo.errors import FormatError, InputError
+from eligo.formats.shared.files import plain_name
+from eligo.formats.shared.interface import Format
+from eligo.workflow import Workflow
+
+# Files of other programs
+
+#: How much of a text is looked at.
+GLANCE = 10_000
+
+_PAGE = r"\A\s*+(?:<!--(?:[^-]|-(?!->))*+-->\s*+)*+<(?:!doctype\s++html|html)\b"
+
+
+class Stranger(NamedTuple):
+    """A kind of file that is not read: how such files are called, what their text looks like, and what to do instead."""
+
+    what: str
+    name: str
+    looks: str
+    instead: str
+
+
+STRANGERS = (
+    Stranger(
+        "a CWL document",
+        r".*\.cwl",
+        r'(?:^|\{)\s*+"?cwlVersion"?\s*+:',
+        "`cwltool --print-dot FILE > dag.dot` draws its dag",
+    ),
+    Stranger(
+        "a Snakefile",
+        r"snakefile.*|.*\.smk",
+        r"^(?:rule|checkpoint)[ \t]+\w+:\s[^\0]*?^[ \t]+(?:input|output|shell|run|script):",
+        "`snakemake --dag > dag.dot` or `snakemake --d3dag > dag.json` draws its dag",
+    ),
+    Stranger(
+        "a Nextflow script",
+        r".*\.nf",
+        r"^nextflow\.(?:enable|preview)\.|^process[ \t]+\w+[ \t]*+\{",
+        "`nextflow run FILE -preview -with-dag dag.mmd` draws its dag",
+    ),
+    Stranger(
+        "the trace of a Nextflow run",
+        "",
+        r"\Atask_id\t",
+        "a trace has no dependencies; draw them with `nextflow run ... -with-dag dag.mmd` and give the trace with that file",
+    ),
+    Stranger(
+        "a WDL document",
+        r".*\.wdl",
+        r"^version[ \t]+(?:1\.\d|draft-\d|development)\s[^\0]*?^(?:workflow|task)[ \t]+\w+[ \t]*+\{"
+        r"|^workflow[ \t]+\w+[ \t]*+\{[^\0]*?^[ \t]*+call[ \t]",
+        "`wdlviz --no-render FILE > dag.dot`, of wdlviz, draws its dag",
+    ),
+    Stranger(
+        "a Makefile",
+        r"(?:gnu)?makefile(?:\..*)?|.*\.mk",
+        r"^\.PHONY[ \t]*+:",
+        "`make -Bnd | make2graph > dag.dot`, of makefile2graph, draws its dag",
+    ),
+    Stranger(
+        "a Python program",
+        r".*\.pyw?",
+        r"\A#!\s*+/[^\n]*python",
+        "pass its graph to eligo.plan, or write one arc per line, parent and child, to a .arcs file",
+    ),
+    Stranger(
+        "a script",
+        r".*\.(?:sh|bash|pl|r)",
+        r"\A#!\s*+/[^\n]*\b(?:(?:[bdk]a|z|k|c|tc|fi)?sh|perl|ruby|Rscript|node|awk|lua|tclsh|php|groovy|julia)\b",
+        "write one arc per line, parent and child, to a .arcs file",
+    ),
+    Stranger(
+        "an HTML page",
+        "",
+        _PAGE,
+        "draw the dag as .dot or .mmd, as `nextflow run ... -with-dag dag.mmd` does",
+    ),
+)
+
+#: A file whose name tells nothing and that begins so is for a program that is not known.
+SCRIPT = Stranger("a script", "", r"\A#!\s*+/", "write one arc per line, parent and child, to a .arcs file")
+
+
+def stranger_named(path: str) -> Stranger | None:
+    """What a file of this name is, if it is one that is not read."""
+    name = os.path.basename(plain_name(path.lower()))
+    return next((kind for kind in STRANGERS if re.fullmatch(kind.name, name)), None)
+
+
+def is_page(text: str) -> bool:
+    """Whether a text begins as an HTML page does.
+
+    >>> is_page("<!-- a licence -->\\n<html><body>"), is_page("<graphml>")
+    (True, False)
+    """
+    return re.match(_PAGE, text[:GLANCE], re.IGNORECASE) is not None
+
+
+def stranger_looking(text: str, stranger_named: bool = False) -> Stranger | None:
+    """The unsupported kind of file that a text looks like, if any; *stranger_named* if the file's name gives a format."""
+    glance, kinds = text[:GLANCE], STRANGERS if stranger_named else (*STRANGERS, SCRIPT)
+    return next((kind for kind in kinds if re.search(kind.looks, glance, re.MULTILINE | re.IGNORECASE)), None)
+
+
+def stranger_refusal(kind: Stranger) -> FormatError:
+    """The error that says what a file is and what to do instead."""
+    return FormatError(f"this looks like {kind.what}, which eligo cannot read: {kind.instead}")
+
+
+# Formats
+
+#: The module of each format and how its files' names end, so that only modules that are needed are imported. Where several
+#: fit a text, the first one does; the last one takes what is left.
+MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "wfcommons": ("eligo.formats.wfcommons", (".json",)),
+    "jx": ("eligo.formats.jx", (".jx", ".json")),
+    "d3dag": ("eligo.formats.d3", (".json",)),
+    "json": ("eligo.formats.json_format", (".json",)),
+    "pegasus": ("eligo.formats.pegasus", (".yml", ".yaml")),
+    "yaml": ("eligo.formats.yaml_format", (".yaml", ".yml")),
+    "mermaid": ("eligo.formats.mermaid", (".mmd", ".mermaid")),
+    "dot": ("eligo.formats.dot", (".dot", ".gv")),
+    "dax": ("eligo.formats.dax", (".dax", ".xml")),
+    "graphml": ("eligo.formats.graphml", (".graphml", ".xml")),
+    "ninja": ("eligo.formats.ninja", (".ninja",)),
+    "dagman": ("eligo.formats.dagman", (".dag",)),
+    "makeflow": ("eligo.formats.makeflow", (".mf", ".makeflow")),
+    "csv": ("eligo.formats.csv_format", (".csv", ".tsv")),
+    "arcs": ("eligo.formats.arcs", (".arcs", ".edges", ".txt")),
+}
+
+#: The formats that almost any text looks like: only a name, or who gives the text, tells them.
+LOOSE = ("makeflow", "arcs")
+
+#: The last formats of a suffix, which take what the others do not.
+BROAD = (*LOOSE, "json", "yaml")
+
+#: The formats whose texts begin like no others: they are recognised in a file of any name.
+CERTAIN = ("wfcommons", "jx", "d3dag", "json", "mermaid", "dot", "dax", "graphml")
+
+_BLANK = r"(?:\s++|#[^\n]*+\n|---[^\n]*+\n)*+"
+_PEGASUS = re.compile(_BLANK + r"(?:x-)?pegasus[ \t]*+:")
+#: The formats besides that a list of arcs and a table without a header are not taken for, and how their texts begin.
+UNLIKE = {
+    "arcs": {"pegasus": _PEGASUS, "csv": re.compile(_BLANK + r"[^\n,;\t]++[,;\t]")},
+    "csv": {
+        "pegasus": _PEGASUS,
+        "yaml": re.compile(_BLANK + r"(?:name|tasks|arcs|nodes|files)[ \t]*+:\s"),
+        "ninja": re.compile(_BLANK + r"(?:ninja_required_version|rule) "),
+        "dagman": re.compile(_BLANK + r"\w++[ \t]"),
+    },
+}
+
+StrPath = str | os.PathLike[str]
+
+#: How the texts of certain formats begin, so that their modules are imported for no other text.
+_BEGINNING = re.compile(
+    r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|\#[^\n]*+|%%(?!\{)[^\n]*+)*+(?:[{\[<]|---|%%|strict\b|(?:di)?graph\b|flowchart)",
+    re.IGNORECASE,
+)
+_SHEBANG = re.compile(r"#!\s*+/[^\n]*+")
+_RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # what DAGMan adds to the name of its file
+
+
+def module(format: str) -> Format:
+    """The module of a format.
+
+    >>> module("arcs").NAME
+    'arcs'
+    """
+    if format not in MODULES:
+        raise InputError(f"unknown format {format!r} (choose from {', '.join(sorted(MODULES))})")
+    return cast(Format, import_module(MODULES[format][0]))
+
+
+def detect(path: StrPath | None, text: str) -> str:
+    """Detect the format of a text, with the path of its file or None or "-".
+
+    A text that begins like one format only is of that format, whatever the file is called. Otherwise the suffix decides, and
+    what the text looks like where several formats or none share the suffix. What is only a list of words is taken for a list
+    of arcs where it is not in a file; a file of another name that looks like no format is refused.
+
+    >>> detect("x.json.gz", '{"arcs": []}'), detect("x.json", '{"name": "m", "workflow": {}}')
+    ('json', 'wfcommons')
+    >>> detect("-", "tasks:\\n- {name: a}"), detect(None, "digraph {}"), detect(None, "a b")
+    ('yaml', 'dot', 'arcs')
+    """
+    name = "-" if path is None else os.fspath(path)
+    fitting, body = of_suffix(name) or _of_shebang(text), without_shebang(text)
+    stranger = None if fitting else stranger_named(name)
+    detected = (
+        None if stranger else next((format for format in _likely(fitting, body) if module(format).sniff(body)), None)
+    )
+    if detected:
+        return detected
+    if stranger := stranger or stranger_looking(text, bool(fitting)):
+        raise stranger_refusal(stranger)
+    return fitting[-1] if fitting else _loose(name, text)
+
+
+def without_shebang(text: str) -> str:
+    """The text without a first line such as `#!/usr/bin/env dot`; its line end stays, so that lines keep their numbers.
+
+    >>> without_shebang("#!/usr/bin/env makeflow\\na: b")
+    '\\na: b'
+    """
+    line = _SHEBANG.match(text)
+    return text[line.end() :] if line else text
+
+
+def _of_shebang(text: str) -> list[str]:
+    """The format that a first line such as `#!/usr/bin/env makeflow` names, where nothing else would tell."""
+    line = _SHEBANG.match(text)
+    return ["makeflow"] if line and "makeflow" in line[0] and "--jx" not in line[0] else []
+
+
+def _likely(fitting: Sequence[str], text: str) -> list[str]:
+    """The formats that a text in a file of this suffix may have, so that the first that it looks like is the one."""
+    if is_page(text):
+        return ["mermaid"]
+    if not fitting:
+        return [format for format in MODULES if format not in LOOSE]
+    own = [format for format in fitting if format not in BROAD]
+    excluded = {*fitting, "json"} if "yaml" in fitting else {*fitting}  # JSON is YAML, too
+    others = [format for format in CERTAIN if format not in excluded] if _BEGINNING.match(text) else []
+    unlike = UNLIKE.get(fitting[-1], {})
+    return own + others + [format for format, looks in unlike.items() if looks.match(text)]
+
+
+def _loose(path: str, text: str) -> str:
+    """The format of a text that looks like none of the strict ones, in a file whose suffix tells nothing."""
+    if (path == "-" or "makeflow" in os.path.basename(path).lower()) and module("makeflow").sniff(text):
+        return "makeflow"
+    if path == "-":
+        return "arcs"
+    message = (
+        "cannot detect the format from the file's name or content (lists of arcs must be named .arcs, .edges or .txt)"
+    )
+    raise FormatError(message).cured_by("arcs")
+
+
+def format_to_write(flow: Dag | Workflow, path: str) -> str:
+    """The format to write for a path."""
+    origin = flow.origin.format if isinstance(flow, Workflow) and flow.origin else "json"
+    fitting = [origin] if path == "-" else of_suffix(path)
+    if not fitting:
+        raise FormatError("cannot tell the format to write from the file's name", path).cured_by("format")
+    return origin if origin in fitting else fitting[-1]
+
+
+def of_suffix(path: str) -> list[str]:
+    """The formats whose files' names end so."""
+    suffix = os.path.splitext(_RESCUE.sub("", plain_name(path.lower())))[1]
+    return [name for name, (_, suffixes) in MODULES.items() if suffix in suffixes]

@@ -1,0 +1,121 @@
+"""From a file or a folder to the history in it."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+from eligo.errors import FormatError, InputError
+from eligo.estimating import kind_of
+from eligo.formats import detection as detecting
+from eligo.formats.histories import History, detect, module, runs
+from eligo.formats.histories.htcondor import refusal
+from eligo.formats.reader import located, read_loaded
+from eligo.formats.shared.files import COMPRESSED, LARGEST_FILE, Loaded, load_any, load_bytes
+from eligo.workflow import Timed
+
+#: How much of a file in a folder is looked at to see whether it is a history.
+GLANCE = 10_000
+MOST_FILES = 100_000
+#: How many remarks on files of a folder are told.
+MOST_REMARKS = 5
+
+
+def read_history(path: detecting.StrPath, limit: int = LARGEST_FILE) -> History:
+    """The run times in a log of an engine, a workflow with run times, or a folder of such files.
+
+    The format is detected from the content (see `eligo.formats.histories`). In a folder and below, all histories are read
+    and other files skipped; together they may have *limit* bytes. Errors name the file.
+    """
+    path = os.fspath(path)
+    single = os.path.basename(path) == runs.STATE and os.path.isfile(path)
+    path = (os.path.dirname(path) or os.curdir) if single else path
+    if single or runs.is_run(path):
+        records, remarks = runs.parse_run(path)
+        return History(tuple(records), runs.NAME, path, tuple(remarks))
+    if os.path.isdir(path):
+        return _read_folder(path, limit)
+    loaded = load_any(path, limit)
+    format = detect(loaded.text)
+    if format is None:
+        return _past_run(path, loaded, limit)
+    try:
+        records, remarks = module(format).parse(loaded.text, path)
+    except InputError as error:
+        raise located(error, path, loaded.text) from None
+    return History(tuple(records), format, path, tuple(remarks))
+
+
+def _past_run(path: str, loaded: Loaded, limit: int) -> History:
+    """The history that a workflow with run times is."""
+    try:
+        if refused := refusal(loaded.text):
+            raise refused
+        format = detecting.detect(path, loaded.text)
+        if not _has_times(format):
+            raise FormatError(f"{format} files have no run times, and this is not a history in a known format")
+    except InputError as error:
+        raise located(error, path, loaded.text) from None
+    flow = read_loaded(loaded, path, format, limit)
+    tasks = (flow.task(name) for name in flow.dag.tasks)
+    records = tuple(Timed(task.name, kind_of(task), task.seconds) for task in tasks if task.seconds is not None)
+    return History(records, format, path, () if records else ("no task in this file has a run time",))
+
+
+def _has_times(format: str) -> bool:
+    return "seconds" not in detecting.module(format).CANNOT
+
+
+def _read_folder(folder: str, limit: int) -> History:
+    histories: list[History] = []
+    for path, size in _files(folder):
+        history = _history_at(path, limit)
+        if history is not None:
+            limit = max(0, limit - size)
+            histories.append(history)
+    if not histories:
+        raise FormatError("no history found in this folder", folder)
+    remarks = [f"{os.path.relpath(each.path, folder)}: {words}" for each in histories for words in each.remarks]
+    more = len(remarks) - MOST_REMARKS
+    lines = [*remarks[:MOST_REMARKS], *([f"and {more:,} more remarks"] if more > 0 else [])]
+    formats = " and ".join(sorted({each.format for each in histories}))
+    return History(tuple(record for each in histories for record in each.records), formats, folder, tuple(lines))
+
+
+def _files(folder: str) -> Iterator[tuple[str, int]]:
+    """The plain files in a folder and below, always in the same order, and their sizes."""
+    count = 0
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        is_run = runs.is_run(place)  # a run, whose other files belong to it
+        folders[:] = [] if is_run else folders
+        for path in (os.path.join(place, file) for file in ([runs.STATE] if is_run else sorted(files))):
+            with suppress(OSError):  # gone since
+                size = os.path.getsize(path) if os.path.isfile(path) else 0
+                count += 1
+                yield from [(path, size)] if size else []
+        if count > MOST_FILES:
+            raise FormatError(f"more than {MOST_FILES:,} files in this folder", folder)
+
+
+def _history_at(path: str, limit: int) -> History | None:
+    """The history in a file; None where there is none, as far as a glance tells."""
+    if os.path.basename(path) == runs.STATE:
+        with suppress(InputError):
+            return read_history(path, limit)
+        return None
+    if detect(_beginning(path)) is not None:
+        return read_history(path, limit)
+    if any(map(_has_times, detecting.of_suffix(path))):
+        with suppress(InputError):
+            history = read_history(path, limit)
+            return history if history.records else None
+    return None
+
+
+def _beginning(path: str) -> str:
+    with suppress(FormatError, OSError):
+        if path.lower().endswith(COMPRESSED):
+            return load_bytes(path)[:GLANCE].decode("latin-1")
+        with open(path, "rb") as file:
+            return file.read(GLANCE).decode("utf-8", "replace").removeprefix("\ufeff")
+    return ""

@@ -1,0 +1,159 @@
+"""From a file or a text to the workflow in it."""
+
+import gc
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Unpack, cast
+
+from eligo.errors import FormatError, InputError, UnknownTaskError
+from eligo.formats import orders
+from eligo.formats.detection import StrPath, detect, module, of_suffix, without_shebang
+from eligo.formats.shared.files import LARGEST_FILE, Beside, Loaded, load, load_any, not_utf_8, shown
+from eligo.formats.shared.interface import GIVEN, Format, Given
+from eligo.formats.shared.json_text import line_of, quote
+from eligo.formats.shared.json_text import load as load_json
+from eligo.workflow import Origin, Workflow
+
+#: The formats that say which task needs which in words, not by an arrow that may be meant either way.
+IN_WORDS = {"dagman", "pegasus", "dax", "wfcommons", "makeflow", "jx", "ninja"}
+
+#: The formats that are read line by line.
+IN_LINES = {"dagman", "makeflow", "ninja", "mermaid", "arcs"}
+
+#: The formats that are UTF-8 by definition. In the others, bytes that are no UTF-8 are Latin-1.
+UNICODE = {"wfcommons", "jx", "d3dag", "json", "pegasus", "yaml"}
+
+
+def read(
+    path: StrPath,
+    format: str | None = None,
+    limit: int = LARGEST_FILE,
+    allow_outside: bool = False,
+    reverse: bool = False,
+    **given: Unpack[Given],
+) -> Workflow:
+    """Read a workflow from a file, or from standard input if *path* is "-"; gzip and zstd are decompressed.
+
+    Without *format*, it is detected from the file's name and content. A file of more than *limit* bytes is refused,
+    counted after decompression and with the files that it includes. Those must be in its folder or below, unless
+    *allow_outside*. *reverse* reverses every arc, for graphs that point from a task to its dependencies. *given* has
+    what some formats need besides the file (see `Given`). Every error names the file.
+    """
+    if format is not None:
+        module(format)  # a wrong name is told before any file is opened
+    path = os.fspath(path)
+    return read_loaded(load_any(path, limit), path, format, limit, allow_outside, reverse, **given)
+
+
+def read_loaded(  # noqa: PLR0913, PLR0917 - what `read` takes
+    loaded: Loaded,
+    path: str,
+    format: str | None = None,
+    limit: int = LARGEST_FILE,
+    allow_outside: bool = False,
+    reverse: bool = False,
+    **given: Unpack[Given],
+) -> Workflow:
+    """The workflow in the text of a file that was loaded already."""
+    text, encoding = loaded
+    try:
+        with _collector_paused():
+            format = format or detect(path, text)
+            if encoding == "latin-1" and format in UNICODE:
+                raise not_utf_8(text, path)
+            beside = Beside(None if path == "-" else path, limit - len(text), allow_outside)
+            flow = parsed(text, format, beside, reverse, **given)
+            source = text if path == "-" and hasattr(module(format), "prioritised") else None
+            return replace(flow, origin=replace(_origin(flow, path, encoding), files=beside.files, text=source))
+    except InputError as error:
+        raise located(error, path, text) from None
+
+
+def read_order(path: StrPath, limit: int = LARGEST_FILE) -> tuple[str, ...]:
+    """Read an order of tasks from a file, or from standard input if *path* is "-" (see `eligo.formats.orders`)."""
+    claim = read_claim(path, limit)
+    return orders.listed(claim) if isinstance(claim, dict) else claim
+
+
+def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tuple[str, ...]:
+    """Read a plan with its proof, or an order of tasks, from a file, for `verify`."""
+    path = os.fspath(path)
+    text = load(path, limit, may_be_empty=True)
+    try:
+        kinds = of_suffix(path)
+        if kinds and not {"json", "arcs", "csv"} & {*kinds}:
+            raise FormatError(
+                f"this is a workflow ({kinds[-1]}), not an order (an order is one name per line, or JSON)"
+            )
+        document = load_json(text) if text.lstrip().startswith("{") else None
+        return document if isinstance(document, dict) and "proof" in document else orders.parse(text)
+    except InputError as error:
+        raise located(error, path, text) from None
+
+
+def parse(text: str, format: str | None = None, reverse: bool = False, **given: Unpack[Given]) -> Workflow:
+    """Parse a workflow from a text; without *format*, it is detected. Other arguments are as for `read`."""
+    with _collector_paused():
+        return parsed(text, format or detect(None, text), None, reverse, **given)
+
+
+def parsed(text: str, format: str, beside: Beside | None, reverse: bool, **options: Any) -> Workflow:
+    """The workflow that a text of this format describes, with the files *beside* it and what else is given."""
+    if reverse and format in IN_WORDS:
+        raise InputError(f"arcs of {format} cannot be reversed: the format states dependencies explicitly")
+    if format in IN_LINES and "\r" in text.rstrip() and "\n" not in text:
+        raise FormatError("lines end in a carriage return only (save the file with line feeds)")
+    chosen = module(format)
+    flow = chosen.parse(without_shebang(text), **_accepted_options(chosen, beside, options))
+    origin = cast(Origin, flow.origin)
+    if reverse:
+        return replace(flow, dag=flow.dag.dual(), origin=replace(origin, reversed=True))
+    return flow if origin.backward is None else replace(flow, origin=_hinted(origin))
+
+
+def _accepted_options(chosen: Format, beside: Beside | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what is given what this format takes; what it has no use for is refused."""
+    takes: tuple[str, ...] = getattr(chosen, "TAKES", ())
+    for name, value in options.items():
+        if name not in GIVEN:
+            raise TypeError(f"unknown argument {name!r}")
+        if value is not None and name not in takes:
+            raise InputError(f"{chosen.NAME} files do not take {GIVEN[name]}")
+    return {name: value for name, value in {"beside": beside, **options}.items() if name in takes}
+
+
+def _hinted(origin: Origin) -> Origin:
+    """The same, telling that the arcs are likely to be turned round."""
+    hint = f"{origin.backward} draws arcs from a task to its dependencies: read this graph with reverse"
+    return replace(origin, remarks=(*origin.remarks, hint))
+
+
+def _origin(flow: Workflow, path: str, encoding: str) -> Origin:
+    """Where the workflow came from, which the format knows in part."""
+    origin = cast(Origin, flow.origin)
+    if encoding == "latin-1":
+        origin = replace(origin, remarks=(*origin.remarks, f"{shown(path)} is not UTF-8 and was read as Latin-1"))
+    return replace(origin, path=origin.path or (None if path == "-" else path), encoding=encoding)
+
+
+def located(error: InputError, path: str, text: str) -> InputError:
+    """The same error, saying the file and, where it is known, the line."""
+    if error.path is not None:
+        return error
+    words = (quote(error.name), str(error.name)) if isinstance(error, UnknownTaskError) else ()
+    line = next((number for word in words if (number := line_of(text, word))), None)
+    return error.located(shown(path), line)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Without the garbage collector, which doubles the time to build many objects at once and finds nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,367 @@
+"""A whole run: from a workflow, or functions, to what came of every task."""
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eligo.additions import LiveWorkflow
+from eligo.allocating import ALLOCATORS, Allocator, Rules, allocator, informed
+from eligo.allocating.prudent import SLOW
+from eligo.engines import Engine
+from eligo.engines.futures import on_executor
+from eligo.engines.registry import engine_on, shares_machine
+from eligo.engines.room import Needs, Room, Wants, in_gibibytes, machine_memory
+from eligo.errors import InputError, TaskFailedError, shorten
+from eligo.execution import EXECUTED, Execution
+from eligo.names import Name
+from eligo.policies import PLAN_EFFORT, POLICIES, present_name
+from eligo.running.commands import Commands
+from eligo.running.folder import MARK, Resumed, RunFolder
+from eligo.running.functions import Callables, callables_of
+from eligo.running.growth import INBOX, RunGrowth
+from eligo.running.loop import Runner
+from eligo.running.task_files import TaskFiles
+from eligo.running.up_to_date import up_to_date
+from eligo.running.values import Values, tasks_to_keep
+from eligo.theory.eligibility import Order
+from eligo.times import times_of
+from eligo.work.tries import Retries
+from eligo.workflow import Workflow
+
+#: slow workers get what matters least; no second copies, which would write the same files
+CAREFUL = Rules(slow=SLOW)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a run is made; the defaults are those of the command."""
+
+    #: how many tasks run at a time; None: as many as this machine has cores
+    workers: int | None = None
+    #: the policy, or another allocator by name, or a file with an order
+    policy: str = "finish"
+    #: how many tasks a worker gets at once
+    size: int = 1
+    retries: Retries = field(default_factory=Retries)
+    timeout: float | None = None
+    most_failures: float = float("inf")
+    #: whether tasks whose outputs are newer than their inputs are taken as done
+    skip_done: bool = False
+    #: where tasks run; None: in the folder of the workflow's file
+    directory: str | None = None
+    rules: Rules = CAREFUL
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "policy", present_name(self.policy))
+        if self.workers is not None and (type(self.workers) is not int or self.workers < 1):
+            raise InputError(f"workers must be a positive integer, got {self.workers!r}")
+        if type(self.size) is not int or self.size < 1:
+            raise InputError(f"--fat must be a positive integer, got {self.size!r}")
+        if not self.most_failures >= 1:
+            raise InputError(f"--max-failures must be at least 1, got {self.most_failures!r}")
+        if self.timeout is not None and not 0 < self.timeout < float("inf"):
+            raise InputError(f"timeout must be positive, got {self.timeout!r}")
+
+    @property
+    def slots(self) -> int:
+        """How many tasks run at a time."""
+        return self.workers or len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run."""
+
+    execution: Execution
+    #: what functions returned, without what other tasks took and nobody asked to keep
+    values: Mapping[Name, Any]
+    #: why tasks failed for good: what they raised, or what is told of their commands
+    failed: Mapping[Name, Exception | str]
+    seconds: float
+    #: how many tasks were begun in this run
+    begun: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether every task is done."""
+        return self.execution.finished
+
+    def __repr__(self) -> str:
+        done, n = len(self.execution.executed), len(self.execution.dag)
+        return f"<Result: {done} of {n} tasks done, {len(self.failed)} failed>"
+
+
+def run(  # noqa: PLR0913
+    graph: object,
+    function: Callable[..., Any] | None = None,
+    *,
+    on: "str | Executor | Engine" = "local",
+    workers: int | None = None,
+    policy: str = "finish",
+    retries: int | Retries | None = None,
+    timeout: float | None = None,
+    folder: str | Path | None = None,
+    keep: str | Collection[Name] = (),
+    check: bool = True,
+    ignore: str | Collection[str] = (),
+) -> Result:
+    """Run a workflow: its commands, *function* of every task, or the functions that it has; what they return comes back.
+
+    A graph is whatever `eligo.plan` takes; or {task: (function, parents)}, where each function gets what the parents
+    returned. Functions run in threads, or *on* an executor of yours; `async def` functions are awaited. Where a *folder* is
+    given, commands go on from what an earlier run in it did. Where tasks failed for good, the first one's error is raised
+    once the rest is done, or with *check* off told in the result. What a file asks for and a run does not do, such as POST
+    scripts of DAGMan, is refused unless *ignore* names it.
+
+    A result that other tasks take is dropped once all of them are done. *keep* names the tasks whose results stay all the
+    same; keep="all" keeps every result.
+
+    A command that failed is tried again twice unless *retries* says how often; a function is not by default.
+    A task that takes longer than *timeout* seconds has failed. A command is then stopped. A function cannot be: its thread
+    goes on, its result is ignored, and its worker takes the next task.
+
+    >>> import eligo
+    >>> table = {"a": (lambda: 2, []), "b": (lambda a: a + 1, ["a"]), "c": (lambda a, b: a * b, ["a", "b"])}
+    >>> eligo.run(table).values, eligo.run(table, keep=["a"]).values
+    ({'c': 6}, {'a': 2, 'c': 6})
+    >>> eligo.run({1: [], 2: [1], 3: [1]}, lambda node: node * node).values
+    {1: 1, 2: 4, 3: 9}
+    """
+    callables = callables_of(graph, function)
+    tried = retries if isinstance(retries, Retries) else _retries(retries, commands=callables is None)
+    settings = Settings(workers=workers, policy=policy, retries=tried, timeout=timeout)
+    _check_fits(callables, folder, keep, ignore)
+    result = _functions(callables, on, settings, keep) if callables else _commands(graph, on, settings, folder, ignore)
+    if check:
+        for task, why in result.failed.items():
+            cause = why if isinstance(why, BaseException) else None
+            raise TaskFailedError(task, str(why), result) from cause
+    return result
+
+
+def _retries(most: int | None, commands: bool) -> Retries:
+    """By default commands are tried again, as everywhere, and functions are not: what one raises, it would raise again."""
+    if most is None:
+        return Retries() if commands else Retries(most=0)
+    return Retries(most=most)
+
+
+def _check_fits(
+    callables: Callables | None, folder: object, keep: str | Collection[Name], ignore: str | Collection[str]
+) -> None:
+    """Refuse what is for commands where there are functions, and the other way round."""
+    if callables is not None and folder is not None:
+        raise InputError("folder has no effect on functions, whose results are not stored yet: leave it out")
+    if callables is not None and ignore != ():
+        raise InputError("ignore has no effect on functions: leave it out")
+    if callables is None and keep != ():
+        raise InputError("keep has no effect on commands: leave it out")
+
+
+def _functions(
+    callables: Callables, on: "str | Executor | Engine", settings: Settings, keep: str | Collection[Name]
+) -> Result:
+    values = Values(callables.takes, callables.results.union(tasks_to_keep(keep, callables.flow.dag)))
+    if shares_machine(on):
+        _check_room(callables.flow, settings.slots, machine_memory())
+    engine = engine_of(on, settings, needs_of(callables.flow), functions=True)
+    with ended_where_wrong(engine):
+        game = Execution(callables.flow)
+        chosen = allocator_of(callables.flow, game, settings)
+        runner = build_runner(game, chosen, engine, settings, lambda task, _: callables.work(task, values))
+        runner.values = values
+    return execute(runner)
+
+
+def _commands(
+    graph: object,
+    on: "str | Executor | Engine",
+    settings: Settings,
+    folder: str | Path | None,
+    ignore: str | Collection[str],
+) -> Result:
+    from tempfile import TemporaryDirectory
+
+    from eligo.border import as_workflow
+    from eligo.formats.fidelity import as_runnable
+
+    times = times_of(as_workflow(graph), run=None if folder is None else os.fspath(folder))
+    flow = as_runnable(times.flow, ignore, elsewhere=on != "local")
+    if folder is not None:
+        with closing(RunFolder(folder)) as run_folder:
+            return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder))
+    with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as run_folder:
+        return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder))
+
+
+def _execute_with_warnings(runner: Runner, resumed: Resumed) -> Result:
+    """Run it to its end, after a warning of each thing that is not honoured."""
+    with ended_where_wrong(runner.engine):
+        for remark in resumed.remarks:
+            warnings.warn(remark, stacklevel=4)
+    return execute(runner)
+
+
+def prepare_run(
+    flow: Workflow, on: "str | Executor | Engine", settings: Settings, folder: RunFolder
+) -> tuple[Runner, Resumed]:
+    """A run of a workflow's commands in a folder, ready to go on from what was done there."""
+    commands, wants = commands_in(folder, flow, settings.directory), Wants(flow)
+    needs = wants if wants else None
+    scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
+    engine = engine_of(on, settings, needs, scratch=scratch, mark=folder.mark)
+    with ended_where_wrong(engine):
+        check = partial(_check_engine, on, settings, engine)
+        check(flow)
+        unheeded = _unheeded(flow, engine, settings, needs)
+        resumed = replace(folder.resume(flow, engine), remarks=unheeded)
+        files = TaskFiles(LiveWorkflow(flow, resumed.execution).flow, commands.folder)
+        done = resumed.execution.numbers(EXECUTED)
+        resumed = folder.redo(flow, resumed, files.to_redo(done, files.outdated(done) if settings.skip_done else ()))
+        live = LiveWorkflow(flow, resumed.execution)
+        if settings.skip_done:
+            up_to_date(live.flow, resumed.execution, commands.folder, resumed.doubts)
+        files.check_spelling()
+        files.check_inputs(resumed.execution.executed)
+        effort = PLAN_EFFORT.get(settings.policy)
+        curves = {} if effort is None else folder.planned(flow, resumed, effort)
+        order = np.array(curves["order"], np.int32) if curves else None
+        chosen = allocator_of(live.begun, resumed.execution, settings, order)
+        growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
+        growth.begin(folder.adding)
+        folder.begin(flow, resumed, curves, settings.directory)  # nothing is refused from here on
+        folder.store.open_session(settings.policy, settings.slots, engine.name)
+        runner = build_runner(resumed.execution, chosen, engine, settings, commands, folder, growth.needs)
+        runner.empty, runner.absent, runner.growth = growth.empty, growth.absent, growth
+        return runner, resumed
+
+
+def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:
+    """What the tasks of a workflow run, which each must have, with a place for what they print."""
+    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
+    commands = Commands(flow, folder.place_of(flow, directory), folder.logs, mark, folder.processes)
+    commands.check()
+    commands.make_folders()
+    return commands
+
+
+def _check_room(flow: Workflow, cores: float, memory: float) -> None:
+    """Refuse what could never be begun."""
+    for name, wanted in zip(flow.dag.tasks, flow.column("cores"), strict=True):
+        if (wanted or 0) > cores:
+            wants = f"task {shorten(name)!r} needs {wanted:g} cores"
+            raise InputError(f"{wants}, but only {cores:g} are available").cured_by("workers")
+    for name, wanted in zip(flow.dag.tasks, flow.column("memory"), strict=True):
+        if (wanted or 0) > memory:
+            wants = f"task {shorten(name)!r} needs {in_gibibytes(wanted)} of memory, but only {in_gibibytes(memory)}"
+            raise InputError(f"{wants} are available: lower its memory, or run it on a larger machine or cluster")
+
+
+def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow) -> None:
+    """Refuse what an engine has no room for, where that is known."""
+    if shares_machine(on):
+        _check_room(flow, settings.slots, machine_memory())
+    room = getattr(engine, "room", None)
+    if isinstance(room, Room):
+        _check_room(flow, room.cores, min(room.memory, getattr(engine, "largest", room.memory)))
+
+
+def _unheeded(flow: Workflow, engine: Engine, settings: Settings, needs: Needs | None) -> tuple[str, ...]:
+    """What the workflow asks for and this run does not honour; what the engine has no room for is refused."""
+    remarks = list(getattr(engine, "unheeded", ())) if needs is not None and any(flow.column("memory")) else []
+    if settings.policy in ALLOCATORS and any(flow.column("priority")):
+        remarks.append(f"policy {settings.policy} ignores the priorities of tasks; all other policies follow them")
+    elif settings.policy not in POLICIES and any(flow.column("priority")):
+        remarks.append(f"priorities of tasks take precedence over the order in {settings.policy}")
+    return tuple(remarks)
+
+
+def engine_of(  # noqa: PLR0913
+    on: object,
+    settings: Settings,
+    needs: Needs | None = None,
+    *,
+    functions: bool = False,
+    scratch: str | None = None,
+    mark: str = "",
+) -> Engine:
+    """The engine of a name, an executor as one, or an engine itself."""
+    if isinstance(on, str):
+        return engine_on(on, settings.workers, needs=needs, functions=functions, scratch=scratch, mark=mark)
+    if isinstance(on, Executor):
+        memory = machine_memory() if shares_machine(on) else None
+        return on_executor(on, settings.slots, Room(settings.slots, memory, needs))
+    if not all(hasattr(on, verb) for verb in ("asks", "start", "wait", "cancel", "close")):
+        raise InputError(f"on must be the name of an engine, an executor or an engine, got {on!r}")
+    return on  # type: ignore[return-value]
+
+
+@contextmanager
+def ended_where_wrong(engine: Engine) -> Iterator[None]:
+    """Where something goes wrong before the run, nothing that the engine started is left."""
+    try:
+        yield
+    except BaseException:
+        engine.close()
+        raise
+
+
+def needs_of(flow: Workflow) -> Needs | None:
+    """What each task wants; None where no task wants more than one core and no memory is told."""
+    wants = Wants(flow)
+    return wants if wants else None
+
+
+def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Order | None = None) -> Allocator:
+    """The allocator that the settings name; refused where there is none."""
+    rules = informed(settings.rules, flow.grown(game.dag))
+    return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
+
+
+def build_runner(  # noqa: PLR0913, PLR0917
+    game: Execution,
+    chosen: Allocator,
+    engine: Engine,
+    settings: Settings,
+    work: Callable[[Name, int], Any],
+    folder: RunFolder | None = None,
+    needs: Needs | None = None,
+) -> Runner:
+    """A runner with the settings."""
+    return Runner(
+        game,
+        chosen,
+        engine,
+        work,
+        None if folder is None else folder.store,
+        settings.retries,
+        needs,
+        timeout=settings.timeout,
+        most_failures=settings.most_failures,
+        size=settings.size,
+        seed=settings.seed,
+    )
+
+
+def execute(runner: Runner) -> Result:
+    """Run it to its end."""
+    began = time.monotonic()
+    with ended_where_wrong(runner.engine):
+        runner.run()
+    took = time.monotonic() - began  # without what it takes to let go of an engine
+    runner.engine.close()
+    failed = {
+        task: str(ending.attempt.failure) if ending.value is None else ending.value
+        for task, ending in runner.failures.items()
+    }
+    return Result(runner.execution, runner.values, failed, took, runner.begun)

@@ -1,0 +1,147 @@
+"""How much longer a run takes: a range, from what is known of its tasks and from how long those took that are done."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.estimating import all_kinds, estimate, lasting, stem
+from eligo.kernels.windows import longest_after
+from eligo.workflow import Workflow
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEWEST = 3  # tasks that are done before anything is said where nothing was known
+#: by which share times may be off that are the tasks' own, those of tasks of their kind and name, of their kind, or of all
+OWN, ALIKE, KIND, ANY = 0.1, 0.2, 0.4, 0.5
+LATE = 0.1  # of what a task took so far, where it takes longer than was believed: so much more at least
+
+
+class Left(NamedTuple):
+    """From how many to how many seconds a run still takes."""
+
+    least: float
+    most: float
+
+
+class Forecast:
+    """What is learned while a workflow is run.
+
+    >>> from eligo.dag import Dag
+    >>> from eligo.workflow import Task
+    >>> flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, seconds=10.0) for name in "ab"})
+    >>> Forecast(flow).left([0, 1], {0: 4.0}, 2)
+    Left(least=14.4, most=17.6)
+    """
+
+    def __init__(self, flow: Workflow) -> None:
+        self._flow = flow
+        self._learned: list[tuple[int, float]] = []
+
+    @cached_property
+    def _told(self) -> Floats:
+        """How long tasks take as far as is said; not a number elsewhere."""
+        estimates = estimate(self._flow)
+        return np.where(estimates.own, estimates.seconds, np.nan)
+
+    @cached_property
+    def _groups(self) -> tuple[Ints, Ints]:
+        """For every task, the number of its kind and name without its own number, and that of its kind."""
+        alike, kinds = dict[tuple[str, str], int](), dict[str, int]()
+        pairs = zip(all_kinds(self._flow), map(stem, self._flow.dag.tasks), strict=True)
+        numbers = [(alike.setdefault(pair, len(alike)), kinds.setdefault(pair[0], len(kinds))) for pair in pairs]
+        first, second = np.array(numbers, np.int64).reshape(-1, 2).T
+        return first, second
+
+    def grown(self, dag: Dag) -> "Forecast":
+        """The same once the workflow's dag has grown into this one."""
+        if dag is self._flow.dag:
+            return self
+        forecast = Forecast(self._flow.grown(dag))
+        forecast._learned = self._learned
+        return forecast
+
+    def learn(self, took: Iterable[tuple[int, float]]) -> None:
+        """These tasks, by number, took so many seconds."""
+        self._learned += took
+
+    @property
+    def learned(self) -> int:
+        """Of how many tasks that are done it knows how long they took."""
+        return len(self._learned)
+
+    def believed(self) -> tuple[Floats, Floats]:
+        """For every task, how long it is believed to take, and by which share that may be off; not a number: no idea."""
+        done = np.array([v for v, _ in self._learned], np.int64)
+        took = np.array([seconds for _, seconds in self._learned], np.float64)
+        stated = self._told
+        timed = ~np.isnan(stated[done])
+        pace = (
+            took[timed].sum() / stated[done][timed].sum()
+            if timed.sum() >= FEWEST and stated[done][timed].any()
+            else 1.0
+        )
+        mean = took.mean() if len(took) >= FEWEST else np.nan
+        ways = [
+            (stated * pace, OWN),
+            *zip((_means(group, done, took) for group in self._groups), (ALIKE, KIND), strict=True),
+        ]
+        seconds, off = np.full(len(stated), mean), np.full(len(stated), ANY)
+        for times, share in reversed(ways):
+            seconds, off = np.where(np.isnan(times), seconds, times), np.where(np.isnan(times), off, share)
+        return seconds, off
+
+    def left(self, tasks: Iterable[int], running: Mapping[int, float], workers: int) -> Left | None:
+        """How long these tasks still take on so many workers, where those that run have done so for so long; None: no idea.
+
+        No less than the longest path, nor than the work shared out; no more than both together.
+        """
+        dag, rest = self._flow.dag, np.array(list(tasks), np.int64)
+        believed, off = self.believed()
+        seconds = np.zeros(len(dag))
+        seconds[rest] = believed[rest]
+        for v, elapsed in running.items():
+            seconds[v] = max(seconds[v] - elapsed, LATE * max(seconds[v], elapsed))
+        if not len(rest) or np.isnan(seconds).any():
+            return Left(0.0, 0.0) if not len(rest) else None
+        path = np.zeros(len(dag))
+        longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, path)
+        work, longest = float(seconds.sum()) / workers, float((path + seconds).max())
+        error = float((off[rest] * seconds[rest]).sum() / seconds.sum()) if seconds.any() else ANY
+        most = work + longest * (1 - 1 / workers)
+        return Left(round(max(work, longest) * (1 - error), 3), round(min(most, float(seconds.sum())) * (1 + error), 3))
+
+
+def _means(group: Ints, done: Ints, took: Floats) -> Floats:
+    """For every task the mean time of those of its group that are done; not a number where none is."""
+    size = int(group.max(initial=-1)) + 1
+    count, total = np.bincount(group[done], minlength=size), np.bincount(group[done], took, minlength=size)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)[group]
+
+
+def time_left(remaining: Sequence[float] | None) -> str:
+    """A range of time as people say it, the least rounded down and the most up.
+
+    >>> time_left(None), time_left(Left(50, 63)), time_left(Left(100, 260))
+    ('time left not known yet', '50 s to 1 min 3 s left', '1 min 40 s to 4 min 20 s left')
+    >>> time_left(Left(0.2, 0.7)), time_left(Left(3.0, 3.0)), time_left(Left(3000.2, 6599))
+    ('at most 1 s left', 'about 3 s left', '50 min to 1 h 50 min left')
+    """
+    if remaining is None:
+        return "time left not known yet"
+    least, most = (
+        sign * (sign * seconds // _unit(seconds)) * _unit(seconds)
+        for sign, seconds in zip((1, -1), remaining, strict=True)
+    )
+    if least == most:
+        return f"about {lasting(most)} left"
+    return f"{lasting(least)} to {lasting(most)} left" if least else f"at most {lasting(most)} left"
+
+
+def _unit(seconds: float) -> int:
+    """Seconds, ten seconds, minutes and so on: nobody can promise more."""
+    return 1 if seconds < 120 else 10 if seconds < 600 else 60 if seconds < 7200 else 600

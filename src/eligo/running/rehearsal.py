@@ -1,0 +1,159 @@
+"""A rehearsal: every task sleeps as long as it is believed to take, in a smaller scale, on the engine that would run it.
+
+Nothing of the user's is run and no file of the user's is touched; the state is in a folder that is taken away again. So the
+order, the engine and its overheads are real, and only the work is not.
+"""
+
+import math
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from eligo.allocating import ALLOCATORS
+from eligo.engines import Engine
+from eligo.engines.registry import shares_machine
+from eligo.errors import InputError, shorten
+from eligo.estimating import Estimate, estimate
+from eligo.running.api import Settings, execute, prepare_run
+from eligo.running.folder import RunFolder
+from eligo.running.loop import Runner
+from eligo.workflow import Task, Workflow
+
+SLEEP = "sleep"
+#: what starting a process takes, which is in no prediction: rehearsals of tasks shorter than some of these tell little
+START = 0.003
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What came of rehearsing one policy. Times are in seconds of the workflow, *lasted* in those of the clock."""
+
+    policy: str
+    #: how long it would take, by how long the rehearsal took
+    makespan: float
+    #: how long it takes by the simulator; None where that does not play this policy
+    predicted: float | None
+    lasted: float
+
+    @property
+    def ratio(self) -> float | None:
+        """The rehearsal's time over the predicted one."""
+        return self.makespan / self.predicted if self.predicted else None
+
+    def document(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {**vars(self), "ratio": self.ratio}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A workflow made ready to be rehearsed: its tasks sleep, *scale* times as long as they would take."""
+
+    flow: Workflow
+    known: Estimate
+    scale: float
+    settings: Settings
+
+    @property
+    def remarks(self) -> list[str]:
+        """What whoever reads the results should be told, a sentence each."""
+        sentences, count = [], int((~self.known.own).sum())
+        if count:
+            sentences.append(
+                f"{count:,} task{' has' if count == 1 else 's have'} no run time of their own: using the mean of their kind"
+            )
+        mean = self.scale * math.fsum(self.known.seconds) / max(1, len(self.known.seconds))
+        if mean < 10 * START:
+            sentences.append(
+                f"tasks sleep only {1000 * mean:.3g} ms on average, so start-up time dominates: give --rehearse more seconds"
+            )
+        return sentences
+
+
+def staged(flow: Workflow, settings: Settings, seconds: float) -> Stage:
+    """The workflow with sleeps for tasks, so scaled that by the simulator all takes about so many seconds."""
+    if not 0 < seconds < math.inf:
+        raise InputError(f"--rehearse must be positive, got {seconds!r}")
+    estimates, sleep = estimate(flow), shutil.which(SLEEP)
+    if estimates.level == "nothing" or not estimates.seconds.any():
+        raise InputError("--rehearse needs run times, and none are known").cured_by("history")
+    if sleep is None:
+        raise InputError("--rehearse needs the program sleep, which is not on the PATH")
+    timed = dict(zip(flow.dag.tasks, estimates.seconds.tolist(), strict=True))
+    real = replace(flow, details={name: _timed(flow.task(name), took) for name, took in timed.items()}, history=())
+    scale = seconds / predicted(
+        real, settings.slots, settings.policy if settings.policy not in ALLOCATORS else "finish"
+    )
+    asleep = {name: replace(real.task(name), command=(sleep, f"{took * scale:.6f}")) for name, took in timed.items()}
+    return Stage(replace(real, details=asleep), estimates, scale, settings)
+
+
+def _timed(task: Task, seconds: float) -> Task:
+    """What of a task counts for when it is run."""
+    return Task(
+        name=task.name,
+        seconds=seconds,
+        cores=task.cores,
+        memory=task.memory,
+        category=task.category,
+        priority=task.priority,
+    )
+
+
+def _weightless(flow: Workflow) -> Workflow:
+    """The workflow without the memory that tasks ask for: on this machine they only sleep."""
+    return replace(flow, details={name: replace(task, memory=None) for name, task in flow.details.items()})
+
+
+def predicted(flow: Workflow, workers: int, policy: str) -> float:
+    """When all would be done, by the simulator, which breaks ties as a run does."""
+    from eligo.simulation.steady import finish_on
+
+    return finish_on(flow, workers, policy, improve=False).makespan
+
+
+def rehearse(
+    stage: Stage,
+    on: "str | Executor | Engine",
+    policies: Sequence[str],
+    around: Callable[[Runner], AbstractContextManager[object]] = nullcontext,
+) -> list[Rehearsal]:
+    """Rehearse one policy after another; one that was stopped, and those after it, are left out.
+
+    *around* gives what is wrapped around each, such as a display.
+    """
+    rehearsals: list[Rehearsal] = []
+    for policy in policies:
+        foreseen = None if policy in ALLOCATORS else predicted(stage.flow, stage.settings.slots, policy)
+        lasted = _played(stage, on, policy, around)
+        if lasted is None:
+            break
+        rehearsals.append(Rehearsal(policy, lasted / stage.scale, foreseen, lasted))
+    return rehearsals
+
+
+def _played(
+    stage: Stage,
+    on: "str | Executor | Engine",
+    policy: str,
+    around: Callable[[Runner], AbstractContextManager[object]],
+) -> float | None:
+    """How long it took; None where it was stopped before its end."""
+    path = stage.flow.origin.path if stage.flow.origin else None
+    shared = (
+        None if on == "local" or not path else os.path.dirname(os.path.abspath(path))
+    )  # workers elsewhere see it too
+    with TemporaryDirectory(prefix="eligo-rehearsal-", dir=shared) as scratch:
+        settings = replace(stage.settings, policy=policy, directory=scratch, skip_done=False, timeout=None)
+        with closing(RunFolder(os.path.join(scratch, "run"))) as folder:
+            runner, _ = prepare_run(_weightless(stage.flow) if shares_machine(on) else stage.flow, on, settings, folder)
+            with around(runner):
+                result = execute(runner)
+    for task, why in result.failed.items():
+        raise InputError(f"the rehearsal with policy {policy} failed: {shorten(task)}: {why}")
+    return result.seconds if result.ok else None

@@ -1,0 +1,1 @@
+"""Authentication: tokens, who is admitted, and the signatures of owners."""

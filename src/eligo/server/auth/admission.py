@@ -1,0 +1,230 @@
+"""Who may come in: everybody on an open server, else whoever has a token, or asks for one and is approved."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from eligo.server.auth.tokens import SCOPES, Gate, Token, unknown
+from eligo.server.http.refusals import RefusedError
+from eligo.server.http.routes import Caller
+from eligo.server.rules.clients import Client
+from eligo.server.rules.service import Service
+from eligo.stores.service import ServiceStore, TokenRow
+
+T = TypeVar("T")
+
+ALL = frozenset(SCOPES)
+DAY = 86_400.0
+MARK = "who may come in has changed"
+FORGOTTEN = 1.0  # seconds after which somebody unknown is looked up again
+MOST_UNKNOWN = 10_000
+
+
+class Entrance:
+    """Says of every call who it is. *gate* is None on an open server, where clients name themselves."""
+
+    def __init__(
+        self, service: Service, gate: Gate | None = None, approving: bool = False, learning: "Learning | None" = None
+    ) -> None:
+        self.service, self.gate, self.approving, self.learning = service, gate, approving, learning
+
+    def who(self, headers: dict[bytes, bytes]) -> Caller:
+        """The caller; 401 if unknown."""
+        if self.gate is None:
+            id = headers.get(b"eligo-client", b"").decode("latin-1")
+            return Caller(id or "anybody", ALL, self._client(id) if id else None)
+        bearer = self.gate.bearer(headers.get(b"authorization"), time.time())
+        scopes = ALL if "admin" in bearer.scopes else bearer.scopes
+        if not bearer.client:
+            return Caller(bearer.name, scopes, None, bearer.hash)
+        client, owner = self._client(bearer.client), self.gate.owner_of(bearer.client)
+        return Caller(bearer.client, scopes, client, bearer.hash, owner)
+
+    def _client(self, id: str) -> Client:
+        client = self.service.clients.get(id)
+        if client is None:
+            raise unknown("unknown client (enrol with POST /v1/clients)")
+        return client
+
+    def access_of(self, client: Client) -> str:
+        """Whether a client is "approved", "waiting" for approval, "revoked", or "void" if its request expired."""
+        if client.approved:
+            return "approved"
+        waits = self.gate is not None and self.gate.waits(client.id, time.time())
+        return "void" if waits is None else "waiting" if waits else "revoked"
+
+    # Enrolling
+
+    def admits(self, caller: Caller, address: str = "") -> bool:
+        """Whether a new client at an *address* is approved at once; 401 if it may not enrol at all."""
+        if self.gate is None:
+            return True
+        if caller.client is not None:
+            raise RefusedError(403, "a client's token cannot enrol another client (use a token with the scope work)")
+        if "work" in caller.scopes:
+            return True
+        if not self.approving:
+            raise unknown("enrolling a client needs a token with the scope work")
+        self.gate.check_room(time.time(), address)
+        return False
+
+    def token_for(self, client: Client, approved: bool, parent: str | None = None, address: str = "") -> str | None:
+        """Issue the token of a new client, with its *parent*; None if the server uses no tokens."""
+        if self.gate is None:
+            return None
+        now = time.time()
+        if approved:
+            token, row = self.gate.make(client.name, ["work"], now, client=client.id, parent=parent)
+        else:
+            for old in self.gate.crowded_out(now):
+                self._forget(self.gate, old)
+            token, row = self.gate.ask(client.name, client.id, now, address)
+        self.keep([row])
+        return token
+
+    def _forget(self, gate: Gate, stranger: Token) -> None:
+        """Forget a request for approval, and the client that made it: else a flood of them would fill the store."""
+        self.service.books.changes.tokens_gone += [(hash,) for hash in gate.drop({stranger.client or ""})]
+        if stranger.client in self.service.clients:
+            self.service.forget_client(stranger.client)
+
+    def make(self, name: str, scopes: list[str], days: float | None = None, parent: str | None = None) -> str:
+        """Issue a token, with the *parent* token that issued it."""
+        lasting, gate = None if days is None else days * DAY, self._guarded()
+        gate.check_name(name, scopes)
+        token, row = gate.make(name, scopes, time.time(), lasting=lasting, parent=parent)
+        self.keep([row])
+        return token
+
+    def revoke(self, name: str) -> int:
+        """Revoke the tokens of a name and all that they issued; returns their number."""
+        gate, now = self._guarded(), time.time()
+        before = gate.count_good(now)
+        rows = gate.revoke(now, name=name)
+        self.mark()
+        self.keep(rows)
+        for client in gate.revoked_clients():
+            if client in self.service.clients and self.service.clients[client].approved:
+                self.service.approve(client, False)
+        return before - gate.count_good(now)
+
+    def tokens(self) -> list[tuple[Token, str, str | None]]:
+        """All tokens, each with its state and the reason why it is invalid, or None."""
+        gate, now = self._guarded(), time.time()
+        return [(row, *gate.standing(row, now)) for row in gate.rows()]
+
+    def _guarded(self) -> Gate:
+        if self.gate is None:
+            raise RefusedError(409, "this server does not use tokens")
+        return self.gate
+
+    def decide(self, client: str, approved: bool) -> None:
+        """Approve or refuse a waiting client, or revoke the tokens of an approved one."""
+        self.mark()
+        if self.gate is None:
+            return
+        now = time.time()
+        waits = any(row.client == client for row in self.gate.waiting(now))
+        if waits:
+            self.keep(self.gate.approve(client, now) if approved else self.gate.refuse(client, now))
+        elif approved:
+            raise RefusedError(409, "this client is not waiting for approval")
+        else:
+            self.keep(self.gate.revoke(now, client=client))
+
+    def mark(self) -> None:
+        """Mark clients or tokens as changed, which other servers see within a second."""
+        if self.learning is not None:
+            self.service.books.changes.facts.append((MARK, secrets.token_hex(8)))
+
+    def keep(self, rows: list[Token]) -> None:
+        """Queue changed rows of tokens for the next commit."""
+        self.service.books.changes.tokens += [as_row(row) for row in rows]
+
+
+class Learning:
+    """Clients and tokens that other servers on the same store made or changed."""
+
+    def __init__(self, service: Service, gate: Gate | None, store: ServiceStore) -> None:
+        self.service, self.gate, self.store = service, gate, store
+        self._mark = store.facts().get(MARK)
+        self._unknown: dict[str, float] = {}  # until when nothing is asked about somebody again
+
+    def lacks(self, headers: dict[bytes, bytes]) -> bool:
+        """Whether the store may know a caller that this server does not."""
+        hash, client = self._lacking(headers)
+        return bool(hash or client) and self._unknown.get(hash or client, 0.0) < time.monotonic()
+
+    def _lacking(self, headers: dict[bytes, bytes]) -> tuple[str, str]:
+        """The hash of the token, and the client, that are not known here."""
+        hash, client = "", headers.get(b"eligo-client", b"").decode("latin-1")
+        if self.gate is not None:
+            hash, row = self.gate.named(headers.get(b"authorization"))
+            client = "" if row is None else row.client or ""
+            hash = hash if row is None else ""
+        return hash, "" if client in self.service.clients else client
+
+    async def learn(self, headers: dict[bytes, bytes]) -> None:
+        """Look up a caller in the store."""
+        hash, client = self._lacking(headers)
+        if hash and self.gate is not None:
+            rows = await self._query(lambda: self._line_of(hash))
+            self.gate.load(map(as_token, rows))
+            client = "" if not rows else rows[0].client or ""
+        learned = await self.learn_client(client) if client else False
+        if not learned and (hash or client):
+            if len(self._unknown) >= MOST_UNKNOWN:
+                self._unknown.clear()
+            self._unknown[hash or client] = time.monotonic() + FORGOTTEN
+
+    def _line_of(self, hash: str) -> list[TokenRow]:
+        """The token of a hash, the one with which it was made, and so on to the first."""
+        rows, next_hash = list[TokenRow](), hash
+        while next_hash and (row := self.store.token(next_hash)) is not None:
+            rows.append(row)
+            next_hash = row.parent or ""
+        return rows
+
+    async def learn_client(self, id: str) -> bool:
+        """Look up a client in the store; returns whether it exists."""
+        if id not in self.service.clients:
+            row = await self._query(lambda: self.store.client(id))
+            if row is not None:
+                self.service.learn(row)
+        return id in self.service.clients
+
+    async def refresh(self) -> None:
+        """Load the changes of other servers, if any."""
+        mark = (await asyncio.to_thread(self.store.facts)).get(MARK)
+        if mark != self._mark:
+            await self.catch_up()
+            self._mark = mark
+
+    async def catch_up(self) -> None:
+        """Reload all clients and tokens from the store."""
+        tokens, clients = await self._query(lambda: (self.store.tokens(), self.store.clients()))
+        if self.gate is not None:
+            self.gate.load(map(as_token, tokens))
+        for row in clients:
+            self.service.learn(row)
+
+    async def _query(self, question: Callable[[], T]) -> T:
+        try:
+            return await asyncio.to_thread(question)
+        except OSError:
+            raise RefusedError(503, "cannot look up the caller in the store now", after=1) from None
+
+
+def as_row(token: Token) -> TokenRow:
+    """A token as it is kept."""
+    scopes = " ".join(token.scopes)
+    times = (token.made, token.expires, token.revoked)
+    return TokenRow(token.hash, scopes, token.client, token.name, *times, token.state, token.parent)
+
+
+def as_token(row: TokenRow) -> Token:
+    """A token as it was kept."""
+    scopes, times = tuple(row.scopes.split()), (row.made, row.expires, row.revoked)
+    return Token(row.hash, scopes, row.client, row.name, *times, row.state, row.parent)

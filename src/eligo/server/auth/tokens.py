@@ -1,0 +1,352 @@
+"""Who is calling: bearer tokens, without I/O; time is passed in, and whoever changes a row gets it back to keep it.
+
+A token is 256 random bits. Only its SHA-256 is kept: what is on the disk lets nobody in. A client without a token may ask for
+one; it gets it at once, but it opens nothing until an operator has approved it (as in HTCondor's token requests), so that no
+secret travels when he does.
+
+Tokens form a tree: a token that was made with another one, such as a client's that enrolled with a pool's, is worthless as
+soon as that one has expired or is revoked.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from eligo.errors import InputError, shorten
+from eligo.server.http.refusals import RefusedError
+
+#: what a token may be good for: to carry out tasks, to submit workflows, to look, and everything
+SCOPES = ("work", "submit", "read", "admin")
+OWNING = frozenset({"submit", "admin"})  # the scopes of tokens whose names own workflows
+LONGEST = 128  # characters of a token that are looked at
+WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
+REVOKED, EXPIRED = "revoked", "expired"  # how a token stands that was approved
+PATIENCE = 3600.0  # seconds that a request for a token waits for an operator
+MOST_WAITING, MOST_OF_ADDRESS = 1000, 20  # requests for a token that wait: in all, and from one address
+WORTHLESS = "unknown or revoked token"
+BEARER = re.compile(rb"[Bb]earer +([\x21-\x7e]+) *")
+
+
+class Token(NamedTuple):
+    """What is kept of a token: one row."""
+
+    #: SHA-256 of it, in hexadecimal
+    hash: str
+    #: what it is good for
+    scopes: tuple[str, ...]
+    #: the client whose it is, where it is one client's
+    client: str | None
+    #: what people call it
+    name: str
+    #: when it was made, ends and was revoked, in seconds since 1970
+    made: float
+    expires: float | None = None
+    revoked: float | None = None
+    #: waiting for an operator, approved, or refused by one
+    state: str = APPROVED
+    #: the hash of the token with which it was made; None where it was made on the server's own machine, or asked for
+    parent: str | None = None
+
+
+class Bearer(NamedTuple):
+    """The caller of a request."""
+
+    client: str | None
+    scopes: frozenset[str]
+    name: str
+    #: the hash of the token; empty where none is needed
+    hash: str = ""
+
+
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d at %H:%M UTC", time.gmtime(seconds))
+
+
+def hashed(token: str) -> str:
+    """The hash of a token, which is what is stored."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+class Gate:
+    """Who may come in, in memory: `bearer` answers for a request, the others change rows and give them back."""
+
+    def __init__(self, rows: Iterable[Token] = (), by_address: bool = True) -> None:
+        #: whether addresses tell clients apart; behind a proxy they do not
+        self.by_address = by_address
+        self._rows: dict[str, Token] = {}
+        self._clients: dict[str, str] = {}  # the hash of each client's token
+        # the hashes of tokens that wait for an operator, each with its address; "" for those from before the start
+        self._asked: dict[str, str] = {}
+        self.load(rows)
+
+    def load(self, rows: Iterable[Token]) -> None:
+        """Take rows as they are kept now, such as those that another process changed."""
+        for row in rows:
+            self._insert(row)
+
+    def rows(self) -> list[Token]:
+        """All rows."""
+        return list(self._rows.values())
+
+    # Who is calling
+
+    def bearer(self, authorization: bytes | None, now: float) -> Bearer:
+        """The owner of the token in a header; 401 if it is missing or invalid, 403 if it waits for approval."""
+        row = self._find(authorization)
+        fault = WORTHLESS if row is None else self.fault(row, now)
+        if row is None or fault is not None:
+            raise unknown(str(fault))
+        if row.state == WAITING:
+            raise RefusedError(403, "this token is waiting for an operator's approval", after=10)
+        return Bearer(row.client, frozenset(row.scopes), row.name, row.hash)
+
+    def fault(self, row: Token, now: float) -> str | None:
+        """Why a token is invalid, itself or through a parent; None if it is valid or waiting."""
+        for each in self._line(row):
+            if each is None or each.revoked is not None or each.state == REFUSED:
+                return WORTHLESS
+            if each.expires is not None and now >= each.expires:
+                return "this token has expired" if each is row else "the token that issued this one has expired"
+        return None
+
+    def standing(self, row: Token, now: float) -> tuple[str, str | None]:
+        """How a token stands, in a word, and for operators why it opens nothing; None where it is good, or waits."""
+        for each in self._line(row):
+            whose = "it" if each is row else "the token with which it was made"
+            if each is None:
+                return REVOKED, f"{whose} is no longer known"
+            if each.revoked is not None:
+                return REVOKED, f"{whose} was revoked on {_moment(each.revoked)}"
+            if each.state == REFUSED:
+                return REFUSED, f"an operator refused {whose}"
+            if each.expires is not None and now >= each.expires:
+                return EXPIRED, f"{whose} expired on {_moment(each.expires)}"
+        return row.state, None
+
+    def _line(self, row: Token) -> Iterator[Token | None]:
+        """A token, the one with which it was made, and so on to the first; None where one of them is forgotten."""
+        yield row
+        while row.parent is not None:
+            above = self._rows.get(row.parent)
+            yield above
+            if above is None:
+                return
+            row = above
+
+    def owner_of(self, client: str) -> str | None:
+        """Whose a client is: the hash of the token with which it enrolled, below the operators' own; None if unknown.
+
+        A client that an operator approved by itself is its own owner.
+        """
+        row = self._rows.get(self._clients.get(client, ""))
+        if row is None or row.parent is None:
+            return None if row is None else client
+        owner, above = row.parent, self._rows.get(row.parent)
+        for each in () if above is None else self._line(above):
+            if each is None or "admin" in each.scopes:
+                break
+            owner = each.hash
+        return owner
+
+    def revoked_clients(self) -> list[str]:
+        """The clients whose tokens were revoked, or one above them was."""
+        return [
+            client
+            for client, hash in self._clients.items()
+            if any(each is not None and each.revoked is not None for each in self._line(self._rows[hash]))
+        ]
+
+    def waits(self, client: str, now: float) -> bool | None:
+        """Whether a client waits for an operator; None if its request expired."""
+        row = self._rows.get(self._clients.get(client, ""))
+        if row is None or row.state != WAITING or row.revoked is not None:
+            return False
+        return True if now < row.made + PATIENCE else None
+
+    def state(self, authorization: bytes | None, now: float) -> str:
+        """The state of the request for this token: waiting, approved or refused; an expired one is refused."""
+        row = self._find(authorization)
+        if row is None:
+            raise unknown(WORTHLESS)
+        return row.state if self.fault(row, now) is None else REFUSED
+
+    def _find(self, authorization: bytes | None) -> Token | None:
+        match = BEARER.fullmatch(authorization or b"")
+        if match is None or len(match[1]) > LONGEST:
+            raise unknown("missing bearer token")
+        digest = hashlib.sha256(match[1]).hexdigest()
+        row = self._rows.get(digest)  # by hash: what the time it takes tells of it is of no use without the token
+        return row if row is not None and hmac.compare_digest(row.hash, digest) else None
+
+    def named(self, authorization: bytes | None) -> tuple[str, Token | None]:
+        """The hash of the token that this header has, empty where it has none, and its row if that is known."""
+        match = BEARER.fullmatch(authorization or b"")
+        if match is None or len(match[1]) > LONGEST:
+            return "", None
+        hash = hashlib.sha256(match[1]).hexdigest()
+        return hash, self._rows.get(hash)
+
+    # What operators do
+
+    def make(  # noqa: PLR0913
+        self,
+        name: str,
+        scopes: Collection[str],
+        now: float,
+        *,
+        client: str | None = None,
+        lasting: float | None = None,
+        parent: str | None = None,
+    ) -> tuple[str, Token]:
+        """A new token and its row; *parent* is the hash of the token that issues it."""
+        return self._create(Token("", tuple(sorted(scopes)), client, name, now, parent=parent), lasting)
+
+    def has_operator(self, now: float, but: Collection[str] = ()) -> bool:
+        """Whether a valid admin token would remain if those with the hashes *but* were revoked."""
+        admins = (row for row in self._rows.values() if "admin" in row.scopes and row.state == APPROVED)
+        return any(
+            self.fault(row, now) is None and not any(each and each.hash in but for each in self._line(row))
+            for row in admins
+        )
+
+    def revoke(
+        self, now: float, *, client: str | None = None, name: str | None = None, hash: str | None = None
+    ) -> list[Token]:
+        """Revoke the tokens of a client, a name or a hash; returns the changed rows."""
+        if client is None and name is None and hash is None:
+            raise InputError("give a client, a name or a hash of the tokens to revoke")
+        criteria = (client, name, hash)
+        hit = [row for row in self._rows.values() if row.revoked is None and _alike(row, criteria)]
+        if self.has_operator(now) and not self.has_operator(now, {row.hash for row in hit}):
+            raise RefusedError(409, "cannot revoke the last admin token (make another one first)")
+        return [self._insert(row._replace(revoked=now)) for row in hit]
+
+    def count_good(self, now: float) -> int:
+        """The number of tokens that are valid or waiting."""
+        return sum(self.fault(row, now) is None for row in self._rows.values())
+
+    def forget(self, now: float, older: float, most: int | None = None) -> list[str]:
+        """Drop rows that have been invalid for *older* seconds, at most *most*; returns their hashes. Reserved names stay."""
+        old = (row for row in self._rows.values() if self._ended(row) + older < now and not self._reserves(row))
+        return self._remove(list(islice(old, most)))
+
+    def check_name(self, name: str, scopes: Collection[str]) -> None:
+        """Raise if the name belongs to a revoked token whose workflows it would inherit."""
+        if OWNING.intersection(scopes) and any(row.name == name and self._reserves(row) for row in self._rows.values()):
+            raise RefusedError(
+                409,
+                f"token name {shorten(name)!r} is reserved by the workflows of a revoked token (choose another name)",
+            )
+
+    def _reserves(self, row: Token) -> bool:
+        """Whether a token was revoked that may own workflows, by itself or with one above it."""
+        owns = row.client is None and not OWNING.isdisjoint(row.scopes)
+        return owns and any(each is not None and each.revoked is not None for each in self._line(row))
+
+    def drop(self, clients: Collection[str]) -> list[str]:
+        """Drop the rows of these clients; returns their hashes."""
+        return self._remove([row for row in self._rows.values() if row.client in clients])
+
+    def _remove(self, rows: list[Token]) -> list[str]:
+        for row in rows:
+            del self._rows[row.hash]
+            self._clients.pop(row.client or "", None)
+            self._asked.pop(row.hash, None)
+        return [row.hash for row in rows]
+
+    def _ended(self, row: Token) -> float:
+        """Since when a row opens nothing, by itself or for those above it."""
+        return min(0.0 if each is None else _own_end(each) for each in self._line(row))
+
+    # How a client comes to have one
+
+    def ask(self, name: str, client: str, now: float, address: str = "") -> tuple[str, Token]:
+        """A token for a new client, not valid before approval, and its row."""
+        self.check_room(now, address)
+        token, row = self._create(Token("", ("work",), client, name, now, state=WAITING), None)
+        self._asked[row.hash] = address
+        return token, row
+
+    def check_room(self, now: float, address: str) -> None:
+        """Raise if too many requests from this address are waiting."""
+        if self.by_address and self._addresses(now)[address] >= MOST_OF_ADDRESS:
+            raise RefusedError(
+                429,
+                f"{MOST_OF_ADDRESS} clients at your address are already waiting for approval",
+                after=60,
+            )
+
+    def crowded_out(self, now: float) -> list[Token]:
+        """The requests to drop before one more may wait: the oldest of the address with the most."""
+        waiting, addresses = self.waiting(now), self._addresses(now)
+        waiting.sort(key=lambda row: (-addresses[self._asked[row.hash]], row.made))
+        return waiting[: max(0, len(waiting) + 1 - MOST_WAITING)]
+
+    def _addresses(self, now: float) -> Counter[str]:
+        return Counter(self._asked[row.hash] for row in self.waiting(now))
+
+    def waiting(self, now: float) -> list[Token]:
+        """The unanswered requests."""
+        rows = [self._rows[hash] for hash in self._asked]
+        return [row for row in rows if now < row.made + PATIENCE]
+
+    def approve(self, client: str, now: float) -> list[Token]:
+        """Approve a waiting client; returns the changed rows."""
+        return [self._insert(row._replace(state=APPROVED)) for row in self._of(client, now)]
+
+    def refuse(self, client: str, now: float) -> list[Token]:
+        """Refuse a waiting client; returns the changed rows."""
+        return [self._insert(row._replace(state=REFUSED)) for row in self._of(client, now)]
+
+    def _of(self, client: str, now: float) -> list[Token]:
+        rows = [row for row in self.waiting(now) if row.client == client]
+        if not rows:
+            raise RefusedError(404, f"client {shorten(client)!r} is not waiting for approval")
+        return rows
+
+    def _create(self, row: Token, lasting: float | None) -> tuple[str, Token]:
+        if wrong := [scope for scope in row.scopes if scope not in SCOPES] or (not row.scopes and ["none"]):
+            raise InputError(f"unknown scope {wrong[0]!r} (choose from {', '.join(SCOPES)})")
+        token = secrets.token_urlsafe(32)
+        expires = None if lasting is None else row.made + lasting
+        return token, self._insert(row._replace(hash=hashed(token), expires=expires))
+
+    def _insert(self, row: Token) -> Token:
+        self._rows[row.hash] = row
+        if row.client is not None:
+            self._clients[row.client] = row.hash
+        if row.state == WAITING and row.revoked is None:
+            self._asked.setdefault(row.hash, "")
+        else:
+            self._asked.pop(row.hash, None)
+        return row
+
+
+def _own_end(row: Token) -> float:
+    ends = [end for end in (row.expires, row.revoked) if end is not None]
+    if row.state != APPROVED:
+        ends.append(row.made + PATIENCE)
+    return min(ends, default=float("inf"))
+
+
+def demand(scopes: Collection[str], *wanted: str) -> None:
+    """Raise 403 unless one of the wanted scopes is present; `admin` includes all."""
+    if not {"admin", *wanted}.intersection(scopes):
+        raise RefusedError(403, f"this call needs a token with the scope {' or '.join(wanted)}")
+
+
+def unknown(sentence: str) -> RefusedError:
+    """A 401 refusal."""
+    return RefusedError(401, sentence, www_authenticate='Bearer realm="eligo"')
+
+
+def _alike(row: Token, criteria: tuple[str | None, str | None, str | None]) -> bool:
+    return all(
+        want is None or have == want for have, want in zip((row.client, row.name, row.hash), criteria, strict=True)
+    )

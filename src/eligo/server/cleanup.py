@@ -1,0 +1,124 @@
+"""What a server lets go of in time: clients and tokens that are good for nothing, and files that nobody needs.
+
+A little at a time, so that nobody waits for it: some clients are looked at, some rows are forgotten, some files are removed,
+and then others have their turn.
+"""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Iterator
+from itertools import islice
+
+from eligo.server.auth.tokens import Gate
+from eligo.server.files import Blobs
+from eligo.server.group_commit import Keeper
+from eligo.server.http.refusals import RefusedError
+from eligo.server.rules.service import Service
+from eligo.stores.service import ServiceStore
+
+EVERY, SOON = 60.0, 0.2  # seconds between two turns, and where there is more to do
+MARK = "whose the folder of files is"
+ROUND = 3600.0  # seconds between two rounds through all files
+MOST = 1_000  # clients, tokens or rows of files in a turn
+
+
+class Tidying:
+    """The duty itself; *gate* is None where everybody may come in."""
+
+    def __init__(
+        self, service: Service, gate: Gate | None, store: ServiceStore, keeper: Keeper, blobs: Blobs | None
+    ) -> None:
+        self.service, self.gate, self.store, self.keeper, self.blobs = service, gate, store, keeper, blobs
+        self._clients: Iterator[str] = iter(())
+        self._files: Iterator[int] = iter(())
+        self._began = float("-inf")
+
+    async def for_ever(self) -> None:
+        """Turn after turn, whatever comes of each."""
+        logger, more = logging.getLogger("eligo.server"), False
+        while True:
+            await asyncio.sleep(SOON if more else EVERY)
+            try:
+                more = await self.turn()
+            except (OSError, RefusedError) as error:
+                logger.info("cleanup is delayed: %s", error)
+                more = False
+            except Exception:
+                logger.exception("cleanup failed")
+                more = False
+
+    async def turn(self) -> bool:
+        """One turn; whether there is more to do at once."""
+        if self.keeper.trouble is not None:
+            return False
+        await self.forget_clients()
+        self.forget_tokens()
+        rows = await self.forget_results()
+        await self.keeper.kept()
+        return await self.remove_files() or rows
+
+    # Who may come
+
+    async def forget_clients(self) -> None:
+        """Forget clients that were not heard of for long and have nothing; those that did something keep their rows."""
+        clients = list(islice(self._clients, MOST))
+        if not clients:
+            self._clients = iter(list(self.service.clients))
+            clients = list(islice(self._clients, MOST))
+        away = self.service.away(time.monotonic(), clients)
+        elsewhere = await asyncio.to_thread(self._elsewhere, away) if self.store.shared and away else set()
+        forgotten = set(self.service.forget_clients(time.monotonic(), away, elsewhere)) - elsewhere
+        if self.gate is not None and forgotten:
+            self._drop(self.gate.drop(forgotten))
+
+    def _elsewhere(self, clients: list[str]) -> set[str]:
+        """Those of them that another server has heard of since."""
+        rows = [row for client in clients if (row := self.store.client(client)) is not None]
+        return {row.id for row in rows if not self.service.is_away(row.seen - self.service.books.ahead, row.approved)}
+
+    def forget_tokens(self) -> None:
+        """Forget tokens that have been worthless for long."""
+        if self.gate is not None:
+            self._drop(self.gate.forget(time.time(), self.service.books.terms.forget_strangers, MOST))
+
+    def _drop(self, hashes: list[str]) -> None:
+        self.service.books.changes.tokens_gone += [(hash,) for hash in hashes]
+
+    # Files
+
+    async def forget_results(self) -> bool:
+        """Forget which files workflows have that ended long ago; whether there may be more."""
+        before = time.time() - self.service.books.terms.keep_results
+        rows = await asyncio.to_thread(self.store.outdated, before, MOST)
+        self.service.books.changes.files_gone += rows
+        return len(rows) == MOST
+
+    async def remove_files(self) -> bool:
+        """Remove some unneeded files; returns whether this round has more to do."""
+        if self.blobs is None:
+            return False
+        freed = await asyncio.to_thread(next, self._files, None)
+        if freed is None and time.monotonic() - self._began > ROUND:
+            self._began = time.monotonic()
+            if not await self._owns(self.blobs):
+                logging.getLogger("eligo.server").warning(
+                    "%s belongs to another store: removing nothing from it", self.blobs.folder
+                )
+                return False
+            self._files = self.blobs.swept(self._needed)
+            freed = await asyncio.to_thread(next, self._files, None)
+        return freed is not None
+
+    async def _owns(self, blobs: Blobs) -> bool:
+        """Whether the folder is this store's: where it is another's, nobody here knows what is needed."""
+        mark = (await asyncio.to_thread(self.store.facts)).get(MARK)
+        if mark is None:
+            mark = secrets.token_hex(8)
+            self.service.books.changes.facts.append((MARK, mark))
+            await self.keeper.kept()
+        return await asyncio.to_thread(blobs.claimed, mark)
+
+    def _needed(self, hashes: list[str]) -> set[str]:
+        return self.store.needed(hashes, time.time() - self.service.books.terms.keep_results)

@@ -1,0 +1,290 @@
+"""Calls about workflows that other servers on the same store hold: they are passed on, and the answers given back."""
+
+import asyncio
+import json
+import random
+import re
+import ssl
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any
+
+import msgspec
+
+from eligo.server.cluster.calls import Neighbour
+from eligo.server.cluster.holders import Holding
+from eligo.server.http.handlers import Api
+from eligo.server.http.parameters import page_of
+from eligo.server.http.refusals import RefusedError
+from eligo.server.http.routes import Address, ApiCall
+from eligo.server.rules.served import FINAL
+from eligo.server.schema import (
+    AnswersWords,
+    AskWords,
+    DeliverWords,
+    GoneWords,
+    GrantsWords,
+    RenewWords,
+    ResultWords,
+    WorkflowsWords,
+    encode,
+)
+
+FORWARDED = b"eligo-forwarded"
+PASSED_ON = ("authorization", "eligo-client", "idempotency-key", "content-type")
+ID = re.compile(r"w-[0-9a-f]{1,32}")
+TURN = 1.0  # seconds that a request waits here before other servers are asked again
+EMPTY, AWAY = 0.25, 2.0  # seconds for which a server is not asked that had nothing, or did not answer
+MOST_KEYS = 20_000  # requests that others answered, of which is known who
+Answer = Callable[[ApiCall], Awaitable[Any]]
+
+
+@dataclass(eq=False)
+class Neighbours:
+    """The other servers, as calls are passed on to them."""
+
+    api: Api
+    holding: Holding
+    tls: ssl.SSLContext | None = None
+    _known: dict[str, Neighbour] = field(default_factory=dict)
+    _quiet: dict[str, float] = field(default_factory=dict)  # until when a server is not asked for work
+    _answered: OrderedDict[tuple[str, str], str] = field(default_factory=OrderedDict)
+
+    def joined(self, addresses: Iterable[Address]) -> list[Address]:
+        """The addresses of the API, each answered wherever its workflow is held."""
+        special: dict[tuple[str, str], Answer] = {
+            ("POST", "/v1/request"): self.request,
+            ("POST", "/v1/deliver"): self.deliver,
+            ("POST", "/v1/renew"): self.renew,
+            ("POST", "/v1/workflows"): self.submit,
+            ("GET", "/v1/workflows"): self.workflows,
+        }
+        result = []
+        for address in addresses:
+            own = self._either(address.answer) if "{workflow}" in address.path and not address.streams else None
+            answer = special.get((address.method, address.path), own)
+            result.append(address if answer is None else replace(address, answer=self._surely(answer)))
+        return result
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        for neighbour in self._known.values():
+            neighbour.close()
+
+    # Who answers
+
+    def _surely(self, answer: Answer) -> Answer:
+        """Answer only while nobody else can hold what is held here, and say so where the store cannot be read."""
+
+        @wraps(answer)
+        async def surely(call: ApiCall) -> Any:
+            if not self.holding.sure:
+                raise RefusedError(503, "the server is checking which workflows it holds; try again", after=1)
+            try:
+                return await answer(call)
+            except OSError:
+                raise RefusedError(503, "the store cannot be read now; try again", after=1) from None
+
+        return surely
+
+    def _either(self, answer: Answer) -> Answer:
+        """Answer a call about one workflow here or there."""
+
+        @wraps(answer)
+        async def either(call: ApiCall) -> Any:
+            there = await self._where(call.parts["workflow"], call)
+            return await (answer(call) if there is None else self._passed(there, call))
+
+        return either
+
+    async def _where(self, workflow: str, call: ApiCall) -> str | None:
+        """The address of the server that holds a workflow; None: it is answered for here."""
+        service, store = self.api.desk.service, self.api.store
+        books = service.books
+        here = workflow in books.served or workflow in books.ended or workflow in books.unavailable
+        if here or ID.fullmatch(workflow) is None:
+            return None
+        forwarded = FORWARDED in call.scope["state"]["headers"]
+        there = None if forwarded else self.holding.holders.get(workflow)
+        if there is None and not forwarded:
+            there = (await asyncio.to_thread(store.holders)).get(workflow)
+        if there and there != store.address:
+            return there
+        row = await asyncio.to_thread(store.workflow, workflow)
+        if row is None:
+            return None
+        if row.state not in FINAL:
+            raise RefusedError(503, "no server holds this workflow right now; try again", after=1)
+        service.ended(row._replace(document=b""))
+        return None
+
+    async def _passed(self, there: str, call: ApiCall, path: str | None = None, body: bytes | None = None) -> bytes:
+        """What another server answers to a call, or to another one of the same caller."""
+        headers = call.scope["state"]["headers"]
+        outgoing = {name: headers[name.encode()].decode("latin-1") for name in PASSED_ON if name.encode() in headers}
+        outgoing[FORWARDED.decode()] = "1"
+        if path is None:
+            query = call.scope["query_string"].decode("latin-1")
+            path = call.scope.get("raw_path", call.scope["path"].encode()).decode("latin-1").partition("?")[0]
+            path = f"{path}?{query}" if query else path
+        if there not in self._known:
+            self._known[there] = Neighbour(there, self.tls)
+        try:
+            reply = await self._known[there].call(
+                call.scope["method"], path, outgoing, call.body if body is None else body
+            )
+        except OSError:
+            raise RefusedError(503, "the server that holds this workflow does not answer; try again", after=1) from None
+        if reply.status >= 400:
+            raise _refused(reply.status, reply.headers, reply.body)
+        return reply.body
+
+    # Work
+
+    async def request(self, call: ApiCall) -> Any:
+        """Work for a client."""
+        if FORWARDED in call.scope["state"]["headers"]:
+            return await self.api.request(call)
+        before = self._answered.get((call.client.id, call.key))
+        if (
+            before is not None
+            and (answer := await self._ask_server(before, call, call.words)) is not None
+            and answer.grants
+        ):
+            return answer
+        end = time.monotonic() + min(call.words.wait, self.api.desk.service.books.terms.longest_wait)
+        wait = 0.0
+        while True:
+            remaining = max(0.0, end - time.monotonic())
+            wait = min(wait, remaining) if self.holding.others() else remaining
+            answer = await self.api.request(call._replace(words=msgspec.structs.replace(call.words, wait=wait)))
+            if answer.grants or answer.stop or answer.wait:
+                return answer
+            remote = await self._ask(call, call.words)
+            if remote is not None or time.monotonic() >= end:
+                return answer if remote is None else remote
+            wait = TURN
+
+    async def _ask(self, call: ApiCall, ask: AskWords) -> GrantsWords | None:
+        """What the first of the other servers gives that has something; None: none has."""
+        others = [there for there in self.holding.others() if self._quiet.get(there, 0.0) < time.monotonic()]
+        for there in random.sample(others, len(others)):
+            answer = await self._ask_server(there, call, ask)
+            if answer is not None and answer.grants:
+                self._remember(call, there)
+                return answer
+        return None
+
+    def _remember(self, call: ApiCall, there: str) -> None:
+        """The same call again gets its answer from the same server."""
+        self._answered[call.client.id, call.key] = there
+        if len(self._answered) > MOST_KEYS:
+            self._answered.popitem(last=False)
+
+    async def _ask_server(self, there: str, call: ApiCall, ask: AskWords) -> GrantsWords | None:
+        """What another server has for a client at once; None: it does not answer."""
+        body = encode(msgspec.structs.replace(ask, wait=0.0))
+        try:
+            answer = msgspec.json.decode(await self._passed(there, call, "/v1/request", body), type=GrantsWords)
+        except RefusedError:
+            self._quiet[there] = time.monotonic() + AWAY
+            return None
+        if not answer.grants and not answer.wait:
+            self._quiet[there] = time.monotonic() + EMPTY
+        return answer
+
+    async def deliver(self, call: ApiCall) -> Any:
+        """What a client brings."""
+        served = self.api.desk.service.served
+        places = {one.lease.partition(".")[0]: "" for one in call.words.results}
+        for workflow in places.keys() - served.keys():
+            places[workflow] = await self._where(workflow, call) or ""
+        there, ask = set(places.values()) - {""}, call.words.ask
+        before = self._answered.get((call.client.id, call.key))
+        if len(there) == 1 and "" not in places.values() and (before in there or not self._has_work()):
+            self._remember(call, place := there.pop())
+            return await self._passed(place, call)  # also what it asks for
+        if before is not None:
+            call = call._replace(words=DeliverWords(call.words.results))
+        answer = await (self._deliver_by_holder(call, places) if there else self.api.deliver(call))
+        if ask is None or answer.grants or answer.stop or answer.wait or FORWARDED in call.scope["state"]["headers"]:
+            return answer
+        remote = await (self._ask(call, ask) if before is None else self._ask_server(before, call, ask))
+        return answer if remote is None else msgspec.structs.replace(answer, grants=remote.grants)
+
+    def _has_work(self) -> bool:
+        return any(one.open and one.ready for one in self.api.desk.service.served.values())
+
+    async def _deliver_by_holder(self, call: ApiCall, places: dict[str, str]) -> AnswersWords:
+        """Bring each result to where its workflow is held; the answers in the order of the results."""
+        answers = await self._delivered(call, places)
+        here = [one for one in call.words.results if one.lease not in answers]
+        local = await self.api.deliver(call._replace(words=DeliverWords(here, call.words.ask)))
+        answers.update(zip((one.lease for one in here), local.answers, strict=True))
+        return msgspec.structs.replace(local, answers=[answers[one.lease] for one in call.words.results])
+
+    async def _delivered(self, call: ApiCall, places: dict[str, str]) -> dict[str, str]:
+        """What other servers take the results for that are theirs, by lease."""
+        answers: dict[str, str] = {}
+        groups: dict[str, list[ResultWords]] = {}
+        for one in call.words.results:
+            groups.setdefault(places[one.lease.partition(".")[0]], []).append(one)
+        for there, group in groups.items():
+            if there:
+                body = await self._passed(there, call, body=encode(DeliverWords(group)))
+                replies = msgspec.json.decode(body, type=AnswersWords).answers
+                answers.update(zip((one.lease for one in group), replies, strict=True))
+        return answers
+
+    async def renew(self, call: ApiCall) -> Any:
+        """Renew the leases of a client; leases that cannot be checked now are not reported as gone."""
+        served = self.api.desk.service.served
+        groups: dict[str | None, list[str]] = {None: []}
+        for lease in call.words.leases:
+            workflow = lease.partition(".")[0]
+            with suppress(RefusedError):
+                there = None if workflow in served else await self._where(workflow, call)
+                groups.setdefault(there, []).append(lease)
+        lost = (await self.api.renew(call._replace(words=RenewWords(groups.pop(None))))).gone
+        for there, leases in groups.items():
+            with suppress(RefusedError):
+                body = await self._passed(there or "", call, body=encode(RenewWords(leases)))
+                lost += msgspec.json.decode(body, type=GoneWords).gone
+        return GoneWords(lost)
+
+    # Workflows
+
+    async def submit(self, call: ApiCall) -> Any:
+        """A workflow to be served, in any format."""
+        key = f"{call.caller.name}:{call.key}"
+        workflow = await asyncio.to_thread(self.api.store.submitted, key)
+        if workflow is None:
+            self.api.desk.service.forget_purged(key)
+        there = None if workflow is None else await self._where(workflow, call)
+        return await (self.api.submit(call) if there is None else self._passed(there, call))
+
+    async def workflows(self, call: ApiCall) -> Any:
+        """All workflows."""
+        service = self.api.desk.service
+        if FORWARDED in call.scope["state"]["headers"]:
+            return WorkflowsWords([await self.api.told(workflow) for workflow in list(service.served)])
+        by_id = {workflow: await self.api.told(workflow) for workflow in list(service.served)}
+        for there in self.holding.others():
+            with suppress(RefusedError):
+                words = msgspec.json.decode(await self._passed(there, call), type=WorkflowsWords)
+                by_id.update((one.workflow, one) for one in words.workflows if one.workflow not in by_id)
+        chosen, before = page_of(call, await asyncio.to_thread(self.api.store.states))
+        return WorkflowsWords([by_id.get(id) or await self.api.kept(id) for id in chosen], before)
+
+
+def _refused(status: int, headers: dict[str, str], body: bytes) -> RefusedError:
+    try:
+        sentence = str(json.loads(body)["error"])
+    except (ValueError, KeyError, TypeError):
+        sentence = "another server refused the request"
+    after = headers.get("retry-after", "")
+    return RefusedError(status, sentence, float(after) if after.isdecimal() else None)

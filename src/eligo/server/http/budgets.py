@@ -1,0 +1,116 @@
+"""What each request holds of what all requests share: bytes of bodies, and places in which requests are answered."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from ipaddress import ip_address, ip_network
+from operator import attrgetter
+from typing import Any
+
+
+class Account:
+    """One request: its id, its caller and the caller's owner, what it holds, and what is reported of it at its end."""
+
+    __slots__ = ("began", "caller", "dropped", "gone", "holds", "owner", "request", "sent", "status", "taken", "task")
+
+    def __init__(self, request: str) -> None:
+        self.request, self.caller, self.owner, self.began = request, "", "", time.perf_counter()
+        self.status = self.sent = self.taken = 0
+        self.dropped = self.gone = False
+        self.holds: dict[Capacity, int] = {}
+        self.task: asyncio.Task[Any] | None = None  # who answers it, where it may be dropped
+
+    def drop(self) -> None:
+        """Break the request off: other callers need what it holds."""
+        self.dropped = True
+        if self.task is not None:
+            self.task.cancel()
+
+    def close(self) -> None:
+        """Give back everything."""
+        for capacity in tuple(self.holds):
+            capacity.release(self)
+
+
+class Capacity:
+    """An amount of something that all callers share and that none of them can use up.
+
+    A caller may hold at most as much as is then still free: the first one gets half, the next one half of the rest, so
+    something always stays free. That alone would leave little to the last of many callers, or of many names of one. So a
+    request that finds too little takes the place of requests that can be dropped, if their caller holds at least as much:
+    that of most *weight* first. *by* is the attribute of a request that names its caller.
+    """
+
+    def __init__(self, total: int, weight: Callable[[Account], float] | None = None, by: str = "caller") -> None:
+        self.total = self.free = total
+        self.weight = weight
+        self._caller: Callable[[Account], str] = attrgetter(by)
+        #: what each caller holds, where it holds something
+        self.held: dict[str, int] = {}
+        self._droppable: set[Account] = set()
+
+    def take(self, account: Account, size: int = 1) -> bool:
+        """Whether a request may hold so much more; if not, it holds nothing any longer."""
+        caller = self._caller(account)
+        account.holds[self] = account.holds.get(self, 0) + size
+        mine = self.held[caller] = self.held.get(caller, 0) + size
+        self.free -= size
+        if self.free >= mine or self._make_room(account):
+            return True
+        self.release(account)
+        return False
+
+    def release(self, account: Account) -> None:
+        """Take back all that a request holds."""
+        size = account.holds.pop(self, 0)
+        self._droppable.discard(account)
+        self.free += size
+        caller = self._caller(account)
+        remaining = self.held.get(caller, 0) - size
+        if remaining > 0:
+            self.held[caller] = remaining
+        else:
+            self.held.pop(caller, None)
+
+    def expose(self, account: Account) -> None:
+        """Let this request, which the current task answers, be dropped for others."""
+        account.task = asyncio.current_task()
+        self._droppable.add(account)
+
+    def protect(self, account: Account) -> None:
+        """Do not drop this request any more."""
+        self._droppable.discard(account)
+
+    def _make_room(self, account: Account) -> bool:
+        while self.free < self.held[self._caller(account)]:
+            victim = self._victim(account)
+            if victim is None:
+                return False
+            self.release(victim)
+            victim.drop()
+        return True
+
+    def _victim(self, account: Account) -> Account | None:
+        """The heaviest request of callers that hold at least as much; or of the same caller, if it is twice as large."""
+        if self.weight is None:
+            return None
+        caller, size = self._caller(account), account.holds[self]
+        mine = self.held[caller]
+        heaviest = max(
+            (one for one in self._droppable
+             if (one.holds[self] >= 2 * size if (other := self._caller(one)) == caller else self.held[other] >= mine)),
+            key=self.weight, default=None,
+        )  # fmt: skip
+        return heaviest if heaviest is not None and self.weight(heaviest) > 0 else None
+
+
+def origin(peer: Any) -> str:
+    """The address that a connection is counted for; of IPv6 the first half, which is what one subscriber has.
+
+    >>> origin(("192.0.2.7", 50000)), origin(("2001:db8::5", 50000, 0, 0)), origin("")
+    ('192.0.2.7', '2001:db8::/64', '')
+    """
+    if not isinstance(peer, tuple):
+        return ""  # a socket of this machine
+    host = str(peer[0]).partition("%")[0]
+    return host if ip_address(host).version == 4 else str(ip_network((host, 64), strict=False))

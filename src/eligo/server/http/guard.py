@@ -1,0 +1,442 @@
+"""The border of the server: what a request must keep to before anybody reads it, in one ASGI middleware.
+
+    app = Guard(Starlette(routes=..., exception_handlers=HANDLERS), Bounds(hosts=("eligo.example.org",)))
+
+One class, because a chain of six costs more than all that they do. It stands around everything else, so whatever goes wrong
+inside ends here: as JSON, with the request's id, without a traceback. For what is inside it leaves in `scope["state"]`:
+`request` (the id), `headers` (a dict of bytes, no header twice that matters), `body` (whole, except for files).
+"""
+
+import asyncio
+import logging
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Protocol
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
+
+from eligo.errors import InputError, shorten
+from eligo.server.http.bodies import Replay, Upload, Waiting, linger
+from eligo.server.http.budgets import Account, Capacity, origin
+from eligo.server.http.refusals import RefusedError
+from eligo.server.http.spool import Body, Spool
+from eligo.server.logs import emit, event
+
+MEGABYTE = 2**20
+FILES = "/v1/files/"
+ELSEWHERE = {b"cross-site", b"same-site"}  # pages of another port of this machine are of the same site
+BRINGING = {"POST", "PUT", "PATCH"}  # methods whose requests have a body
+PROBES = {"/health", "/ready"}  # answered however busy the server is
+ONCE = (b"host", b"content-length", b"content-encoding", b"transfer-encoding", b"content-range", b"origin",
+        b"authorization", b"idempotency-key", b"eligo-client")  # fmt: skip
+VERSION = re.compile(r"/v(?!1/)([0-9]{1,9})/")  # in addresses of other APIs than ours
+SAME = "install the same version of eligo on both sides"
+UNEXPECTED = "internal server error (see the server's log)"
+GONE = 499  # as nginx logs a client that did not wait for the answer
+
+#: decides before the body is read, at once or later; may put things into the state; refuses by RefusedError
+Enter = Callable[[Scope, dict[bytes, bytes]], Awaitable[None] | None]
+#: a status, headers and a body
+Reply = tuple[int, list[tuple[bytes, bytes]], bytes]
+#: is told of each request: scope, status, seconds, bytes in, bytes out
+Seen = Callable[[Scope, int, float, int, int], None]
+
+
+class Direct(Protocol):
+    """An address that can be answered without ASGI's messages."""
+
+    status: int
+    kind: tuple[bytes, bytes]
+
+    async def given(self, scope: Scope, gone: Receive) -> bytes:
+        """The body of the answer to the request in the state; *gone* ends when the caller disconnects."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The limits on requests; sizes in bytes, times in seconds."""
+
+    #: the names by which the server may be called, without port; none: any
+    hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+    #: pages of other sites that may call it, such as "https://dash.example.org"
+    origins: tuple[str, ...] = ()
+    #: the largest body, of a workflow that is submitted, and of a file or part of it
+    body: int = 8 * MEGABYTE
+    workflow: int = 256 * MEGABYTE
+    file: int = 64 * 1024 * MEGABYTE
+    #: the largest body of a request that needs no token, or whose method needs no body
+    open: int = 4096
+    #: the largest body of a request that may wait long: those that fill all `polls` must leave most of `held` free
+    poll: int = 16_384
+    #: all bodies together that are held at a time
+    held: int = 1024 * MEGABYTE
+    #: where those wait that are too large for memory; None: where the system has such files
+    folder: str | None = None
+    #: how long a client may let a body wait; for larger ones how many bytes a second it must bring, and the longest pause
+    patience: float = 10.0
+    rate: float = 16_384.0
+    stall: float = 30.0
+    #: how long the transfer of a file has its place in any case; then it may have to leave it, if it is the slowest
+    turn: float = 10.0
+    #: requests at a time, of which one caller gets half: quick ones, those that wait for a task, those for files
+    quick: int = 8_192
+    polls: int = 20_000
+    files: int = 64
+    #: headers, their bytes, and the length of the address with its query
+    headers: int = 64
+    header_bytes: int = 32_768
+    address: int = 8_192
+    #: whose requests may wait long
+    polling: frozenset[str] = field(default=frozenset({"/v1/request"}))
+
+
+class Guard:
+    """An ASGI app around another that lets only what is within bounds come to it."""
+
+    def __init__(
+        self, app: ASGIApp, bounds: Bounds | None = None, *, enter: Enter | None = None, seen: Seen | None = None,
+        logger: logging.Logger | None = None,
+    ) -> None:  # fmt: skip
+        #: by method and path, what answers requests that came whole
+        self.direct: Mapping[tuple[str, str], Direct] = getattr(app, "direct", {})
+        self.app, self.bounds, self.enter, self.seen = app, bounds or Bounds(), enter, seen
+        self.logger = logger or logging.getLogger("eligo.server.requests")
+        #: those that need no token
+        self.open: Collection[tuple[str, str]] = getattr(app, "open", ())
+        # clients that enrolled with one token share what it may hold, and have places of their own
+        self.bodies = Capacity(self.bounds.held, lambda account: account.holds[self.bodies], by="owner")
+        self.places = {
+            "quick": Capacity(self.bounds.quick), "polls": Capacity(self.bounds.polls),
+            "files": Capacity(self.bounds.files, self._slowness),
+        }  # fmt: skip
+        self._spool = Spool(folder=self.bounds.folder)
+        self._first, self._next = secrets.token_hex(4), count(1)
+        self._hosts = {host.lower().encode() for host in self.bounds.hosts}
+        self._known = set(self._hosts)
+        self._origins = {origin.rstrip("/").lower().encode() for origin in self.bounds.origins}
+        if wrong := [
+            host for host in self.bounds.hosts if "/" in host or _without_port(host.encode()) != host.encode()
+        ]:
+            raise InputError(f"a host must be a name without scheme and port, got {wrong[0]!r}")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._other(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        answer = _Answer(send, self._request_id(state))
+        try:
+            await self._answer(scope, state, receive, answer)
+        except ClientDisconnect:
+            pass
+        except (Exception, asyncio.CancelledError) as error:
+            await answer.refuse(self._refusal(error, answer), scope, receive)
+        finally:
+            self._over(scope, answer)
+
+    async def reply(self, scope: Scope, body: bytes, receive: Receive) -> Reply:
+        """Answer one request that came whole and that `direct` knows: the same, without ASGI's messages."""
+        state = scope["state"]
+        account, answer = Account(self._request_id(state)), b""
+        try:
+            answer = await self._replied(scope, state, body, receive, account)
+            endpoint = scope["endpoint"]
+            account.status, kind = endpoint.status, [endpoint.kind]
+        except (Exception, asyncio.CancelledError) as error:
+            refused = self._refusal(error, account)
+            answer, account.status, kind = refused.problem(account.request), refused.status, refused.pairs()
+        finally:
+            account.sent = len(answer)
+            self._over(scope, account)
+        length = (b"content-length", b"%d" % len(answer))
+        return account.status, [*kind, length, (b"eligo-request", account.request.encode())], answer
+
+    async def _replied(
+        self, scope: Scope, state: dict[str, Any], body: bytes, receive: Receive, account: Account
+    ) -> bytes:
+        await self._admit(scope, state, account)
+        self._hold(account, len(body), self._most(scope))
+        state["body"] = body
+        self._place(account, scope["path"])
+        scope["endpoint"] = endpoint = self.direct[scope["method"], scope["path"]]
+        return await endpoint.given(scope, receive)
+
+    def _request_id(self, state: dict[str, Any]) -> str:
+        """The id of a request that begins."""
+        request = state["request"] = f"{self._first}-{next(self._next):x}"
+        return request
+
+    def _refusal(self, error: BaseException, account: Account) -> RefusedError:
+        """How it is told that something went wrong."""
+        if isinstance(error, RefusedError):
+            return error
+        if isinstance(error, asyncio.CancelledError):
+            if account.dropped and account.task is not None:
+                account.task.uncancel()
+                return RefusedError(
+                    503, "the server dropped this request to free memory for other callers; try again", after=5
+                )
+            # who stops the server waits no longer for what is under way
+            return RefusedError(503, "the server is shutting down; try again", after=1, connection="close")
+        request = account.request
+        self.logger.error("request %s failed", request, exc_info=error, extra=event("error", request=request))
+        return RefusedError(500, UNEXPECTED)
+
+    def _over(self, scope: Scope, account: Account) -> None:
+        """A request is answered, or nobody waits for that any more."""
+        account.close()
+        self._account(scope, account, time.perf_counter() - account.began)
+
+    async def _answer(self, scope: Scope, state: dict[str, Any], receive: Receive, answer: "_Answer") -> None:
+        bringing = _bringing(await self._admit(scope, state, answer))
+        path: str = scope["path"]
+        if path.startswith(FILES):
+            receive = Upload(self._waiting(receive), answer) if bringing else receive
+        elif bringing:
+            state["body"] = body = await self._whole(scope, receive, answer)
+            receive = Replay(body, receive)
+        else:
+            state["body"] = b""
+        self._place(answer, path)
+        await self.app(scope, receive, answer)
+
+    async def _admit(self, scope: Scope, state: dict[str, Any], account: Account) -> dict[bytes, bytes]:
+        """The headers of a request, once it is within bounds and its caller may make it."""
+        headers = self._check_headers(scope, state)
+        if _bringing(headers):
+            self._measured(scope, headers)
+        if self.enter is not None and (later := self.enter(scope, headers)) is not None:
+            await later
+        # a token tells callers apart; behind a proxy an address does not
+        caller = state.get("caller")
+        account.caller = (caller and caller.holder) or origin(scope.get("client"))
+        account.owner = (caller and caller.owner) or account.caller
+        return headers
+
+    async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        else:  # nobody speaks WebSocket here
+            await send({"type": "websocket.close", "code": 1008})
+
+    # What is looked at before anything is read
+
+    def _check_headers(self, scope: Scope, state: dict[str, Any]) -> dict[bytes, bytes]:
+        """The headers, once they are seen to be within bounds and meant for us."""
+        pairs, bounds = scope["headers"], self.bounds
+        headers: dict[bytes, bytes] = dict(pairs)
+        state["headers"] = headers
+        if len(pairs) > bounds.headers or len(b"".join([*headers, *headers.values()])) > bounds.header_bytes:
+            raise RefusedError(431, "the request headers are too large")
+        if len(headers) != len(pairs):
+            _refuse_twice([name for name, _ in pairs])
+        if len(scope["query_string"]) + len(scope["path"]) > bounds.address:
+            raise RefusedError(414, "the URL is too long")
+        host = headers.get(b"host", b"")
+        if host not in self._known and self._hosts:
+            self._recognise(host)
+        if b"origin" in headers or b"sec-fetch-site" in headers:
+            self._same_site(scope, host, headers)
+        return headers
+
+    def _recognise(self, host: bytes) -> None:
+        if _without_port(host.lower()) not in self._hosts:
+            raise RefusedError(421, f"unknown Host header {_text(host)!r} (add it with --allow-host)")
+        if len(self._known) < 1000:  # with its port, it is found at once the next time
+            self._known.add(host)
+
+    def _same_site(self, scope: Scope, host: bytes, headers: dict[bytes, bytes]) -> None:
+        """Refuse what pages of other sites ask; a link from there leads to our page, in which there is nothing yet."""
+        origin, site = headers.get(b"origin", b"").lower(), headers.get(b"sec-fetch-site")
+        if origin in self._origins and origin:
+            return
+        scheme, _, name = origin.partition(b"://")
+        # where a proxy speaks TLS, the browser knows the scheme, and we do not
+        ours = name == host.lower() and (site == b"same-origin" or scheme == scope["scheme"].encode())
+        linked = scope["path"] == "/" and headers.get(b"sec-fetch-mode") == b"navigate"
+        if (origin and not ours) or (site in ELSEWHERE and not linked):
+            raise RefusedError(403, "requests from pages of other origins are refused")
+
+    def _measured(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Refuse a body that cannot be read, or is too large by its own account."""
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise RefusedError(415, "compressed request bodies are not supported")
+        length = headers.get(b"content-length")
+        if length is not None and not length.isdigit():
+            raise RefusedError(400, f"Content-Length must be a number, got {_text(length)!r}")
+        if length is not None and int(length) > self._most(scope):
+            raise _too_large(self._most(scope))
+
+    def _most(self, scope: Scope) -> int:
+        path: str = scope["path"]
+        if (scope["method"], path) in self.open:
+            return self.bounds.open
+        if path.startswith(FILES):
+            return self.bounds.file if scope["method"] == "PUT" else 0
+        if scope["method"] not in BRINGING:
+            return self.bounds.open
+        if path in self.bounds.polling:
+            return self.bounds.poll
+        return self.bounds.workflow if path == "/v1/workflows" else self.bounds.body
+
+    def _place(self, account: Account, path: str) -> None:
+        """Take a place among the requests of its kind that are being answered."""
+        if path in PROBES:
+            return
+        kind = "files" if path.startswith(FILES) else "polls" if path in self.bounds.polling else "quick"
+        if not self.places[kind].take(account):
+            raise RefusedError(503, "too many concurrent requests; try again", after=1)
+        if kind == "files":  # which can be resumed
+            self.places[kind].expose(account)
+
+    def _slowness(self, account: Account) -> float:
+        """Seconds that a transfer takes for a byte; 0 in its first turn."""
+        seconds = time.perf_counter() - account.began
+        return seconds / (1 + account.taken + account.sent) if seconds > self.bounds.turn else 0.0
+
+    # Bodies
+
+    def _hold(self, account: Account, size: int, most: int) -> None:
+        """Count what came of a body, within what it may be and what its caller may have here at a time."""
+        account.taken += size
+        if account.taken > most:
+            raise _too_large(most)
+        if not self.bodies.take(account, size):
+            raise RefusedError(503, "too many large concurrent requests; try again", after=5)
+
+    async def _whole(self, scope: Scope, receive: Receive, account: Account) -> bytes:
+        """The whole body, within its time; a place is taken only afterwards, so that slow ones take none."""
+        body: Body | None = None
+        most, waiting = self._most(scope), self._waiting(receive)
+        try:
+            while True:
+                message = await waiting.next()
+                part: bytes = message["body"]
+                more = message.get("more_body")
+                self._hold(account, len(part), most)
+                if body is None:
+                    if not more:
+                        return part
+                    body = Body(self._spool)
+                    self.bodies.expose(account)
+                if not more:
+                    self.bodies.protect(account)
+                await body.add(part)
+                if not more:
+                    return await body.whole()
+        except BaseException:
+            self.bodies.release(account)
+            raise
+        finally:
+            if body is not None:
+                body.close()
+
+    def _waiting(self, receive: Receive) -> Waiting:
+        return Waiting(receive, self.bounds.patience, self.bounds.rate, self.bounds.stall)
+
+    # What is told of it
+
+    def _account(self, scope: Scope, answer: Account, seconds: float) -> None:
+        status = GONE if answer.gone else answer.status or GONE
+        if self.seen is not None:
+            self.seen(scope, status, seconds, answer.taken, answer.sent)
+        if self.logger.isEnabledFor(logging.INFO):
+            emit(
+                "request", self.logger, request=answer.request, method=scope["method"], path=scope["path"],
+                status=status, ms=round(seconds * 1000, 2), client=scope["state"].get("client"),
+            )  # fmt: skip
+
+
+class _Answer(Account):
+    """Where the answer goes: adds the id, remembers the status, and after a refusal drops what else is said."""
+
+    __slots__ = ("send",)
+
+    def __init__(self, send: Send, request: str) -> None:
+        super().__init__(request)
+        self.send = send
+
+    def __call__(self, message: Message) -> Coroutine[Any, Any, None]:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), (b"eligo-request", self.request.encode())]
+        else:
+            self.sent += len(message.get("body", b""))
+        return self.send(message)  # type: ignore[return-value]
+
+    async def refuse(self, refused: RefusedError, scope: Scope, receive: Receive) -> None:
+        """Send a refusal, unless an answer is under way, which the server then breaks off."""
+        if self.status:
+            return
+        body = refused.problem(self.request)
+        headers = [*refused.pairs(), (b"content-length", b"%d" % len(body))]
+        closing = "connection" in refused.headers
+        unread = _bringing(dict(scope["headers"])) and "body" not in scope["state"]
+        if unread and not closing:
+            headers.append((b"connection", b"close"))
+        await self({"type": "http.response.start", "status": refused.status, "headers": headers})
+        await self({"type": "http.response.body", "body": body, "more_body": True})
+        if unread and not closing:
+            await linger(receive)
+        await self({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _bringing(headers: dict[bytes, bytes]) -> bool:
+    """Whether a request has a body."""
+    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+
+
+def _without_port(host: bytes) -> bytes:
+    name, colon, port = host.rpartition(b":")
+    return name if colon and (port.isdigit() or not port) and (b":" not in name or name.endswith(b"]")) else host
+
+
+def _text(header: bytes) -> str:
+    return shorten(header.decode("latin-1"))
+
+
+def _refuse_twice(names: list[bytes]) -> None:
+    for name in ONCE:
+        if names.count(name) > 1:
+            raise RefusedError(400, f"header {name.decode()} is given twice")
+
+
+def _too_large(most: int) -> RefusedError:
+    return RefusedError(413, f"the body exceeds the limit of {most} bytes")
+
+
+# What Starlette is to do with what goes wrong inside it
+
+
+def _of_refusal(request: Request, error: Exception) -> Response:
+    refused = error if isinstance(error, RefusedError) else RefusedError(500, "internal server error")
+    headers = {name.decode(): value.decode() for name, value in refused.pairs()}
+    return Response(refused.problem(request.scope["state"].get("request", "")), refused.status, headers)
+
+
+def _of_starlette(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    words = {404: "no such URL", 405: "method not allowed for this URL"}
+    sentence = words.get(status) or str(getattr(error, "detail", "refused"))
+    if status == 404 and (other := VERSION.match(request.scope["path"])):
+        sentence = f"this server supports version 1 of the API, not {other[1]}: {SAME}"
+    return _of_refusal(request, RefusedError(status, sentence, **(getattr(error, "headers", None) or {})))
+
+
+def _of_anything(request: Request, error: Exception) -> Response:
+    return _of_refusal(request, RefusedError(500, UNEXPECTED))
+
+
+#: for Starlette(exception_handlers=...): refusals and its own errors as JSON; the rest comes up to the guard as well
+HANDLERS: dict[Any, ExceptionHandler] = {
+    RefusedError: _of_refusal, HTTPException: _of_starlette, Exception: _of_anything,
+}  # fmt: skip

@@ -1,0 +1,465 @@
+"""What each address of the API does."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from eligo.additions import read_addition
+from eligo.client.tails import parted
+from eligo.errors import shorten
+from eligo.execution import STATES
+from eligo.server.auth.admission import Entrance
+from eligo.server.auth.tokens import demand
+from eligo.server.dispatcher import Desk
+from eligo.server.http.budgets import origin
+from eligo.server.http.parameters import MOST_LISTED, page_of, read_request, read_wishes
+from eligo.server.http.refusals import RefusedError, unknown_workflow
+from eligo.server.http.routes import Address, ApiCall
+from eligo.server.logs import emit
+from eligo.server.metrics import Metrics
+from eligo.server.preparation import Preparation
+from eligo.server.rules.clients import Client, remembered
+from eligo.server.rules.restoration import task_names
+from eligo.server.rules.served import CANCELLED, UNAVAILABLE, Served
+from eligo.server.rules.service import Service
+from eligo.server.schema import (
+    AddedWords,
+    AnswersWords,
+    AskWords,
+    AttemptsWords,
+    AttemptWords,
+    ChangedWords,
+    ClientsWords,
+    ClientWords,
+    CountWords,
+    DeliverWords,
+    DoneWords,
+    EnrolledWords,
+    EnrolWords,
+    FileWords,
+    GoneWords,
+    GrantsWords,
+    HealthWords,
+    InputsWords,
+    MissingWords,
+    NameWords,
+    RenewWords,
+    ResultsWords,
+    StatesWords,
+    SubmittedWords,
+    TokenAskWords,
+    TokensWords,
+    TokenWords,
+    WorkflowsWords,
+    WorkflowWords,
+)
+from eligo.server.view.answers import (
+    client_words,
+    ended_words,
+    grants_words,
+    state_words,
+    token_row_words,
+    unavailable_words,
+    without_nul,
+    workflow_words,
+)
+from eligo.stores.service import ServiceStore, Sums, WorkflowRow
+from eligo.version import __version__
+from eligo.work.attempts import Attempt
+
+#: what would be made a second time
+ONCE = {"/v1/clients", "/v1/tokens"}
+
+
+@dataclass(eq=False)
+class Api:
+    """The calls of the API, on one desk."""
+
+    desk: Desk
+    store: ServiceStore
+    entrance: Entrance
+    preparation: Preparation = field(default_factory=Preparation)
+    metrics: Metrics = field(default_factory=Metrics)
+    openapi: Callable[[], bytes] = lambda: b"{}"
+
+    @property
+    def _service(self) -> Service:
+        return self.desk.service
+
+    # Clients
+
+    async def enrol(self, call: ApiCall) -> EnrolledWords:
+        """Enrol a new client."""
+        self.desk.keeper.check()
+        address = origin(call.scope.get("client"))
+        approved = self.entrance.admits(call.caller, address)
+        client = self._service.enrol(time.monotonic(), call.words.name, call.words.cores or 1.0, approved)
+        token = self.entrance.token_for(client, approved, call.caller.token, address)
+        emit("client_enrolled", client=client.id, name=client.name, approved=approved)
+        await self.desk.settle()
+        return EnrolledWords(client.id, approved, token)
+
+    async def request(self, call: ApiCall) -> GrantsWords:
+        """Request tasks."""
+        ticket = await self.desk.ask(call.client, call.key, read_request(call.words), call.gone)
+        return grants_words(ticket, self._service.books.terms.lease)
+
+    async def renew(self, call: ApiCall) -> GoneWords:
+        """Renew leases."""
+        return GoneWords(self._service.renew(time.monotonic(), call.client, call.words.leases))
+
+    async def deliver(self, call: ApiCall) -> AnswersWords:
+        """Deliver results and request more tasks."""
+        ask = None if call.words.ask is None else read_request(call.words.ask)
+        if b"\\u0000" in call.body:
+            without_nul(call.words.results)
+        answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, ask)
+        grants = grants_words(ticket, self._service.books.terms.lease)
+        return AnswersWords(answers, grants.grants, grants.lease, grants.wait, grants.stop)
+
+    async def clients(self, call: ApiCall) -> ClientsWords:
+        """List the clients."""
+        await self.catch_up()
+        return ClientsWords([*map(self._client_words, self._service.clients.values())])
+
+    async def client(self, call: ApiCall) -> ClientWords:
+        """Show one client."""
+        if self.entrance.learning is not None:
+            await self.entrance.learning.learn_client(call.parts["client"])
+        mine = call.caller.client is not None and call.caller.client.id == call.parts["client"]
+        if not mine:
+            demand(call.caller.scopes, "read")
+        if call.parts["client"] not in self._service.clients:  # who did something long ago still has a name
+            row = await asyncio.to_thread(self.store.client, call.parts["client"])
+            if row is not None:
+                books = self._service.books
+                return self._client_words(remembered(row, books.ahead, books.now))
+        return self._client_words(self.client_named(call))
+
+    def _client_words(self, client: Client) -> ClientWords:
+        return client_words(client, self._service, self.entrance.access_of(client))
+
+    async def approve(self, call: ApiCall) -> DoneWords:
+        """Approve a client."""
+        return await self._let(call, True)
+
+    async def revoke(self, call: ApiCall) -> DoneWords:
+        """Revoke the access of a client."""
+        return await self._let(call, False)
+
+    async def _let(self, call: ApiCall, approved: bool) -> DoneWords:
+        self.desk.keeper.check()
+        await self.catch_up()
+        client = self.client_named(call)
+        self.entrance.decide(client.id, approved)
+        self._service.approve(client.id, approved)
+        await self.desk.settle()
+        return DoneWords()
+
+    async def catch_up(self) -> None:
+        """Load what other servers on the same store know of clients."""
+        if self.entrance.learning is not None:
+            await self.entrance.learning.catch_up()
+
+    def client_named(self, call: ApiCall) -> Client:
+        """The client that the URL names."""
+        client = self._service.clients.get(call.parts["client"])
+        if client is None:
+            raise RefusedError(404, f"unknown client {shorten(call.parts['client'])!r}")
+        return client
+
+    async def token(self, call: ApiCall) -> TokenWords:
+        """Issue a token."""
+        self.desk.keeper.check()
+        await self.catch_up()
+        token = self.entrance.make(call.words.name, call.words.scopes, call.words.days, call.caller.token)
+        await self.desk.settle()
+        return TokenWords(token)
+
+    async def tokens(self, call: ApiCall) -> TokensWords:
+        """List the tokens, without the tokens themselves."""
+        await self.catch_up()
+        return TokensWords([token_row_words(*one) for one in self.entrance.tokens()])
+
+    async def revoke_tokens(self, call: ApiCall) -> CountWords:
+        """Revoke all tokens of a name."""
+        self.desk.keeper.check()
+        await self.catch_up()
+        count = self.entrance.revoke(call.words.name)
+        await self.desk.settle()
+        return CountWords(count)
+
+    # Workflows
+
+    async def submit(self, call: ApiCall) -> SubmittedWords:
+        """Submit a workflow in any format."""
+        self.desk.keeper.check()
+        wishes = read_wishes(call)
+        format = call.query.get("format") or None
+        key = f"{call.caller.name}:{call.key}"
+        build = partial(self._service.built, time.monotonic(), key=key)
+        with self.metrics.preparing.timed():
+            ready = await self.preparation.prepare(call.caller.name, call.body, format, wishes, build)
+        if self._service.submitted(key) is None:
+            await self.desk.keep_document(ready)
+        workflow = self._service.submit(time.monotonic(), ready, key)
+        await self.desk.settle()
+        served = self._service.served.get(workflow)
+        needs = [] if served is None or served.files is None else served.files.needs
+        ended = self._service.books.ended.get(workflow)
+        state = served.state if served is not None else UNAVAILABLE if ended is None else ended.state
+        every = np.arange(len(ready.flow), dtype=np.int32)
+        notes = [] if served is None else self._service.notes(served, every, "task")
+        return SubmittedWords(workflow, len(ready.flow), needs, state, notes)
+
+    async def add(self, call: ApiCall) -> AddedWords:
+        """Add tasks to a workflow from a JSON or YAML document; repeating the call changes nothing."""
+        self.desk.keeper.check()
+        workflow = self.own(call).id
+        new = await asyncio.to_thread(read_addition, call.body)
+        names = self._service.add(time.monotonic(), workflow, new)
+        await self.desk.settle()
+        served = self._service.served.get(workflow)
+        missing = [] if served is None or served.files is None else served.files.missing
+        return AddedWords(list(names), missing, "" if served is None else served.state)
+
+    async def inputs(self, call: ApiCall) -> MissingWords:
+        """Assign uploaded files to the inputs of a workflow, and add signatures."""
+        self.desk.keeper.check()
+        workflow, now = self.own(call).id, time.monotonic()
+        if call.words.signatures:
+            self._service.sign(now, workflow, call.words.signatures)
+        files = [(name, file.sha256, file.size) for name, file in call.words.files.items()]
+        missing = self._service.provide(now, workflow, files)
+        await self.desk.settle()
+        return MissingWords(missing)
+
+    async def workflows(self, call: ApiCall) -> WorkflowsWords:
+        """List workflows; with a limit, the newest first."""
+        books = self._service.books
+        rows = [*books.ended.values(), *(served.row for served in books.served.values())]
+        rows += [one.row._replace(state=UNAVAILABLE) for one in books.unavailable.values()]
+        chosen, before = page_of(call, {row.id: row.state for row in sorted(rows, key=lambda row: (row.made, row.id))})
+        words = WorkflowsWords([await self.told(workflow) for workflow in chosen], before)
+        await self._until_kept()
+        return words
+
+    async def workflow(self, call: ApiCall) -> WorkflowWords:
+        """Show the state of a workflow."""
+        words = await self.told(call.parts["workflow"])
+        await self._until_kept()
+        return words
+
+    async def _until_kept(self) -> None:
+        """Wait for the commit before a read-only answer, so that a kill undoes nothing that was shown.
+
+        If the store is failing, reads are still answered.
+        """
+        with suppress(RefusedError):
+            await self.desk.keeper.kept()
+
+    async def told(self, workflow: str) -> WorkflowWords:
+        """The state of a workflow."""
+        served = self._service.served.get(workflow)
+        if served is not None:
+            return workflow_words(served, self._service)
+        if workflow in self._service.books.unavailable:
+            return unavailable_words(self._service.books.unavailable[workflow])
+        if workflow not in self._service.books.ended:
+            raise unknown_workflow(workflow)
+        return await self.kept(workflow)
+
+    async def kept(self, workflow: str) -> WorkflowWords:
+        """The state of a workflow that is not served here, from the store."""
+        row = self._service.books.ended.get(workflow) or await asyncio.to_thread(self.store.workflow, workflow)
+        if row is None:
+            raise unknown_workflow(workflow)
+        if row.tally is None:  # it goes on, or ended before tallies were kept
+            row = row._replace(tally=(await asyncio.to_thread(_tallied, self.store, row)).text())
+            if workflow in self._service.books.ended:
+                self._service.books.ended[workflow] = row
+        return ended_words(row, Sums.read(row.tally or ""))
+
+    async def tasks(self, call: ApiCall) -> StatesWords:
+        """List the tasks of a workflow with their states."""
+        served = self._find_served(call)
+        state, limit = call.query.get("state"), call.number("limit", MOST_LISTED, MOST_LISTED)
+        begin = call.number("after", 0)
+        codes = np.frombuffer(served.execution.codes, np.uint8)
+        chosen = codes[begin:] == STATES.index(state) if state in STATES else np.full(len(codes[begin:]), state is None)
+        numbers = (begin + np.flatnonzero(chosen)[: limit + 1]).tolist()
+        after = numbers.pop() if len(numbers) > limit else None
+        return StatesWords(state_words(served, numbers), after)
+
+    async def attempts(self, call: ApiCall) -> AttemptsWords:
+        """List the outcomes of all attempts, by lease number."""
+        workflow = call.parts["workflow"]
+        books = self._service.books
+        if workflow not in books.served and workflow not in books.ended and workflow not in books.unavailable:
+            raise unknown_workflow(workflow)
+        begin, limit = call.number("after", 0), call.number("limit", MOST_LISTED, MOST_LISTED)
+        return await asyncio.to_thread(self._attempts, workflow, begin, limit)
+
+    def _attempts(self, workflow: str, begin: int, limit: int) -> AttemptsWords:
+        served = self._service.served.get(workflow)
+        names = task_names(workflow, self.store) if served is None else served.flow.dag.tasks
+        rows = self.store.outcomes_from(workflow, begin, limit + 1)
+        after = rows.pop().number if len(rows) > limit else None
+        return AttemptsWords([_attempt(row, str(names[row.task])) for row in rows], after)
+
+    async def results(self, call: ApiCall) -> ResultsWords:
+        """List the available files of a workflow."""
+        workflow = call.parts["workflow"]
+        state = (await self.told(workflow)).state
+        rows = await asyncio.to_thread(self.store.files, workflow)
+        files = {row.name: FileWords(row.sha256, row.size) for row in rows}
+        return ResultsWords(state, files, [row.name for row in rows if row.given])
+
+    async def cancel(self, call: ApiCall) -> ChangedWords:
+        """Cancel a workflow; one that has ended stays as it is."""
+        self.desk.keeper.check()
+        workflow, books = call.parts["workflow"], self._service.books
+        self._check_known(call)
+        if workflow in books.ended:
+            return ChangedWords(False, books.ended[workflow].state)
+        changed = self._service.cancel(time.monotonic(), workflow)
+        await self.desk.settle()
+        return ChangedWords(changed, CANCELLED)
+
+    def own(self, call: ApiCall) -> Served:
+        """The workflow of the call, if the caller owns it or is an operator."""
+        self._check_known(call)
+        return self._find_served(call)
+
+    def _check_known(self, call: ApiCall) -> None:
+        """Refuse an unknown workflow, and one of another owner in any state."""
+        workflow, service = call.parts["workflow"], self._service
+        if workflow in service.books.ended:
+            owner = service.books.ended[workflow].owner
+        elif workflow in service.books.unavailable:
+            owner = service.books.unavailable[workflow].row.owner
+        elif workflow in service.served:
+            owner = service.served[workflow].wishes.owner
+        else:
+            raise unknown_workflow(workflow)
+        self.check_owner(call, owner)
+
+    def check_owner(self, call: ApiCall, owner: str) -> None:
+        """Refuse a caller who is neither the owner of a workflow nor an operator."""
+        if self.entrance.gate is not None and owner != call.caller.name and "admin" not in call.caller.scopes:
+            raise RefusedError(403, "this workflow belongs to another owner")
+
+    def _find_served(self, call: ApiCall) -> Served:
+        workflow = call.parts["workflow"]
+        if workflow in self._service.books.ended:
+            raise RefusedError(409, "this workflow has ended")
+        if workflow in self._service.books.unavailable:
+            reason = self._service.books.unavailable[workflow].reason
+            raise RefusedError(409, f"this workflow is unavailable: {reason}")
+        if workflow not in self._service.served:
+            raise unknown_workflow(workflow)
+        return self._service.served[workflow]
+
+    # The server
+
+    async def health(self, call: ApiCall) -> HealthWords:
+        """Liveness: answers whenever the process runs."""
+        status = "draining" if self._service.requests.draining else "serving"
+        return HealthWords(status if self.desk.keeper.trouble is None else "failing", __version__)
+
+    async def ready(self, call: ApiCall) -> HealthWords:
+        """Readiness: 503 while the server cannot hand out tasks or write to its store."""
+        self.desk.keeper.check()
+        if self._service.requests.draining:
+            raise RefusedError(503, "the server is draining and hands out no tasks", after=1)
+        return HealthWords("serving", __version__)
+
+    async def measured(self, call: ApiCall) -> bytes:
+        """Metrics in the Prometheus text format."""
+        return self.metrics.text()
+
+    async def described(self, call: ApiCall) -> bytes:
+        """This OpenAPI document."""
+        return self.openapi()
+
+    def addresses(self) -> list[Address]:
+        """All endpoints."""
+        one = "/v1/workflows/{workflow}"
+        page = {"after": "where to begin: `after` of the previous page", "limit": "maximum number of entries"}
+        pages = {
+            "limit": "maximum number, the newest first", "state": "only workflows in this state",
+            "before": "only workflows submitted before this one: `before` of the previous page",
+        }  # fmt: skip
+        ask = {
+            "name": "name", "format": "format, if not to be detected", "policy": "policy",
+            "share": "share of the server, relative to other owners", "quorum": "number of results that must agree",
+            "timeout": "time limit of a task in seconds", "retries": "retries of a failed task",
+            "copies": "clients that may run the same task at the end", "files": "false: do not transfer files",
+            "inside": "false: upload every file, even if only tasks of the same grant read it",
+            "rules": "false: ignore differences between clients",
+            "locality": "false: ignore which files clients have cached",
+            "ignore": "features of the file to ignore, such as PRE,POST; or all",
+            "grow": "true: tasks may add tasks",
+            "signed": "true: wait for the signatures of all tasks",
+        }  # fmt: skip
+        table: list[tuple[str, str, str | None, Any, Any, Any, int, Mapping[str, str] | None]] = [
+            ("POST", "/v1/request", "work", self.request, AskWords, GrantsWords, 200, None),
+            ("POST", "/v1/deliver", "work", self.deliver, DeliverWords, AnswersWords, 200, None),
+            ("POST", "/v1/renew", "work", self.renew, RenewWords, GoneWords, 200, None),
+            ("POST", "/v1/clients", None, self.enrol, EnrolWords, EnrolledWords, 201, None),
+            ("GET", "/v1/clients", "read", self.clients, None, ClientsWords, 200, None),
+            ("GET", "/v1/clients/{client}", "read|work", self.client, None, ClientWords, 200, None),
+            ("POST", "/v1/clients/{client}/approve", "admin", self.approve, None, DoneWords, 200, None),
+            ("POST", "/v1/clients/{client}/revoke", "admin", self.revoke, None, DoneWords, 200, None),
+            ("POST", "/v1/tokens", "admin", self.token, TokenAskWords, TokenWords, 201, None),
+            ("GET", "/v1/tokens", "admin", self.tokens, None, TokensWords, 200, None),
+            ("POST", "/v1/tokens/revoke", "admin", self.revoke_tokens, NameWords, CountWords, 200, None),
+            ("POST", "/v1/workflows", "submit", self.submit, bytes, SubmittedWords, 201, ask),
+            ("GET", "/v1/workflows", "read|submit", self.workflows, None, WorkflowsWords, 200, pages),
+            ("GET", one, "read|submit", self.workflow, None, WorkflowWords, 200, None),
+            ("POST", f"{one}/inputs", "submit", self.inputs, InputsWords, MissingWords, 200, None),
+            ("POST", f"{one}/tasks", "submit", self.add, bytes, AddedWords, 200, None),
+            (
+                "GET",
+                f"{one}/tasks",
+                "read|submit",
+                self.tasks,
+                None,
+                StatesWords,
+                200,
+                page | {"state": "only tasks in this state"},
+            ),
+            ("GET", f"{one}/attempts", "read|submit", self.attempts, None, AttemptsWords, 200, page),
+            ("GET", f"{one}/results", "read|submit", self.results, None, ResultsWords, 200, None),
+            ("POST", f"{one}/cancel", "submit", self.cancel, None, ChangedWords, 200, None),
+            ("GET", "/health", None, self.health, None, HealthWords, 200, None),
+            ("GET", "/ready", None, self.ready, None, HealthWords, 200, None),
+            ("GET", "/metrics", "read", self.measured, None, bytes, 200, None),
+            ("GET", "/v1/openapi.json", None, self.described, None, dict, 200, None),
+        ]
+        return [
+            Address(
+                method=method, path=path, scope=scope, answer=answer, takes=takes, gives=gives, status=status,
+                query=query, says=answer.__doc__ or "", once=path in ONCE and method == "POST",
+            )
+            for method, path, scope, answer, takes, gives, status, query in table
+        ]  # fmt: skip
+
+
+def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:
+    """What came of a workflow so far, by its outcomes."""
+    upshot = store.upshot(row.id)
+    return Sums(len(task_names(row.id, store)), upshot.accepted, row.lost, upshot.repeated, upshot.saved)
+
+
+def _attempt(row: Attempt, task: str) -> AttemptWords:
+    fields = (row.began, row.ended, row.answer, row.failure, row.code, row.memory)
+    out, err = parted(row.tail or "")
+    tails = (err, out) if err else (row.tail, None)
+    return AttemptWords(task, row.attempt, row.client, *fields, *tails)

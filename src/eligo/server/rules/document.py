@@ -1,0 +1,234 @@
+"""A workflow as bytes and back, in frames: reading a million tasks never holds the interpreter for long.
+
+A document is a mark, then frames, each compressed and behind two lengths. The first is a header; the arcs follow as arrays,
+then every column as an array of kinds and frames of texts, or as frames of numbers. A frame holds a few thousand values, so
+that other threads run between two of them.
+"""
+
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.errors import InputError
+from eligo.formats.shared.columns import Described
+from eligo.rows import Ints
+from eligo.theory.skeleton import know_shortcuts, shortcut_mask
+from eligo.workflow import DETAILS, Timed, Workflow
+
+MARK = b"\xc1eligo2\n"  # no earlier document begins so: 0xc1 is nothing in msgpack
+LENGTHS = struct.Struct("<II")  # of a frame, as it is kept and as it was
+MOST_VALUES, MOST_LETTERS = 4_096, 2**18  # in one frame
+NONE, TEXT = -1, -2  # kinds of values; any other is the number of words
+NUMBERS = ("seconds", "cores", "memory", "priority")
+Frames = Iterator[bytes]
+T = TypeVar("T")
+Mask = NDArray[np.bool_]
+
+
+class DocumentHeader(msgspec.Struct):
+    """What the frames behind it are."""
+
+    name: str | None
+    tasks: int
+    #: the frames of each column, of the sizes of files, and of earlier run times
+    columns: dict[str, int]
+    sizes: int
+    history: int
+
+
+class Packed(msgspec.Struct):
+    """The columns of a workflow, as they were kept before there were frames."""
+
+    name: str | None
+    tasks: list[str]
+    tails: bytes
+    heads: bytes
+    #: for each detail that any task has, its value for every task
+    details: dict[str, list[Any]]
+    sizes: dict[str, int]
+    #: earlier run times: task, kind, seconds
+    history: list[tuple[str | None, str | None, float]]
+
+
+def packed(flow: Workflow) -> bytes:
+    """A workflow as bytes, its tasks by their labels, and which of its arcs are shortcuts."""
+    flow = flow.labelled()
+    dag, columns = flow.dag, {"name": _text_frames([str(name) for name in flow.dag.tasks])}
+    for what in DETAILS:
+        column = flow.column(what)
+        if any(value not in (None, ()) for value in column):
+            columns[what] = _number_frames(column) if what in NUMBERS else _text_frames(column)
+    history = [(None if one.task is None else str(one.task), one.kind, one.seconds) for one in flow.history]
+    sizes, times = _listed_frames(list(flow.file_sizes.items())), _listed_frames(history)
+    counts = {what: len(frames) for what, frames in columns.items()}
+    header = msgspec.msgpack.encode(DocumentHeader(flow.name, len(dag), counts, len(sizes), len(times)))
+    arcs = (dag.outdegree.tobytes(), dag.child.tobytes(), np.packbits(shortcut_mask(dag)).tobytes())
+    frames = [header, *arcs, *(frame for column in columns.values() for frame in column), *sizes, *times]
+    return MARK + b"".join(part for frame in frames for part in _framed(frame))
+
+
+def _framed(data: bytes) -> tuple[bytes, bytes]:
+    compressed = zlib.compress(data, 1)
+    return LENGTHS.pack(len(compressed), len(data)), compressed
+
+
+def _number_frames(column: Sequence[object]) -> list[bytes]:
+    return _listed_frames([None if value is None else value for value in column])
+
+
+def _listed_frames(values: Sequence[object]) -> list[bytes]:
+    chunks = (values[i : i + MOST_VALUES] for i in range(0, len(values), MOST_VALUES))
+    return [msgspec.msgpack.encode(chunk) for chunk in chunks]
+
+
+def _text_frames(column: Sequence[str | Sequence[str] | None]) -> list[bytes]:
+    """What kind of value each task has, and all texts one after another."""
+    kinds = [NONE if value is None else TEXT if isinstance(value, str) else len(value) for value in column]
+    texts = (text for value in column if value is not None for text in ((value,) if isinstance(value, str) else value))
+    return [np.array(kinds, np.int32).tobytes(), *_split(texts)]
+
+
+def _split(texts: Iterable[str]) -> Iterator[bytes]:
+    part, letters = list[str](), 0
+    for text in texts:
+        part.append(text)
+        letters += len(text)
+        if len(part) == MOST_VALUES or letters >= MOST_LETTERS:
+            yield msgspec.msgpack.encode(part)
+            part, letters = [], 0
+    if part:
+        yield msgspec.msgpack.encode(part)
+
+
+def packed_plan(order: Ints, ceiling: Ints | None) -> bytes:
+    """The order of a plan, and its bound where that is known, as they are kept."""
+    arrays = [order] if ceiling is None else [order, ceiling]
+    numbers = b"".join(np.ascontiguousarray(array, np.int32).tobytes() for array in arrays)
+    return MARK + b"".join(_framed(numbers))
+
+
+def unpacked_plan(plan: bytes, size: int) -> tuple[Ints, Ints | None]:
+    """The plan that was packed, of a workflow with *size* tasks."""
+    try:
+        data = next(_frames(memoryview(plan)[len(MARK) :])) if plan[: len(MARK)] == MARK else plan
+        numbers = np.frombuffer(data, np.int32)
+    except (ValueError, StopIteration, zlib.error, struct.error) as error:
+        raise InputError(f"the stored plan cannot be read: {error}") from None
+    if len(numbers) < size:
+        raise InputError(f"the stored plan has {len(numbers):,} numbers, which do not match {size:,} tasks")
+    order, ceiling = numbers[:size], numbers[size:] if len(numbers) > size else None
+    if not np.array_equal(np.sort(order), np.arange(size)):
+        raise InputError("the stored plan does not name every task once")
+    return order, ceiling
+
+
+def unpacked_flow(document: bytes) -> Workflow:
+    """The workflow that was packed; an `InputError` where these are other bytes."""
+    try:
+        if document[: len(MARK)] != MARK:
+            return _unpacked_at_once(document)
+        return _unpacked(_frames(memoryview(document)[len(MARK) :]))
+    except (msgspec.MsgspecError, zlib.error, struct.error, StopIteration, ValueError, TypeError) as error:
+        raise InputError(f"not a stored workflow: {error}") from None
+
+
+def _frames(document: memoryview) -> Frames:
+    place = 0
+    while place < len(document):
+        length, size = LENGTHS.unpack_from(document, place)
+        place += LENGTHS.size + length
+        data = zlib.decompressobj().decompress(document[place - length : place], size or 1)
+        if len(data) != size or place > len(document):
+            raise InputError("a frame does not have the stated length")
+        yield data
+
+
+def _unpacked(frames: Frames) -> Workflow:
+    header = msgspec.msgpack.decode(next(frames), type=DocumentHeader)
+    size = header.tasks
+    degree, heads = (np.frombuffer(next(frames), np.int32) for _ in range(2))
+    shortcuts = np.frombuffer(next(frames), np.uint8)
+    columns = {what: _column(what, frames, count, size) for what, count in header.columns.items()}
+    names = columns.pop("name", ())
+    dag = _dag(size, degree, heads, names)
+    know_shortcuts(dag, np.unpackbits(shortcuts, count=dag.arc_count).astype(np.bool_))
+    sizes = dict(_values(frames, header.sizes, tuple[str, int]))
+    history = tuple(Timed(*one) for one in _values(frames, header.history, tuple[str | None, str | None, float]))
+    return Workflow(dag, Described(dag, columns), name=header.name, file_sizes=sizes, history=history)
+
+
+def _dag(size: int, degree: Ints, heads: Ints, names: Sequence[Any]) -> Dag:
+    """The dag, with the number of each name: to look for a name twice is to number them."""
+    index = {name: i for i, name in enumerate(names)}
+    if not len(degree) == len(names) == len(index) == size or None in index:
+        raise InputError(f"{len(index):,} names for {size:,} tasks")
+    within = degree.min(initial=0) >= 0 and heads.min(initial=0) >= 0 and heads.max(initial=-1) < size
+    if not within or degree.sum(dtype=np.int64) != len(heads):
+        raise InputError("an arc names a task that does not exist")
+    tails = np.repeat(np.arange(size, dtype=np.int32), degree)
+    dag = Dag.from_checked(size, tails, heads, tuple(names))
+    vars(dag)["index"] = index
+    return dag
+
+
+def _column(what: str, frames: Frames, count: int, size: int) -> Any:
+    if what not in {"name", *DETAILS}:
+        raise InputError(f"unknown task column {what!r}")
+    if what in NUMBERS:
+        column = tuple(_values(frames, count, int | float | None))
+    else:
+        column = _texts(np.frombuffer(next(frames), np.int32), _values(frames, count - 1, str))
+    if len(column) != size:
+        raise InputError(f"{len(column):,} values of {what!r} for {size:,} tasks")
+    return column
+
+
+def _texts(kinds: Ints, texts: list[str]) -> tuple[Any, ...]:
+    if (kinds == TEXT).all():
+        return tuple(texts)
+    if (kinds == TEXT).sum() + kinds[kinds > 0].sum(dtype=np.int64) != len(texts):
+        raise InputError(f"wrong number of texts: {len(texts):,}")
+    words = iter(texts)
+    return tuple([_value(kind, words) for kind in kinds.tolist()])
+
+
+def _value(kind: int, words: Iterator[str]) -> str | tuple[str, ...] | None:
+    if kind == TEXT:
+        return next(words)
+    return None if kind == NONE else tuple(islice(words, kind))
+
+
+def _values(frames: Frames, count: int, kind: Any) -> list[Any]:
+    """The values in some frames, one frame at a time."""
+    decode: Callable[[bytes], list[Any]] = msgspec.msgpack.Decoder(list[kind]).decode
+    values = list[Any]()
+    for _ in range(count):
+        values += decode(next(frames))
+    return values
+
+
+def _unpacked_at_once(document: bytes) -> Workflow:
+    """A workflow from before there were frames."""
+    stored = msgspec.msgpack.decode(document, type=Packed)
+    tails, heads = np.frombuffer(stored.tails, np.int32), np.frombuffer(stored.heads, np.int32)
+    dag = Dag.from_arrays(len(stored.tasks), tails, heads, stored.tasks)
+    if any(len(column) != len(dag) for column in stored.details.values()):
+        raise InputError("a column does not have one value per task")
+    history = tuple(Timed(*one) for one in stored.history)
+    return Workflow(
+        dag, Described(dag, _as_tuples(stored.details)), name=stored.name, file_sizes=stored.sizes, history=history
+    )
+
+
+def _as_tuples(details: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Words, and names of files, as they were."""
+    return {
+        what: [tuple(value) if type(value) is list else value for value in column] for what, column in details.items()
+    }

@@ -1,0 +1,170 @@
+"""What came of leases that are no more: a little of it in memory, all of it in the store, which others must read.
+
+The rules never wait for a disk. Where they need what only the store knows, they say so before they change anything
+(`ForgottenError`), and begin again once it was read, by whoever may wait.
+"""
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+
+from eligo.stores.service import FileRow, ServiceStore
+from eligo.work.attempts import Attempt
+
+#: the first 64 bits of the digest of each task's accepted result; 0: none was accepted
+Digests = array  # of "Q"
+#: a workflow, and the number of a lease or of a task
+Place = tuple[str, int]
+MOST_REMEMBERED = 2**20  # tasks of workflows that have ended whose digests are in memory
+
+
+class ForgottenError(Exception):
+    """Something must be read from the store first; nothing was changed."""
+
+
+@dataclass(slots=True)
+class Lacking:
+    """What is to be read: leases, the digests of workflows, and files of workflows by name."""
+
+    ends: set[Place] = field(default_factory=set)
+    digests: set[str] = field(default_factory=set)
+    files: set[tuple[str, str]] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Past:
+    """What was read; *at* is how many leases had ended when it was."""
+
+    at: int = 0
+    ends: dict[Place, Attempt | None] = field(default_factory=dict)
+    digests: "dict[str, Digests[int]]" = field(default_factory=dict)
+    files: dict[tuple[str, str], FileRow | None] = field(default_factory=dict)
+
+
+#: where nothing was read
+UNKNOWN = Past()
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Reads outcomes that are no longer in memory from the store."""
+
+    end: Callable[[str, int], Attempt | None] = lambda workflow, number: None
+    digests: Callable[[str], Iterable[tuple[int, str | None]]] = lambda workflow: ()
+    file: Callable[[str, str], FileRow | None] = lambda workflow, name: None
+
+    @classmethod
+    def of(cls, store: ServiceStore) -> "Archive":
+        """What a store has."""
+        return cls(store.outcome, store.accepted, store.file)
+
+    def read(self, lacking: Lacking, before: Past, at: int) -> Past:
+        """All that is wanted, beside what was read before; this may take its time in another thread."""
+        ends = before.ends | {place: self.end(*place) for place in lacking.ends}
+        files = before.files | {place: self.file(*place) for place in lacking.files}
+        return Past(at, ends, {workflow: gathered(self.digests(workflow)) for workflow in lacking.digests}, files)
+
+
+class Recent:
+    """The outcomes of recent leases in two generations; the older one is dropped as a whole.
+
+    >>> known = Recent()
+    >>> known.add([Attempt("w", number, 0, 1, "ann", "", 0.0, 1.0, "accepted") for number in range(3)])
+    >>> known.age(3), len(known), ("w", 2) in known, known.get(("w", 5))
+    (None, 3, True, None)
+    """
+
+    def __init__(self) -> None:
+        self._new: dict[Place, Attempt] = {}
+        self._old: dict[Place, Attempt] = {}
+
+    def add(self, ends: Iterable[Attempt]) -> None:
+        """Leases have ended."""
+        self._new.update([(end[:2], end) for end in ends])
+
+    def age(self, most: int) -> None:
+        """Drop the older generation once there are too many."""
+        if len(self._new) >= most:
+            self._old, self._new = self._new, {}
+
+    def get(self, place: Place) -> Attempt | None:
+        """The outcome of a lease, if in memory."""
+        return self._new.get(place) or self._old.get(place)
+
+    def of(self, workflow: str) -> Iterator[Attempt]:
+        """The outcomes of the leases of a workflow."""
+        attempts = chain((end for place, end in self._old.items() if place not in self._new), self._new.values())
+        return (end for end in attempts if end.workflow == workflow)
+
+    def forget(self, workflow: str) -> None:
+        """Drop a workflow."""
+        for table in (self._old, self._new):
+            for place in [place for place in table if place[0] == workflow]:
+                del table[place]
+
+    def __contains__(self, place: Place) -> bool:
+        return place in self._new or place in self._old
+
+    def __len__(self) -> int:
+        return len(self._old.keys() | self._new.keys())
+
+
+class Remembered:
+    """The digests of workflows that have ended, the last ones, so that what comes late is seen to differ."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, Digests[int]] = OrderedDict()
+        self._size = 0
+
+    def add(self, workflow: str, digests: "Digests[int]") -> None:
+        """A workflow has ended."""
+        self.forget(workflow)
+        self._known[workflow] = digests
+        self._size += len(digests)
+        while self._size > MOST_REMEMBERED and len(self._known) > 1:
+            self._size -= len(self._known.popitem(last=False)[1])
+
+    def get(self, workflow: str) -> "Digests[int] | None":
+        """Those of a workflow, if they are here."""
+        return self._known.get(workflow)
+
+    def forget(self, workflow: str) -> None:
+        """Drop a workflow."""
+        self._size -= len(self._known.pop(workflow, ()))
+
+
+def blank(tasks: int) -> "Digests[int]":
+    """Those of a workflow of which nothing is done."""
+    return array("Q", bytes(8 * tasks))
+
+
+@lru_cache(maxsize=1024)  # mostly there is one for all tasks
+def short(digest: str | None) -> int:
+    """A digest as one number.
+
+    >>> short("0000000000000010ff"), short("0" * 32), short(None)
+    (16, 1, 0)
+    """
+    return 0 if digest is None else int(digest[:16], 16) or 1
+
+
+def gathered(accepted: Iterable[tuple[int, str | None]]) -> "Digests[int]":
+    """The digests of the results that were accepted, by task.
+
+    >>> gathered([(2, "0" * 15 + "7"), (0, None)]).tolist()
+    [0, 0, 7]
+    """
+    digests = array("Q")
+    for task, digest in accepted:
+        note(digests, task, digest)
+    return digests
+
+
+def note(digests: "Digests[int]", task: int, digest: str | None) -> None:
+    """The digest of one task more."""
+    if task >= len(digests):
+        digests.frombytes(bytes(8 * (task + 1 - len(digests))))
+    digests[task] = short(digest)

@@ -1,0 +1,376 @@
+"""Requests: who asks is answered as soon as something is ready for it."""
+
+import secrets
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from heapq import heappop, heappush, merge
+from itertools import count, islice, starmap
+from math import inf
+from typing import Literal, NamedTuple
+
+from eligo.allocating import Ask
+from eligo.allocating.asks import Fits
+from eligo.server.rules.agenda import Alarms
+from eligo.server.rules.clients import Client
+from eligo.server.rules.served import Served
+from eligo.server.rules.shares import TurnQueue
+from eligo.server.rules.state import Books
+from eligo.server.rules.tickets import Granted, Request, Ticket, offer_of
+from eligo.work.attempts import Lease
+
+MOST_KEYS = 20_000  # requests whose keys are remembered though what they got has come back
+SLACK = 100  # requests that may be noted though they wait no longer, beside as many as wait
+MOST_OFFERS = 16  # different offers with which one client may wait: each is tried whenever something changes
+OVER = 5.0  # seconds that a client stays away whose request may not wait
+
+
+class Secrets:
+    """Unguessable 64-bit secrets, drawn from the system in batches."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+
+    def next(self) -> str:
+        """Another one."""
+        if not self._words:
+            digits = secrets.token_hex(8 * 512)
+            self._words = [digits[i : i + 16] for i in range(0, len(digits), 16)]
+        return self._words.pop()
+
+
+class Got(NamedTuple):
+    """The grants of a request, by lease numbers only, so that ended leases can be freed."""
+
+    workflow: str
+    numbers: range
+    why: str
+
+
+class Requests:
+    """Those who wait for work, the first come first, and what requests got."""
+
+    def __init__(self, books: Books) -> None:
+        self.books = books
+        #: "drain" where an operator wants nothing new handed out, "pause" where the server ends, "stop" where all is done
+        self.draining: Literal["drain", "pause", "stop"] | None = None
+        self._keys: OrderedDict[tuple[str, str], list[Got]] = OrderedDict()  # what each request got
+        self.waiting: dict[Ticket, None] = {}
+        self._fresh: dict[Ticket, None] = {}
+        self._asked: dict[str, dict[str, Ticket]] = {}  # those who wait, by client and key
+        self._replaced: list[Ticket] = []  # those whose clients have asked again under the same key
+        self._secrets = Secrets()
+        self._numbers = count()
+        self._kinds: dict[Hashable, dict[Ticket, None]] = {}  # those who wait, by what fits them
+        #: those who wait and are tried with every workflow as soon as their clients have room: they had none, or offer more
+        self._again: dict[Ticket, None] = {}
+        self._pauses = Alarms()  # when clients may get tasks again that were left out for a while
+        self._ends: list[tuple[float, int, Ticket]] = []  # when those who wait give up; some do no longer
+
+    def recall(self, served: Served) -> None:
+        """What clients have of a workflow that is gone on with, they got as answers to requests."""
+        grants: dict[tuple[str, str, int], list[Lease]] = {}
+        for lease in served.leases.values():
+            grants.setdefault((lease.client, lease.key, lease.first), []).append(lease)
+        for (client, key, _), leases in grants.items():
+            numbers = range(leases[0].number, leases[-1].number + 1)
+            self._keys.setdefault((client, key), []).append(
+                Got(served.id, numbers, "assigned before the server restarted")
+            )
+
+    def forget(self, workflow: str) -> None:
+        """What requests got of a workflow that another server holds now, they may ask for there."""
+        for key, grants in [*self._keys.items()]:
+            remaining = [got for got in grants if got.workflow != workflow]
+            if not remaining:
+                del self._keys[key]
+            elif len(remaining) < len(grants):
+                self._keys[key] = remaining
+
+    def hurry(self, now: float) -> None:
+        """Answer all waiting requests at once: another server may have tasks."""
+        for ticket in self.waiting:
+            ticket.until = min(ticket.until, now)
+        self._ends = self._sorted_ends()
+
+    def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
+        """A client asks for work; `serve` answers. The same key again gets what it got before."""
+        self.books.now = client.seen = now
+        until = now + min(request.wait, self.books.terms.longest_wait)
+        ticket = Ticket(client, key, request, until, offer_of(client, request))
+        client.cores = request.cores
+        self.books.learn_offer(client, ticket.offer)
+        if (client.id, key) in self._keys:
+            ticket.grants = [again for got in self._keys[client.id, key] if (again := self._still_out(got)) is not None]
+        elif self.draining:
+            self._dismiss(ticket)
+        elif self._offers_too_much(ticket) or not client.approved:
+            ticket.away = OVER
+        else:
+            self._queue(ticket)
+        return ticket
+
+    def _offers_too_much(self, ticket: Ticket) -> bool:
+        tickets = self._asked.get(ticket.client.id, {})
+        return (
+            len(tickets) >= MOST_OFFERS and len({ticket.offer, *(one.offer for one in tickets.values())}) > MOST_OFFERS
+        )
+
+    def _queue(self, ticket: Ticket) -> None:
+        """A request waits; one that waits under the same key gets nothing: its client would get twice as much."""
+        older = self._asked.get(ticket.client.id, {}).get(ticket.key)
+        if older is not None:
+            self.withdraw(older)
+            self._replaced.append(older)
+        self._asked.setdefault(ticket.client.id, {})[ticket.key] = ticket
+        ticket.number = next(self._numbers)
+        self._fresh[ticket] = None
+
+    def pending(self, ticket: Ticket) -> bool:
+        """Whether a request waits for its answer."""
+        return ticket in self._fresh or ticket in self.waiting
+
+    def withdraw(self, ticket: Ticket) -> None:
+        """Remove a request whose client has left or been answered."""
+        self._fresh.pop(ticket, None)
+        self._again.pop(ticket, None)
+        if ticket in self.waiting:
+            del self.waiting[ticket]
+            self._leave_kind(ticket)
+        tickets = self._asked.get(ticket.client.id, {})
+        if tickets.get(ticket.key) is ticket:
+            del tickets[ticket.key]
+            if not tickets:
+                del self._asked[ticket.client.id]
+
+    def _leave_kind(self, ticket: Ticket) -> None:
+        alike = self._kinds[ticket.offer]
+        del alike[ticket]
+        if not alike:
+            del self._kinds[ticket.offer]
+
+    def renew_offers(self, client: Client) -> None:
+        """Give the waiting requests of a client whose tags have changed a new offer; the next `serve` tries them again."""
+        for ticket in self._asked.get(client.id, {}).values():
+            waits = ticket in self.waiting
+            if waits:
+                self._leave_kind(ticket)
+            ticket.offer = offer_of(client, ticket.request)
+            self.books.learn_offer(client, ticket.offer)
+            if waits:
+                alike = [*self._kinds.get(ticket.offer, ()), ticket]
+                self._kinds[ticket.offer] = dict.fromkeys(sorted(alike, key=lambda one: one.number))
+                self._try_again(ticket)
+
+    def serve(self, now: float) -> list[Ticket]:
+        """Answer those who wait, the first come first, as far as anything is ready; those whose time is over get nothing."""
+        self.books.now = now
+        self._stir_due(now)
+        self.books.agenda.catch_up()
+        fresh, self._fresh = self._fresh, {}
+        try:
+            answered = [] if self.draining or not (fresh or self._kinds) else self._answer(fresh)
+        finally:
+            self._keep_waiting(fresh)
+        over = answered + self._replaced
+        if self.waiting and (self.draining or not self.books.agenda.behind):  # what is behind may have something
+            over += self._late(now)
+        self._replaced = []
+        for ticket in over:
+            self.withdraw(ticket)
+        return over
+
+    def _stir_due(self, now: float) -> None:
+        """Look at the workflows whose time has come: tasks are tried again, and copies of tasks may be given."""
+        books = self.books
+        for workflow in books.agenda.alarms.due(now):
+            served = books.served[workflow]
+            books.agenda.stir(served)
+            if served.tries.next_due <= now:
+                served.try_again(now)
+                books.after(served)
+            if served.tries.later:
+                books.agenda.alarms.set(served.id, served.tries.next_due)
+
+    def _keep_waiting(self, tickets: Iterable[Ticket]) -> None:
+        """Those of them who got nothing wait."""
+        for ticket in tickets:
+            if not ticket.grants:
+                self.waiting[ticket] = None
+                self._kinds.setdefault(ticket.offer, {})[ticket] = None
+                heappush(self._ends, (ticket.until, ticket.number, ticket))
+
+    def _late(self, now: float) -> list[Ticket]:
+        """Those who wait no longer; when nothing more is handed out, that is everybody."""
+        late = [ticket for ticket in self.waiting if not ticket.grants] if self.draining else []
+        for ticket in late:
+            self._dismiss(ticket)
+        while not self.draining and self._ends and self._ends[0][0] <= now:
+            ticket = heappop(self._ends)[2]
+            if ticket in self.waiting and not ticket.grants:
+                late.append(ticket)
+        if len(self._ends) > 2 * len(self.waiting) + SLACK:
+            self._ends = self._sorted_ends()
+        return late
+
+    def _sorted_ends(self) -> list[tuple[float, int, Ticket]]:
+        return sorted((ticket.until, ticket.number, ticket) for ticket in self.waiting)
+
+    def _dismiss(self, ticket: Ticket) -> None:
+        ticket.stop = ticket.client.dismissed = self.draining == "stop"
+        ticket.away = OVER
+
+    # Who gets what
+
+    def _answer(self, fresh: Iterable[Ticket]) -> list[Ticket]:
+        """Give what there is to those who come and those who wait; who got something.
+
+        What has not changed since has nothing for those who wait, so that they are tried with the other workflows alone.
+        """
+        agenda, now = self.books.agenda, self.books.now
+        stirred = agenda.take_stirred(now, self._kinds)
+        sources = {ticket: agenda.queue(ticket.offer) for ticket in (*self._roomy(now), *fresh)}
+        only = agenda.only({*sources.values(), *stirred.values()})
+        line = self._line(sources, stirred)
+        if only is not None:
+            return self._answer_together(only, line)
+        return [ticket for ticket, queue in line if self._answer_one(ticket, queue)]
+
+    def _roomy(self, now: float) -> Sequence[Ticket]:
+        """Those who are to be tried again and whose clients have room now, in the order in which they came."""
+        changed, self.books.roomier = self.books.roomier.union(self._pauses.due(now)), set()
+        roomy = list[Ticket]()
+        for ticket in self._again and [one for id in changed for one in self._asked.get(id, {}).values()]:
+            if ticket in self._again and ticket.client.room(now):
+                del self._again[ticket]
+                roomy.append(ticket)
+            elif ticket.client.paused > now:
+                self._pauses.set(ticket.client.id, ticket.client.paused)
+        return sorted(roomy, key=lambda ticket: ticket.number)
+
+    def _try_again(self, ticket: Ticket) -> None:
+        """Try a request with every workflow as soon as its client has room."""
+        self._again[ticket] = None
+        self.books.roomier.add(ticket.client.id)
+
+    def _line(
+        self, sources: dict[Ticket, TurnQueue], stirred: dict[Hashable, TurnQueue]
+    ) -> Iterator[tuple[Ticket, TurnQueue]]:
+        """Those who may get something in the order in which they came, with the workflows that they may get it from."""
+        if not stirred:
+            return iter(sources.items())
+
+        def those_of(kind: Hashable, queue: TurnQueue) -> Iterator[tuple[Ticket, TurnQueue]]:
+            for ticket in self._kinds[kind]:
+                if not queue:
+                    return
+                if ticket not in sources and ticket not in self._again:
+                    yield ticket, queue
+
+        return merge(sources.items(), *starmap(those_of, stirred.items()), key=lambda place: place[0].number)
+
+    def _answer_together(self, served: Served, line: Iterator[tuple[Ticket, TurnQueue]]) -> list[Ticket]:
+        """Give what the only workflow has that may have something; who got something."""
+        agenda, now, answered = self.books.agenda, self.books.now, list[Ticket]()
+        while some := list(islice(line, max(1, served.ready))):
+            if not agenda.offers(served, now):
+                break
+            asking = [place for place in some if self._may_get(*place, served)]
+            self._grant(served, [ticket for ticket, _ in asking])
+            for ticket, queue in asking:
+                if ticket.grants:
+                    answered.append(ticket)
+                else:
+                    self._refuse(ticket, served, queue)
+        return answered
+
+    def _answer_one(self, ticket: Ticket, queue: TurnQueue) -> bool:
+        """Give what the first workflow has that has something; whether any has."""
+        agenda, client = self.books.agenda, ticket.client
+        if not client.room(self.books.now):
+            self._try_again(ticket)
+            return False
+        with closing(agenda.in_turn(queue, self.books.now)) as workflows:
+            for served in workflows:
+                if self._may_get(ticket, queue, served):
+                    self._grant(served, [ticket])
+                    if ticket.grants:
+                        return True
+                    self._refuse(ticket, served, queue)
+        return False
+
+    def _may_get(self, ticket: Ticket, queue: TurnQueue, served: Served) -> bool:
+        return self.books.agenda.may_give(served, queue, ticket.client.id, ticket.offer)
+
+    def _refuse(self, ticket: Ticket, served: Served, queue: TurnQueue) -> None:
+        agenda = self.books.agenda
+        if ticket not in self._again:
+            queues = [queue, agenda.queue(ticket.offer)]
+            agenda.refuse(served, ticket.client.id, ticket.offer, queues, self.books.now)
+
+    def _grant(self, served: Served, tickets: Sequence[Ticket]) -> None:
+        """Whatever a workflow has for these, all together."""
+        waiting: dict[int, deque[Ticket]] = {}  # by what they ask for, which several may do alike
+        queue = list[Ask]()
+        promised: dict[str, int] = {}  # tasks, to clients with several requests
+        for ticket in tickets:
+            client = ticket.client.id
+            asks = self._asks(served, ticket, promised.get(client, 0))
+            if not asks:
+                self._try_again(ticket)
+            for ask in asks:
+                waiting.setdefault(id(ask), deque()).append(ticket)
+                queue.append(ask)
+                promised[client] = promised.get(client, 0) + ask.size
+        served.allocator.bystanders, served.allocator.here_until = partial(self._idle, served), self.books.here_until
+        grants, wall = served.hand_out(queue), self.books.wall
+        for grant in grants:
+            ticket = waiting[id(grant.ask)].popleft()
+            leases = served.lease(grant.tasks, ticket.client.id, self._secrets.next(), ticket.key, wall)
+            ticket.grants.append(Granted(served, leases, grant.why))
+            self._lend(ticket, leases)
+            self.books.agenda.charge(served, len(leases))
+        if grants:
+            self.books.touch(served)
+
+    def _idle(self, served: Served) -> Iterator[tuple[str, float, Fits | None]]:
+        """The clients that wait and may get tasks, until when each is here at least, and what of a workflow fits it."""
+        for client, tickets in self._asked.items():
+            until = self.books.here_until(client)
+            for ticket in tickets.values() if until > -inf else ():
+                yield client, max(until, ticket.until), served.fits_of(client, ticket.offer)
+
+    def _asks(self, served: Served, ticket: Ticket, promised: int) -> list[Ask]:
+        """What a client asks of a workflow, no more than it may have."""
+        request, client = ticket.request, ticket.client
+        room = max(0, client.room(self.books.now) - promised)
+        size = request.size if request.seconds is None else served.tasks_in(client.id, request.seconds)
+        if served.wishes.quorum > 1:
+            size = 1  # what waits for others to agree cannot be built upon
+        grants = min(request.grants, room // max(1, min(size, room)) if room else 0)
+        return [served.ask(client.id, min(size, room), ticket.offer, request.files)] * grants if grants else []
+
+    def _lend(self, ticket: Ticket, leases: list[Lease]) -> None:
+        numbers = range(leases[0].number, leases[-1].number + 1)
+        self.books.due.add(leases[0].workflow, numbers, self.books.until)
+        ticket.client.holds += len(leases)
+        self.books.changes.leases += leases
+        got = Got(leases[0].workflow, numbers, ticket.grants[-1].why)
+        self._keys.setdefault((ticket.client.id, ticket.key), []).append(got)
+        while len(self._keys) > MOST_KEYS and self._forgets_oldest():
+            pass
+
+    def _forgets_oldest(self) -> bool:
+        """Forget the oldest request, unless something of it is out."""
+        key, grants = self._keys.popitem(last=False)
+        if any(self._still_out(got) is not None for got in grants):
+            self._keys[key] = grants
+            return False
+        return True
+
+    def _still_out(self, got: Got) -> Granted | None:
+        """What of a grant its client still has; None: nothing."""
+        served = self.books.served.get(got.workflow)
+        leases = [] if served is None else [served.leases[i] for i in got.numbers if i in served.leases]
+        return Granted(served, leases, got.why) if served is not None and leases else None

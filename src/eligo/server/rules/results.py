@@ -1,0 +1,377 @@
+"""Results: the first good one counts, whoever brings it and however late; none is lost, and none counts twice."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
+
+from msgspec.structs import replace
+
+from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
+from eligo.server.rules.clients import Client
+from eligo.server.rules.outcomes import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
+from eligo.server.rules.served import FINAL, Served, Vote
+from eligo.server.rules.state import MOST_RECENT, Books, Brought, parts_of, same
+from eligo.server.schema import ResultWords
+from eligo.stores.service import FileRow
+from eligo.work.attempts import Attempt, Lease
+
+LOST = {"expired", "dropped"}  # the ends of leases whose results may still come
+DIED = "the client died while running the task"
+#: of the id of a lease
+LeaseId = tuple[str, int, str]
+
+
+class Deliveries:
+    """What clients bring; *has_file* says whether a file with this hash is there."""
+
+    def __init__(self, books: Books, has_file: Callable[[str], bool]) -> None:
+        self.books, self.has_file = books, has_file
+        self._past = UNKNOWN
+        #: results that came again, and those of them that differ, since the server began
+        self.duplicates = self.conflicts = 0
+
+    def deliver(self, now: float, client: Client, deliveries: Sequence[ResultWords], past: Past = UNKNOWN) -> list[str]:
+        """What a client brings; what it is told of each: the same result again gets the same answer.
+
+        `ForgottenError` where something must be read first: `wanted` says what, and *past* is what was read.
+        """
+        self.books.now = client.seen = now
+        self._past = self._absorbed(past)
+        lease_ids = [parts_of(result.lease) for result in deliveries]
+        together = self._together(client, deliveries, lease_ids) if len(lease_ids) > 1 else {}
+        answers, numbers = [""] * len(lease_ids), [number for _, number, _ in lease_ids]
+        good = list[Brought]()  # those of one workflow that are simply good are accepted together
+        try:
+            for i in sorted(range(len(lease_ids)), key=numbers.__getitem__):  # as they were to be run
+                lease, result = self.books.find(lease_ids[i], client.id), deliveries[i]
+                if good and (lease is None or lease.workflow != good[0][0].workflow):
+                    self._accept(client, good)
+                if lease is not None and self._completes(lease, result, together):
+                    good.append((lease, result))
+                    answers[i] = "accepted"
+                else:
+                    self._accept(client, good)
+                    answers[i] = self._deliver(client, lease_ids[i], result, together)
+        finally:
+            self._accept(client, good)
+        return answers
+
+    def _deliver(self, client: Client, lease_id: LeaseId, result: ResultWords, together: Collection[Place]) -> str:
+        """What is told of a result that is not simply good."""
+        lease = self._lease(lease_id, client.id)
+        return lease if isinstance(lease, str) else self._judged(client, lease, result, together)
+
+    def _completes(self, lease: Lease, result: ResultWords, together: Collection[Place]) -> bool:
+        """Whether a result of a task that is out needs nobody who agrees, and is whole; then the task is executed."""
+        served = self.books.served[lease.workflow]
+        if result.outcome != "done" or served.codes[lease.task] != ALLOCATED or served.wishes.quorum > 1:
+            return False
+        if result.added is not None:
+            return False
+        if served.files is not None and self._lacking(served, lease.task, result, together) is not None:
+            return False
+        served.execution.complete_number(lease.task)
+        return True
+
+    def _judged(self, client: Client, lease: Lease, result: ResultWords, together: Collection[Place]) -> str:
+        served = self.books.served.get(lease.workflow)
+        if served is None or served.state in FINAL:
+            return self._too_late(lease, result)
+        code = served.codes[lease.task]
+        unused = result.outcome == "returned" and not result.died
+        if code == EXECUTED and not unused:
+            return self._duplicate(served, lease, result)
+        if lease.number not in served.leases:
+            self._take_back_loss(served, lease)
+        if unused:
+            return self._take_return(served, lease, result)
+        if code in {HELD, WAITING}:
+            return self._refuse(served, lease, result)
+        if result.outcome == "returned":
+            return self._take_loss(served, lease, result)
+        if result.outcome == "done":
+            lacking = None if served.files is None else self._lacking(served, lease.task, result, together)
+            if lacking is None and result.added is not None:
+                lacking = served.refusal(result.added)
+            if lacking is None:
+                return self._take_result(client, served, lease, result)
+            result = replace(result, failure=lacking)
+        return self._take_failure(client, served, lease, result)
+
+    def _lease(self, lease_id: LeaseId, client: str) -> Lease | str:
+        """A lease that this client has, or has lost; else what it was told when it brought the result before."""
+        lease = self.books.find(lease_id, client)
+        if lease is not None:
+            return lease
+        workflow, number, secret = lease_id
+        if number < 0 or not (workflow in self.books.served or workflow in self.books.ended):
+            return "refused"
+        past = self._end_of((workflow, number))
+        if past is None or past.client != client or not same(past.secret, secret):
+            return "refused"
+        if past.answer not in LOST:
+            return past.answer
+        if self.books.digests_of(workflow) is None:
+            raise ForgottenError
+        return Lease(*past[:6], key="", first=number, since=past.began)
+
+    # What only the store knows
+
+    def _end_of(self, place: Place) -> Attempt | None:
+        recent = self.books.recent.get(place)
+        if recent is None and place not in self._past.ends:
+            raise ForgottenError
+        return recent or self._past.ends[place]
+
+    def wanted(self, client: Client, deliveries: Sequence[ResultWords]) -> Lacking:
+        """What must be read before these can be delivered."""
+        lacking, books = Lacking(), self.books
+        for result in deliveries:
+            workflow, number, _ = lease_id = parts_of(result.lease)
+            exists = workflow in books.served or workflow in books.ended
+            if number < 0 or not exists or books.find(lease_id, client.id) is not None:
+                continue
+            if (workflow, number) not in books.recent:
+                lacking.ends.add((workflow, number))
+            if books.digests_of(workflow) is None:
+                lacking.digests.add(workflow)
+            if workflow in books.ended:
+                lacking.files.update((workflow, name) for name in result.outputs)
+        return lacking
+
+    def _absorbed(self, past: Past) -> Past:
+        """What was read, with what happened since; nothing where that is so much that some of it is forgotten again."""
+        books = self.books
+        if past is UNKNOWN or books.ends - past.at >= MOST_RECENT:
+            return UNKNOWN
+        for workflow, digests in past.digests.items():
+            for one in books.recent.of(workflow):
+                if one.answer == "accepted":
+                    note(digests, one.task, one.digest)
+            books.learn_digests(workflow, digests)
+        return past
+
+    def _too_late(self, lease: Lease, result: ResultWords) -> str:
+        """Its workflow has ended: is this what was accepted? Nothing is kept of it, since the answer stays the same."""
+        digests = self.books.digests_of(lease.workflow) or ()
+        accepted = digests[lease.task] if lease.task < len(digests) else 0
+        alike = result.outcome != "done" or not accepted or accepted == short(result.digest)
+        alike = alike or _same_files(self._files(lease.workflow, result), result)
+        self.duplicates += alike
+        self.conflicts += not alike
+        return "duplicate" if alike else "conflict"
+
+    def _files(self, workflow: str, result: ResultWords) -> Mapping[str, FileRow | None]:
+        """The files of a workflow that has ended, as far as a result has any of these names."""
+        served = self.books.served.get(workflow)
+        if served is not None:
+            return {} if served.files is None else served.files.there
+        if any((workflow, name) not in self._past.files for name in result.outputs):
+            raise ForgottenError
+        return {name: self._past.files[workflow, name] for name in result.outputs}
+
+    def _together(
+        self, client: Client, deliveries: Sequence[ResultWords], lease_ids: Sequence[LeaseId]
+    ) -> dict[Place, tuple[Lease, ResultWords]]:
+        """The results of one call that count if all of them do, by workflow and task, where files travel."""
+        candidates = dict[Place, tuple[Lease, ResultWords]]()
+        travelling = {workflow for workflow in {lease_id[0] for lease_id in lease_ids} if self._travels(workflow)}
+        for result, lease_id in zip(deliveries, lease_ids, strict=True) if travelling else ():
+            lease = self._lease(lease_id, client.id)
+            if result.outcome == "done" and isinstance(lease, Lease) and lease.workflow in travelling:
+                candidates[lease.workflow, lease.task] = lease, result
+        while lacking := [
+            place for place, (lease, result) in candidates.items() if not self._counts(lease, result, candidates)
+        ]:
+            for place in lacking:
+                del candidates[place]
+        return candidates
+
+    def _travels(self, workflow: str) -> bool:
+        """Whether results of a workflow have files, and count by themselves."""
+        served = self.books.served.get(workflow)
+        return served is not None and served.files is not None and served.wishes.quorum == 1
+
+    def _counts(self, lease: Lease, result: ResultWords, others: dict[Place, tuple[Lease, ResultWords]]) -> bool:
+        """Whether a result will be accepted if these others are, those that it waits for before it."""
+        served = self.books.served[lease.workflow]
+        for u in served.flow.dag.parents_of(lease.task).tolist():
+            before = others.get((served.id, u))
+            if served.codes[u] != EXECUTED and (before is None or before[0].number > lease.number):
+                return False
+        return self._lacking(served, lease.task, result, others) is None
+
+    def _take_back_loss(self, served: Served, lease: Lease) -> None:
+        """A client that was not heard of is: an attempt counts once, as what came of it."""
+        past = self._end_of((lease.workflow, lease.number))
+        if past is not None and past.answer == "expired" and served.counts_for(lease):
+            served.tries.losses[lease.task] -= 1
+
+    def _take_loss(self, served: Served, lease: Lease, result: ResultWords) -> str:
+        """The client died while it ran the task, which counts like a lease that expired."""
+        if lease.number in served.leases:
+            self.books.lose(served, lease, "lost", DIED)
+        else:
+            self.books.bring(served, [(lease, result)], "lost", DIED)
+            served.tries.losses[lease.task] += served.counts_for(lease)
+            self.books.reconsider(served, lease.task)
+            self.books.came_back(served)
+        return "lost"
+
+    def _take_return(self, served: Served, lease: Lease, result: ResultWords) -> str:
+        served.tries.begun[lease.task] -= 1
+        if result.distrusted:
+            served.shun(lease.client)
+        self._give_back(served, lease, result, "returned")
+        return "returned"
+
+    def _refuse(self, served: Served, lease: Lease, result: ResultWords) -> str:
+        """What the task needs is not done, so nobody can have run it: who has it has it no more."""
+        result = replace(result, failure="the result arrived before the results that the task depends on")
+        self._give_back(served, lease, result, "refused")
+        return "refused"
+
+    def _give_back(self, served: Served, lease: Lease, result: ResultWords, answer: str) -> None:
+        """A lease ends by something that is not a result, be it out or lost before."""
+        live = lease.number in served.leases
+        self.books.bring(served, [(lease, result)], answer, result.failure)
+        if live:
+            self.books.come_back(served, lease.task)
+        else:
+            self.books.reconsider(served, lease.task)
+        self.books.came_back(served)
+
+    def _duplicate(self, served: Served, lease: Lease, result: ResultWords) -> str:
+        """The task is done already: is this what was accepted?"""
+        accepted = 0 if served.digests is None else served.digests[lease.task]
+        there = {} if served.files is None else served.files.there
+        alike = (
+            result.outcome != "done" or not accepted or accepted == short(result.digest) or _same_files(there, result)
+        )
+        answer = "duplicate" if alike else "conflict"
+        self.duplicates += alike
+        self.conflicts += not alike
+        self.books.bring(served, [(lease, result)], answer, result.failure)
+        self.books.touch(served)
+        return answer
+
+    def _lacking(self, served: Served, task: int, result: ResultWords, together: Collection[Place]) -> str | None:
+        """Why a result is not whole: None where it is."""
+        outputs = served.flow.task(served.flow.dag.tasks[task]).outputs
+        for name, file in result.outputs.items():
+            if name not in outputs:
+                return f"{name!r} is not an output of the task"
+            if not self.has_file(file.sha256):
+                return f"file {file.sha256} was not uploaded"
+        for name in outputs:
+            if name not in result.outputs and not self._needless(served, name, together):
+                return f"the task did not write {name!r}"
+        return None
+
+    def _needless(self, served: Served, name: str, together: Collection[Place]) -> bool:
+        """Whether whoever reads a file has read it."""
+        readers = [] if served.files is None else served.files.readers.get(name, [])
+        codes = served.codes
+        return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
+
+    def _take_result(self, client: Client, served: Served, lease: Lease, result: ResultWords) -> str:
+        if served.wishes.quorum > 1 and not self._believed(client, served, lease.task, result):
+            if served.counts_for(lease):
+                served.votes.setdefault(lease.task, {})[lease.number] = Vote(client.id, result.digest)
+            if len(served.voters(lease.task, result.digest)) < served.wishes.quorum:
+                self._give_back(served, lease, result, "voted")
+                return "voted"
+        served.execution.complete_number(lease.task, late=True)
+        self._accept(client, [(lease, result)])
+        return "accepted"
+
+    def _believed(self, client: Client, served: Served, task: int, result: ResultWords) -> bool:
+        """Whether a result counts without others: its client is trusted, nobody said otherwise, and no spot check is due."""
+        if not client.trusted(self.books.terms):
+            return False
+        owner, voters = self.books.owner_of(client.id), served.voters(task)
+        if voters:
+            return owner not in voters and served.voters(task, result.digest) == voters
+        return self.books.random.random() >= self.books.terms.spot_checks or self.books.owners_here() <= {owner}
+
+    def _alone(self, client: Client) -> bool:
+        """Whether nobody else is here."""
+        return all(one is client for one in self.books.connected())
+
+    def _accept(self, client: Client, good: list[Brought]) -> None:
+        """The first good results of tasks of a workflow count, and are gathered no longer; whoever else is at it may stop."""
+        if not good:
+            return
+        served, came, good[:] = self.books.served[good[0][0].workflow], good[:], ()
+        ends, took = self.books.bring(served, came, "accepted")
+        others = [other for end in ends if end.task in served.holding for other in served.holders(end.task)]
+        if others:
+            self.books.end(served, others, "dropped", "another client finished the task first")
+        for name, file in chain.from_iterable(result.outputs.items() for _, result in came if result.outputs):
+            row = FileRow(served.id, name, file.sha256, file.size)
+            self.books.changes.files.append(row)
+            if served.files is not None:
+                served.files.there[name] = row
+        self._credit(client, served, ends, took)
+        self.books.after(served)
+
+    def _credit(self, client: Client, served: Served, ends: Sequence[Attempt], took: float) -> None:
+        digests, tasks = served.digests, [end.task for end in ends]
+        confirmed = 0
+        for end in ends:
+            if end.task in served.votes:
+                confirmed += 1
+                self._judge(client, served.votes.pop(end.task), end.digest)
+            if digests is not None:
+                digests[end.task] = short(end.digest)
+        served.forget(tasks)
+        served.saved += sum(end.saved for end in ends)
+        served.allocator.learn_numbers(client.id, tasks, took)
+        client.seconds += took
+        client.succeeded(self.books.terms, len(ends), confirmed)
+        self.books.note(client.id)
+
+    def _judge(self, client: Client, votes: Mapping[int, Vote], digest: str | None) -> None:
+        """Those who said the same were right, and those who did not were not."""
+        for other, vote_digest in votes.values():
+            if other in self.books.clients and other != client.id:
+                voter = self.books.clients[other]
+                if vote_digest == digest:
+                    voter.succeeded(self.books.terms, confirmed=1)
+                else:
+                    voter.dissented(self.books.now, self.books.terms)
+                self.books.note(other)
+
+    def _take_failure(self, client: Client, served: Served, lease: Lease, result: ResultWords) -> str:
+        live, why = lease.number in served.leases, result.failure or "it failed"
+        self.books.bring(served, [(lease, result)], "failed", why)
+        served.tries.failures[lease.task] += served.counts_for(lease)
+        if live:
+            self._blame(client, served, lease.task)
+            self.books.come_back(served, lease.task, why)
+        else:
+            self.books.reconsider(served, lease.task, why)
+        self.books.came_back(served)
+        return "failed"
+
+    def _blame(self, client: Client, served: Served, task: int) -> None:
+        """A failure is its client's, as long as the task has failed with nobody else and there are other clients."""
+        before = served.failed_with.setdefault(task, set())
+        if len(before) == 1 and client.id not in before:  # only the first of all was blamed
+            self._forgive(*before)
+        if before <= {client.id} and not self._alone(client):
+            client.failed(self.books.now, self.books.terms)
+        else:
+            client.failures += 1
+        before.add(client.id)
+        self.books.note(client.id)
+
+    def _forgive(self, client: str) -> None:
+        if client in self.books.clients:
+            self.books.clients[client].forgiven(self.books.terms)
+            self.books.note(client)
+
+
+def _same_files(there: Mapping[str, FileRow | None], result: ResultWords) -> bool:
+    """Whether a result has the files that are there; what stayed inside a grant cannot be compared otherwise."""
+    pairs = ((there.get(name), file.sha256) for name, file in result.outputs.items())
+    return bool(there and result.outputs) and all(row is not None and row.sha256 == sha256 for row, sha256 in pairs)

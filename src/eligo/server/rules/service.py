@@ -1,0 +1,460 @@
+"""The rules of the server, without a network, a disk or a clock: time is passed in, and what must be kept is given out.
+
+Each move changes the state at once and leaves what is to be kept in `take_changes`; whoever speaks for the service answers
+nobody before that is kept. `now` is a clock that only goes forward; how far the clock on the wall is ahead of it is fixed
+when the service begins, so that nobody loses a task because somebody set a clock.
+"""
+
+import secrets
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from eligo.additions import NewTasks
+from eligo.errors import InputError, shorten
+from eligo.execution import FAILED, Execution
+from eligo.plotting.labels import counted
+from eligo.rows import Ints
+from eligo.server.auth.tokens import Gate
+from eligo.server.rules.clients import Client, remembered
+from eligo.server.rules.document import packed_plan
+from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
+from eligo.server.rules.prepared import Prepared, new_row
+from eligo.server.rules.requests import Requests
+from eligo.server.rules.restoration import fault_of, recalled
+from eligo.server.rules.results import Deliveries
+from eligo.server.rules.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served
+from eligo.server.rules.state import Books, Unavailable, parts_of
+from eligo.server.rules.terms import ServerTerms
+from eligo.server.rules.tickets import Request, Ticket
+from eligo.server.schema import ResultWords
+from eligo.stores.service import Changes, ClientRow, FileRow, ServiceStore, Sums, WorkflowRow
+
+NOTHING = Archive()
+
+
+class Service:
+    """What a server does, one method a move.
+
+    *gate* knows whose each client is, where they need tokens; *archive* has what is kept and no longer in memory;
+    *has_file* says whether a file with this hash is there.
+    """
+
+    def __init__(
+        self,
+        terms: ServerTerms | None = None,
+        gate: Gate | None = None,
+        *,
+        ahead: float = 0.0,
+        archive: Archive = NOTHING,
+        has_file: Callable[[str], bool] = lambda sha256: True,
+    ) -> None:
+        self.books = Books(terms or ServerTerms(), ahead)
+        if gate is not None:
+            self.books.token_owner = gate.owner_of
+        self.requests = Requests(self.books)
+        self.results = Deliveries(self.books, has_file)
+        self.archive, self.has_file = archive, has_file
+        self._submitted: dict[str, str] = {}  # workflows by the keys of their requests
+
+    @property
+    def served(self) -> dict[str, Served]:
+        """The workflows that are served, by id."""
+        return self.books.served
+
+    @property
+    def clients(self) -> dict[str, Client]:
+        """The clients, by id."""
+        return self.books.clients
+
+    def take_changes(self) -> Changes | None:
+        """What is to be kept of all that happened since this was asked before."""
+        return self.books.take_changes()
+
+    def restore(
+        self, now: float, store: ServiceStore, workflows: Iterable[WorkflowRow] | None = None
+    ) -> list[Unavailable]:
+        """Resume from the store; leases are extended by a full term. Returns what cannot be restored, and why."""
+        faults = list[Unavailable]()
+        self.clients.update((row.id, remembered(row, self.books.ahead, now)) for row in store.clients())
+        for row in store.workflows() if workflows is None else workflows:
+            if row.state in FINAL:
+                self.ended(row)
+            elif (fault := self.adopt(now, self.recalled(row, store))) is not None:
+                faults.append(fault)
+        return faults
+
+    def recalled(self, row: WorkflowRow, store: ServiceStore) -> Served | Unavailable:
+        """A workflow as it was kept, for `adopt`, or why it cannot be restored; this may run in another thread."""
+        try:
+            return recalled(row, store, lambda: self.books.now)
+        except Exception as error:
+            if isinstance(error, OSError) and store.shared:  # the connection, not this workflow
+                raise
+            return Unavailable(row._replace(document=b"", plan=None), fault_of(error))
+
+    def ended(self, row: WorkflowRow) -> None:
+        """A workflow has ended, here or elsewhere."""
+        self._submitted[row.key] = row.id
+        self.books.ended[row.id] = row
+
+    def adopt(self, now: float, restored: Served | Unavailable) -> Unavailable | None:
+        """Resume a workflow; its leases are extended by a full term.
+
+        One that cannot be restored is listed with the reason and returned, and nothing of it is changed.
+        """
+        self.books.now = now
+        self._submitted[restored.row.key] = restored.row.id
+        if isinstance(restored, Served):
+            try:
+                self._adopt(restored)
+                return None
+            except Exception as error:
+                self.books.forget(restored.id)
+                self.requests.forget(restored.id)
+                restored = Unavailable(restored.row._replace(document=b"", plan=None), fault_of(error))
+        self.books.unavailable[restored.row.id] = restored
+        return restored
+
+    def _adopt(self, served: Served) -> None:
+        self.served[served.id] = served
+        self.requests.recall(served)
+        for lease in served.leases.values():
+            self.books.due.add(served.id, [lease.number], self.books.until)
+            self.books.hold(lease.client, 1)
+        served.owner_of = self.books.owner_of
+        failed = {*served.execution.numbers(FAILED)}
+        for task in failed:
+            self.books.waits_for_retry(served, task, served.tries.take_up(task))
+        for task in {*served.tries.failures, *served.tries.losses, *served.votes} - failed:
+            self.books.reconsider(served, task)
+        self.books.came_back(served)
+
+    def forget(self, workflows: Iterable[str]) -> None:
+        """Stop serving workflows that other servers hold."""
+        lost = set(workflows)
+        for workflow in lost:
+            self.books.forget(workflow)
+            self.requests.forget(workflow)
+        self._submitted = {key: id for key, id in self._submitted.items() if id not in lost}
+
+    def forget_purged(self, key: str) -> None:
+        """Another server has purged the workflow of this key, if it had one."""
+        if self._submitted.get(key) in self.books.ended:
+            self.forget([self._submitted[key]])
+
+    # Workflows
+
+    def built(self, now: float, ready: Prepared, key: str) -> Served:
+        """A workflow for `submit`, with all that takes long; this may take its time in another thread."""
+        row = new_row(ready, f"w-{secrets.token_hex(5)}", key, now + self.books.ahead, RUNNING)
+        served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
+        served.ceiling = ready.ceiling
+        served.make_ready()
+        return served
+
+    def submitted(self, key: str) -> str | None:
+        """The workflow that was submitted with a key."""
+        return self._submitted.get(key)
+
+    def submit(self, now: float, ready: Prepared | Served, key: str) -> str:
+        """Serve a workflow; returns its id. A repeated key returns the same workflow."""
+        self.books.now = now
+        if key in self._submitted:
+            return self._submitted[key]
+        if len(self.served) >= self.books.terms.most_workflows:
+            raise InputError(f"this server already serves {len(self.served):,} workflows, its maximum")
+        served = ready if isinstance(ready, Served) else self.built(now, ready, key)
+        row = served.row
+        served.owner_of = self.books.owner_of
+        self.served[row.id], self._submitted[key] = served, row.id
+        self.books.changes.workflows.append(row)
+        if served.waits:
+            self.books.enter(served, PAUSED)
+        self.books.agenda.stir(served)
+        self.books.settle(served)
+        return row.id
+
+    def add(self, now: float, workflow: str, new: NewTasks) -> tuple[str, ...]:
+        """Add tasks to a workflow; returns the new ones. It pauses if input files are missing for them."""
+        self.books.now = now
+        served = self._open(workflow)
+        names = served.grow(new)
+        if names and served.state == RUNNING and served.waits:
+            self.books.enter(served, PAUSED)
+        self.books.after(served)
+        return names
+
+    def provide(self, now: float, workflow: str, files: Iterable[tuple[str, str, int]]) -> list[str]:
+        """Record uploaded input files; returns those still missing."""
+        self.books.now = now
+        served = self._open(workflow)
+        if served.files is None:
+            return []
+        needs = set(served.files.needs)
+        for name, sha256, size in files:
+            if name not in needs:
+                raise InputError(f"{name!r} is not an input file of this workflow")
+            if not self.has_file(sha256):
+                raise InputError(f"{name!r} was not uploaded")
+            row = FileRow(workflow, name, sha256, size, given=1)
+            if served.files.there.setdefault(name, row).sha256 != sha256:
+                raise InputError(f"{name!r} was already uploaded with different content")
+            self.books.changes.files.append(row)
+        self._go_on(served)
+        return served.files.missing
+
+    def _go_on(self, served: Served) -> None:
+        """A workflow that waits for files or signatures goes on once all are there."""
+        if served.state == PAUSED and not served.waits:
+            self.books.enter(served, RUNNING)
+
+    def sign(self, now: float, workflow: str, signatures: dict[str, str]) -> None:
+        """The owner's signatures of tasks."""
+        self.books.now = now
+        served = self._open(workflow)
+        for task, signature in signatures.items():
+            served.flow.dag.number(task)
+            served.signatures[task] = signature
+            self.books.changes.signatures.append((workflow, task, signature))
+        self._go_on(served)
+
+    def cancel(self, now: float, workflow: str) -> bool:
+        """Hand out nothing more of a workflow, whose results are of no use any more; whether it had not ended."""
+        self.books.now = now
+        if workflow in self.books.unavailable:
+            self._cancel_unavailable(self.books.unavailable.pop(workflow).row)
+            return True
+        if self._has_ended(workflow):
+            return False
+        self.books.close(self._open(workflow), CANCELLED)
+        return True
+
+    def _cancel_unavailable(self, row: WorkflowRow) -> None:
+        """How many of its tasks are done is not known, so its tally counts none."""
+        tally = Sums(0, 0, row.lost, 0, 0).text()
+        self.ended(row._replace(state=CANCELLED, ended=self.books.wall, tally=tally))
+        self.books.changes.states.append((row.id, CANCELLED))
+        self.books.changes.endings.append((row.id, self.books.wall, tally))
+
+    def retry(self, now: float, workflow: str, tasks: Sequence[str] | None = None) -> int:
+        """Retry failed tasks, by default all; returns their number."""
+        self.books.now = now
+        served = self._open(workflow)
+        numbers = list(served.execution.numbers(FAILED)) if tasks is None else map(served.flow.dag.number, tasks)
+        chosen = served.retry(numbers)
+        self.books.changes.retried += [(workflow, task, served.number) for task in chosen]
+        self.books.after(served)
+        return len(chosen)
+
+    def release(self, now: float, workflow: str, tasks: Sequence[str]) -> int:
+        """Take tasks back from their clients without counting a failure; returns their number."""
+        self.books.now = now
+        served = self._open(workflow)
+        chosen = [v for v in map(served.flow.dag.number, tasks) if v in served.holding]
+        for lease in [served.leases[number] for v in chosen for number in list(served.holding[v])]:
+            if lease.number in served.leases:  # else it came back with one that it waited for
+                self.books.end(served, [lease], "dropped", "its owner released it")
+                self.books.come_back(served, lease.task)
+                self.books.came_back(served)
+        return len(chosen)
+
+    def pause(self, now: float, workflow: str) -> bool:
+        """Pause a workflow until it is resumed; running tasks finish and count. Returns whether the state changed."""
+        self.books.now = now
+        served = self._open(workflow)
+        if served.state == BROKEN:
+            raise InputError(f"workflow {workflow!r} has failed and cannot be paused")
+        changed = served.state != HELD_BACK
+        if changed:
+            self.books.enter(served, HELD_BACK)
+        return changed
+
+    def resume(self, now: float, workflow: str) -> bool:
+        """Resume a paused workflow, once no file or signature is missing; returns whether it was paused."""
+        self.books.now = now
+        served = self._open(workflow)
+        changed = served.state == HELD_BACK
+        if changed:
+            self.books.enter(served, PAUSED if served.waits else RUNNING)
+            self.books.after(served)
+        return changed
+
+    def purge(self, workflow: str) -> None:
+        """Delete a workflow that has ended; its key can be reused."""
+        if workflow not in self.books.ended:
+            raise InputError(f"workflow {workflow!r} is unknown or has not ended")
+        self.forget([workflow])
+        self.books.changes.purged.append((workflow,))
+
+    def replan(self, workflow: str, order: Ints) -> None:
+        """Replace the plan of a workflow."""
+        self._open(workflow).follow(order)
+        self.books.changes.plans.append((workflow, packed_plan(order, self.served[workflow].ceiling)))
+
+    def notes(self, served: Served, tasks: Ints, what: str) -> list[str]:
+        """Notes for the owner of a workflow; *what* is the word for its tasks."""
+        unmet = [one.sentence(what) for one in self.books.unmet(served, tasks)]
+        here = {client.id for client in self.books.connected()} if served.distrusted_by else set()
+        if here and here <= served.distrusted_by:
+            unmet.append("all connected clients refuse its tasks because they do not trust its signatures")
+        quorum, owners = served.wishes.quorum, self.books.owners_here() if served.wishes.quorum > 1 else set()
+        if quorum <= len(owners) or quorum == 1 or served.state in ENDED:
+            return unmet
+        few = "1 owner" if len(owners) == 1 else f"{len(owners)} owners"
+        why = (
+            f"the quorum is {quorum}, but only clients of {few} are connected: results wait for clients of other owners"
+        )
+        return [*unmet, why]
+
+    def closed(self, served: Served) -> list[str]:
+        """Why an unfinished workflow hands out no tasks now, one sentence each."""
+        reasons = []
+        if self.requests.draining is not None:
+            reasons.append("The server is draining and hands out no tasks.")
+        if served.state == HELD_BACK:
+            reasons.append("The workflow is held (continue it with eligo resume).")
+        if served.state in {PAUSED, HELD_BACK}:
+            unsigned, missing = served.unsigned, [] if served.files is None else served.files.some_missing(1)
+            reasons += [f"The owner's signature is missing for {counted(unsigned, 'task')}."] if unsigned else []
+            reasons += [f"Input files are missing, for example {shorten(missing[0])!r}."] if missing else []
+        return reasons
+
+    def _open(self, workflow: str) -> Served:
+        if self._has_ended(workflow):
+            raise InputError(f"workflow {workflow!r} has ended")
+        if workflow in self.books.unavailable:
+            raise InputError(f"workflow {workflow!r} is unavailable: {self.books.unavailable[workflow].reason}")
+        if workflow not in self.served:
+            raise InputError(f"unknown workflow {workflow!r}")
+        return self.served[workflow]
+
+    def _has_ended(self, workflow: str) -> bool:
+        return workflow in self.books.ended or (workflow in self.served and self.served[workflow].state in FINAL)
+
+    # Clients
+
+    def enrol(self, now: float, name: str, cores: float = 1.0, approved: bool = True) -> Client:
+        """A client that was not here before."""
+        self.books.now = now
+        created, quota = now + self.books.ahead, self.books.terms.first_quota
+        client = Client(f"c-{secrets.token_hex(6)}", name, cores, created, approved, quota, seen=now)
+        self.clients[client.id] = client
+        self.books.note(client.id, urgent=True)
+        return client
+
+    def is_away(self, seen: float, approved: bool) -> bool:
+        """Whether a client that was seen then for the last time may be forgotten."""
+        terms = self.books.terms
+        return self.books.now - seen > (terms.forget_clients if approved else terms.forget_strangers)
+
+    def away(self, now: float, clients: Iterable[str]) -> list[str]:
+        """Those of some clients that have nothing and may be forgotten; of the others it is kept that they were here."""
+        self.books.now = now
+        present = [client for id in clients if (client := self.clients.get(id)) is not None]
+        for client in present:
+            if client.seen - client.kept > self.books.terms.forget_strangers / 4:
+                self.books.note(client.id)
+        return [client.id for client in present if not client.holds and self.is_away(client.seen, client.approved)]
+
+    def forget_clients(self, now: float, clients: Iterable[str], elsewhere: Collection[str] = ()) -> list[str]:
+        """Forget clients, unless they have come meanwhile; which. Other servers know those that are *elsewhere*.
+
+        Of who ever did something, the store still has the name: whoever reads what came of its tasks may want it.
+        """
+        forgotten = self.away(now, clients)
+        for served in self.served.values() if forgotten else ():
+            served.allocator.forget(frozenset(forgotten))
+        for id in forgotten:
+            self.forget_client(id, id in elsewhere)
+        return forgotten
+
+    def forget_client(self, id: str, elsewhere: bool = False) -> None:
+        """Forget a client that has no task."""
+        client = self.clients[id]
+        self.books.forget_client(id)
+        if not elsewhere and not (client.done or client.failures or client.lost):
+            self.books.changes.clients_gone.append((id,))
+
+    def approve(self, client: str, approved: bool = True) -> None:
+        """A client may have work from now on, or no more."""
+        self.books.changes.approvals.append((client, approved))
+        self._approved(self.clients[client], approved)
+
+    def _approved(self, client: Client, approved: bool) -> None:
+        """The votes of a client that is revoked do not count any more."""
+        revoked, client.approved = client.approved and not approved, approved
+        for served in self.served.values() if revoked else ():
+            for task in served.votes:
+                self.books.reconsider(served, task)
+            if served.votes:
+                self.books.after(served)
+
+    def mark_client(self, client: str, held: bool | None = None, tags: Sequence[str] | None = None) -> None:
+        """What an operator says of a client: whether it gets tasks, and its tags; None leaves it as it is."""
+        record = self.clients[client]
+        record.held = record.held if held is None else held
+        self.books.roomier.add(client)
+        self._tag(record, record.tags if tags is None else tuple(tags))
+        self.books.changes.client_notes.append((client, record.held, " ".join(record.tags)))
+
+    def _tag(self, client: Client, tags: tuple[str, ...]) -> None:
+        changed, client.tags = tags != client.tags, tags
+        if changed:
+            self.requests.renew_offers(client)
+
+    def learn(self, row: ClientRow) -> None:
+        """A client that another server knows: as it was kept, but for what it has here."""
+        existing = self.clients.get(row.id)
+        if existing is not None:
+            self._approved(existing, bool(row.approved))
+            existing.held = row.held
+            self.books.roomier.add(row.id)
+            self._tag(existing, tuple(row.tags.split()))
+            return
+        client = self.clients[row.id] = remembered(row, self.books.ahead, self.books.now)
+        client.holds = self.books.strangers.pop(row.id, 0)
+
+    # Work
+
+    def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
+        """A client asks for work; `serve` answers. The same key again gets what it got before."""
+        return self.requests.ask(now, client, key, request)
+
+    def serve(self, now: float) -> list[Ticket]:
+        """Answer those who wait, the first come first, as far as anything is ready; those whose time is over get nothing."""
+        return self.requests.serve(now)
+
+    def deliver(self, now: float, client: Client, deliveries: Sequence[ResultWords]) -> list[str]:
+        """What a client brings; what it is told of each: the same result again gets the same answer."""
+        past = UNKNOWN
+        while True:
+            try:
+                return self.results.deliver(now, client, deliveries, past)
+            except ForgottenError:
+                lacking = self.results.wanted(client, deliveries)
+                past = self.archive.read(lacking, past, self.books.ends)
+
+    def renew(self, now: float, client: Client, ids: Iterable[str]) -> list[str]:
+        """A client lives and has these; those that it has no more."""
+        self.books.now = client.seen = now
+        lost = []
+        for id in ids:
+            lease = self.books.find(parts_of(id), client.id)
+            if lease is None:
+                lost.append(id)
+            else:
+                self.books.due.renew((lease.workflow, lease.number), self.books.until)
+        return lost
+
+    def stalled(self, seconds: float) -> None:
+        """Extend all leases by a time in which the server itself was stalled."""
+        self.books.due.shift(seconds)
+
+    def expire(self, now: float) -> int:
+        """Expire overdue leases; returns their number."""
+        self.books.now = now
+        count = 0
+        for workflow, number in self.books.due.late(now):
+            served = self.served[workflow]
+            self.books.lose(served, served.leases[number], "expired", "its client stopped responding")
+            count += 1
+        return count

@@ -1,0 +1,424 @@
+"""The state of a server: what is served, who has what until when, and what of it is still to be kept."""
+
+import hmac
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, KeysView, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from random import Random
+from typing import NamedTuple
+
+from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD
+from eligo.rows import Ints
+from eligo.server.rules.agenda import Agenda
+from eligo.server.rules.clients import Client
+from eligo.server.rules.deadlines import Deadlines
+from eligo.server.rules.document import packed_plan
+from eligo.server.rules.needs import Offer, Unmet
+from eligo.server.rules.outcomes import Digests, Recent, Remembered
+from eligo.server.rules.served import BROKEN, ENDED, FINAL, RUNNING, Served
+from eligo.server.rules.terms import ServerTerms
+from eligo.server.schema import ResultWords
+from eligo.stores.packing import packed_addition
+from eligo.stores.service import AdditionRow, Changes, Moves, WorkflowRow
+from eligo.work.attempts import Attempt, Lease
+
+MOST_DIGITS = 19  # of the number of a lease: more fit no database
+SELDOM = 1.0  # seconds between two times that what is thought of clients is kept
+MOST_RECENT = 10_000  # outcomes that are remembered at least, up to twice as many, beside those that are not kept yet
+#: what a client brought of a lease
+Brought = tuple[Lease, ResultWords]
+
+
+class Unavailable(NamedTuple):
+    """A workflow that could not be restored from the store, and why."""
+
+    row: WorkflowRow
+    reason: str
+
+
+@dataclass(eq=False)
+class Books:
+    """Everything that is served, to whom, and on what terms; every part of the rules writes in the same books."""
+
+    terms: ServerTerms = field(default_factory=ServerTerms)
+    #: how far the clock on the wall is ahead of `now`
+    ahead: float = 0.0
+    now: float = 0.0
+    served: dict[str, Served] = field(default_factory=dict)
+    clients: dict[str, Client] = field(default_factory=dict)
+    #: workflows that have ended, as they were then
+    ended: dict[str, WorkflowRow] = field(default_factory=dict)
+    #: workflows that could not be restored; the next start tries again
+    unavailable: dict[str, Unavailable] = field(default_factory=dict)
+    random: Random = field(default_factory=Random)
+    #: the owner of a client's token, None where that is not known; where there are no tokens, each client is its own
+    token_owner: Callable[[str], str | None] = lambda client: client
+    #: since the server began: leases that were lost, failed tasks to be tried again, and tasks that failed for good
+    expired: int = 0
+    retries: int = 0
+    failed: int = 0
+    #: leases that ended, since then
+    ends: int = 0
+
+    def __post_init__(self) -> None:
+        self.changes = Changes()
+        self.agenda = Agenda()
+        self._touched: set[str] = set()
+        self._dirty: set[str] = set()
+        self._urgent, self._told = False, 0.0
+        self._over: set[str] = set()  # workflows that have ended just now
+        self._progressed: set[str] = set()  # those that have changed or left since it was asked which
+        self.due = Deadlines(self._out)
+        self.recent = Recent()
+        self._remembered = Remembered()
+        # when the offers of connected clients were looked at, and what they were
+        self._offers: tuple[float, frozenset[Offer | None]] = (-inf, frozenset())
+        #: clients whose room for tasks may have changed since those of their requests were looked at that wait for it
+        self.roomier = set[str]()
+        #: what clients have that only other servers know
+        self.strangers: Counter[str] = Counter()
+
+    # What is kept
+
+    @property
+    def moved(self) -> list[Served]:
+        """The workflows of which something is to be kept."""
+        return [self.served[workflow] for workflow in self._touched | self._over]
+
+    def take_progressed(self) -> set[str]:
+        """The workflows that have changed, or are served no longer, since this was asked before."""
+        progressed, self._progressed = self._progressed, set()
+        return progressed
+
+    def take_changes(self) -> Changes | None:
+        """What is to be kept of all that happened since this was asked before."""
+        for workflow in self._touched:
+            served = self.served[workflow]
+            for number, added in enumerate(served.execution.additions[served.grown :], served.grown):
+                self.changes.additions.append(AdditionRow(workflow, number, *packed_addition(*added)))
+            if served.grown < len(served.execution.additions) and served.order is not None:
+                self.changes.plans.append((workflow, packed_plan(served.order, None)))
+            served.grown = len(served.execution.additions)
+            moves = served.execution.since(served.kept)
+            if moves:
+                self.changes.moves.append(Moves(workflow, served.kept, moves))
+                served.kept += len(moves)
+        if self._dirty and (self._urgent or self.now >= self._told + SELDOM):
+            for client in self._dirty:
+                self.changes.clients.append(self.clients[client].row(self.ahead))
+                self.clients[client].kept = self.clients[client].seen
+            self._dirty, self._urgent, self._told = set(), False, self.now
+        self._touched = set()
+        for workflow in [key for key in self._over if self.served[key].state in FINAL]:
+            self._leave(self.served.pop(workflow))
+        self._over = set()
+        self.recent.age(MOST_RECENT)  # what was taken before is kept
+        if not self.changes:
+            return None
+        changes, self.changes = self.changes, Changes()
+        return changes
+
+    def _leave(self, served: Served) -> None:
+        self.agenda.forget(served.id)
+        self._progressed.add(served.id)
+        self.ended[served.id] = served.row._replace(document=b"", plan=None)
+        if served.digests is not None:
+            self._remembered.add(served.id, served.digests)
+
+    def digests_of(self, workflow: str) -> "Digests[int] | None":
+        """The digests of the results of a workflow that were accepted; None where they must be read first."""
+        served = self.served.get(workflow)
+        return self._remembered.get(workflow) if served is None else served.digests
+
+    def learn_digests(self, workflow: str, digests: "Digests[int]") -> None:
+        """The same, as they were read."""
+        served = self.served.get(workflow)
+        if served is not None and served.digests is None:
+            digests.frombytes(bytes(8 * (len(served.flow) - len(digests))))
+            served.digests = digests
+        elif workflow in self.ended:
+            self._remembered.add(workflow, digests)
+
+    def touch(self, served: Served) -> None:
+        """A workflow's execution has moved."""
+        self._touched.add(served.id)
+
+    def note(self, client: str, urgent: bool = False) -> None:
+        """What is thought of a client has changed; that is kept now and then, or, where *urgent*, with the next changes."""
+        if client in self.clients:
+            self.roomier.add(client)
+            self._dirty.add(client)
+            self._urgent |= urgent
+
+    def forget_client(self, client: str) -> None:
+        """A client is remembered no longer."""
+        if client in self._dirty:
+            self.changes.clients.append(self.clients[client].row(self.ahead))
+            self._dirty.discard(client)
+        del self.clients[client]
+
+    def forget(self, workflow: str) -> None:
+        """Another server holds a workflow: nothing that is known of it here counts, and nothing is written of it."""
+        served = self.served.pop(workflow, None)
+        self.ended.pop(workflow, None)
+        self.unavailable.pop(workflow, None)
+        self._remembered.forget(workflow)
+        for lease in () if served is None else served.leases.values():
+            self.hold(lease.client, -1)
+        self.agenda.forget(workflow)
+        self._progressed.add(workflow)
+        self.recent.forget(workflow)
+        self.due.forget(workflow)
+        self._touched.discard(workflow)
+        self._over.discard(workflow)
+        self.changes = self.changes.without({workflow})
+
+    # Clients
+
+    def gone_at(self, client: Client) -> float:
+        """When a client counts as gone unless it is heard of again: as late as it would lose its tasks."""
+        return client.seen + self.terms.lease + self.terms.grace
+
+    def is_alive(self, client: Client) -> bool:
+        """Whether a client was heard of within the time of a lease."""
+        return self.now < self.gone_at(client)
+
+    def connected(self) -> Iterator[Client]:
+        """The clients that may get tasks and were heard of within the time of a lease."""
+        return (client for client in self.clients.values() if client.approved and self.is_alive(client))
+
+    def here_until(self, id: Hashable) -> float:
+        """Until when a client is alive if it is not heard of again; -inf if it gets no tasks."""
+        client = self.clients.get(str(id))
+        if client is None:  # one that only another server knows is lost with its lease
+            return inf if id in self.strangers else -inf
+        works = client.approved and not client.held and client.paused <= self.now
+        return self.gone_at(client) if works else -inf
+
+    def unmet(self, served: Served, tasks: Ints) -> list[Unmet]:
+        """What these tasks need and no connected client has; nothing as long as some client has not said what it has."""
+        if not served.needs.demanding or served.state in ENDED:
+            return []
+        offers = self._offers_here()
+        declared = {offer for offer in offers if offer is not None}
+        return served.needs.unmet(declared, tasks) if len(declared) == len(offers) else []
+
+    def learn_offer(self, client: Client, offer: Offer) -> None:
+        """A client says what it has."""
+        if client.offer != offer:
+            client.offer, self._offers = offer, (-inf, frozenset())
+
+    def _offers_here(self) -> frozenset[Offer | None]:
+        """What connected clients have, as of at most a second ago: many workflows are told at once."""
+        if self.now - self._offers[0] >= SELDOM:
+            self._offers = self.now, frozenset(client.offer for client in self.connected())
+        return self._offers[1]
+
+    # Leases
+
+    @property
+    def wall(self) -> float:
+        """What the clock on the wall shows."""
+        return self.now + self.ahead
+
+    @property
+    def until(self) -> float:
+        """When a lease ends that is given or renewed now."""
+        return self.now + self.terms.lease + self.terms.grace
+
+    def hold(self, client: str, tasks: int) -> None:
+        """Count more tasks for a client, known here or not."""
+        if client in self.clients:
+            self.clients[client].holds += tasks
+            self.roomier.add(client)
+        else:
+            self.strangers[client] += tasks
+            if not self.strangers[client]:
+                del self.strangers[client]
+
+    def _out(self, workflow: str) -> KeysView[int]:
+        """The numbers of the leases of a workflow."""
+        return (self.served[workflow].leases if workflow in self.served else {}).keys()
+
+    def find(self, lease_id: tuple[str, int, str], client: str) -> Lease | None:
+        """A lease that this client has, by the parts of its id."""
+        workflow, number, secret = lease_id
+        served = self.served.get(workflow)
+        lease = None if served is None else served.leases.get(number)
+        return lease if lease is not None and lease.client == client and same(lease.secret, secret) else None
+
+    def lose(self, served: Served, lease: Lease, answer: str, why: str) -> None:
+        """Return a task whose client stopped responding or died."""
+        client = self.clients.get(lease.client)
+        started = served.codes[lease.task] != HELD  # what waited for others was not tried
+        self.end(served, [lease], answer if started else "dropped", why)
+        served.lost += 1
+        self.expired += 1
+        self.changes.losses.append((served.id, served.lost))
+        if client is not None:
+            client.vanished(self.terms)
+            self.note(client.id)
+            if not client.holds:
+                served.allocator.gone(client.id)
+        served.tries.losses[lease.task] += started
+        self.come_back(served, lease.task)
+        self.came_back(served)
+
+    def end(self, served: Served, leases: Sequence[Lease], answer: str, failure: str | None = None) -> None:
+        """End leases without results."""
+        self._drop(served, leases)
+        wall = self.wall
+        self._keep([Attempt(*lease[:6], lease.since, wall, answer, failure) for lease in leases])
+
+    def bring(
+        self, served: Served, came: Sequence[Brought], answer: str, failure: str | None = None
+    ) -> tuple[list[Attempt], float]:
+        """End leases with results, which are stored by lease number; returns them and the run times."""
+        self._drop(served, [lease for lease, _ in came])
+        ends, took = self._ends(came, answer, failure)
+        self._keep(ends)
+        return ends, took
+
+    def _drop(self, served: Served, leases: Sequence[Lease]) -> None:
+        had, over = served.drop(leases)
+        self.due.drop(served.id, [lease.number for lease in had])
+        for lease in had:
+            self.hold(lease.client, -1)
+        self.changes.ended += [(served.id, first) for first in over]
+
+    def _ends(self, came: Sequence[Brought], answer: str, failure: str | None) -> tuple[list[Attempt], float]:
+        """What came of leases; and the seconds that clients say their tasks took, as far as they can be true."""
+        wall, attempts, total = self.wall, list[Attempt](), 0.0
+        make = tuple.__new__  # by its name it takes twice as long
+        for lease, result in came:
+            took = result.seconds if result.seconds <= wall - lease.since else max(0.0, wall - lease.since)
+            rest = (result.code, result.memory, result.digest, result.tail, result.saved)
+            attempts.append(make(Attempt, (*lease[:6], wall - took, wall, answer, failure, *rest)))
+            total += took
+        return attempts, total
+
+    def _keep(self, ends: list[Attempt]) -> None:
+        self.changes.outcomes += ends
+        self.recent.add(ends)
+        self.ends += len(ends)
+
+    def came_back(self, served: Served) -> None:
+        """End the leases of tasks that waited for a returned task."""
+        self.end(served, served.orphans(), "dropped", "a task that it depends on was returned")
+        self.after(served)
+
+    def after(self, served: Served) -> None:
+        """Something may be ready now, or all may be over."""
+        self._touched.add(served.id)
+        self._progressed.add(served.id)
+        self.agenda.stir(served)
+        if served.state != RUNNING or served.execution.idle:
+            self.settle(served)
+
+    # What becomes of tasks and workflows
+
+    def enter(self, served: Served, state: str) -> None:
+        """A workflow is in another state now."""
+        served.state = state
+        served.row = served.row._replace(state=state)
+        self.agenda.stir(served)
+        self.changes.states.append((served.id, state))
+
+    def settle(self, served: Served) -> None:
+        """A workflow whose tasks are all done, or cannot be, has ended; one that can go on again does."""
+        verdict = served.verdict
+        if served.state == BROKEN and verdict != BROKEN:
+            self.enter(served, RUNNING)
+        if verdict is not None and served.state not in ENDED:
+            self.close(served, verdict)
+
+    def close(self, served: Served, state: str) -> None:
+        """Close a workflow and drop its leases."""
+        self.end(served, list(served.leases.values()), "dropped", f"the workflow is {state}")
+        self.touch(served)
+        self._over.add(served.id)
+        self.enter(served, state)
+        if state in FINAL:
+            served.row = served.row._replace(lost=served.lost, ended=self.wall, tally=served.tally.text())
+            self.changes.endings.append((served.id, self.wall, served.tally.text()))
+
+    def come_back(self, served: Served, task: int, failure: str | None = None) -> None:
+        """Return a task of a client, after a *failure* or not: it becomes ready, retrying or permanently failed."""
+        spent = self.spent(served, task)
+        if failure is None and spent is None:
+            served.come_back(task)
+            return
+        served.set_aside(task)
+        if task not in served.holding:
+            self.again_or_never(served, task, failure)
+        elif spent is not None:
+            served.allocator.copy_no_more(task)
+
+    def spent(self, served: Served, task: int) -> str | None:
+        """Why a task is no longer handed out unless its owner retries it; None if it is."""
+        spent = served.tries.spent(task, served.retries(self.terms.retries))
+        if spent is not None:
+            return spent
+        if task in served.votes and len(served.voters(task)) >= served.wishes.quorum + self.terms.most_disputes:
+            return "no two clients agree on its result"
+        return None
+
+    def again_or_never(self, served: Served, task: int, failure: str | None = None) -> None:
+        """Schedule the retry of a failed task, unless its retries are used up; *failure* is its last one."""
+        again = self.waits_for_retry(served, task, failure)
+        self.retries += again
+        self.failed += not again
+
+    def waits_for_retry(self, served: Served, task: int, failure: str | None) -> bool:
+        """Whether a failed task is now waiting for a retry; else the cause is recorded."""
+        spent = self.spent(served, task)
+        if spent is not None:
+            served.tries.give_up(task, failure or spent)
+            return False
+        retries = served.retries(self.terms.retries)
+        until = served.tries.again_or_never(task, failure, self.now, retries, self.random)
+        if until is not None:
+            self.agenda.alarms.set(served.id, until)
+        return until is not None
+
+    def reconsider(self, served: Served, task: int, failure: str | None = None) -> None:
+        """Something is known of earlier attempts at a task that was not known when it came back."""
+        code = served.codes[task]
+        if code in {ELIGIBLE, ALLOCATED} and self.spent(served, task) is None:
+            return
+        if code == ALLOCATED:
+            served.allocator.copy_no_more(task)
+        elif code == ELIGIBLE:
+            served.execution.take_numbers([task])
+            served.set_aside(task)
+            self.again_or_never(served, task, failure)
+        elif code == FAILED:
+            cause = served.tries.causes.get(task)
+            served.tries.wait_no_more({task})
+            again = self.waits_for_retry(served, task, failure or cause)
+            self.failed += not again and cause is None
+
+    def owner_of(self, client: str) -> str | None:
+        """Whose vote a client's result is; None where it does not count, such as that of a client that was revoked."""
+        record = self.clients.get(client)
+        return self.token_owner(client) if record is not None and record.approved else None
+
+    def owners_here(self) -> set[str]:
+        """The owners of the connected clients."""
+        owners = {self.owner_of(client.id) for client in self.connected()}
+        return {owner for owner in owners if owner is not None}
+
+
+def parts_of(lease: str) -> tuple[str, int, str]:
+    """The workflow, number and secret of a lease id; -1 if the number is invalid."""
+    try:
+        workflow, number, secret = lease.split(".", 2)
+    except ValueError:
+        return lease, -1, ""
+    return workflow, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else -1, secret
+
+
+def same(secret: str, other: str) -> bool:
+    """Whether two secrets are equal, in constant time."""
+    return other.isascii() and hmac.compare_digest(secret, other)

@@ -1,0 +1,173 @@
+"""What the server knows, in the words of the API."""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from eligo.execution import HELD, STATES
+from eligo.server.auth.tokens import Token
+from eligo.server.rules.clients import Client
+from eligo.server.rules.served import UNAVAILABLE, Served
+from eligo.server.rules.service import Service
+from eligo.server.rules.state import Unavailable
+from eligo.server.rules.tickets import Granted, Ticket
+from eligo.server.schema import (
+    ClientWords,
+    FailureWords,
+    FileWords,
+    GrantsWords,
+    GrantWords,
+    ResultWords,
+    SignedWords,
+    StateWords,
+    TaskWords,
+    TokenRowWords,
+    WorkflowWords,
+)
+from eligo.stores.service import Sums, WorkflowRow
+from eligo.work.attempts import Lease
+
+MOST_MISSING = 1_000  # files that a workflow waits for
+MOST_NAMED = 10  # tasks of one cause
+NAMED = 12  # characters of a token's hash by which people call it
+
+
+def token_row_words(row: Token, state: str, fault: str | None) -> TokenRowWords:
+    """The description of a token for operators."""
+    parent = None if row.parent is None else row.parent[:NAMED]
+    scopes, times = list(row.scopes), (row.made, row.expires)
+    return TokenRowWords(row.hash[:NAMED], parent, row.name, scopes, row.client, *times, state, fault)
+
+
+def task_words(granted: Granted) -> list[TaskWords]:
+    """The tasks of a grant as sent to its client."""
+    served = granted.served
+    if served.files is None and not (served.signatures or served.needs.demanding or served.wishes.grow):
+        return _plain(served, granted.leases)
+    members = {lease.task for lease in granted.leases}
+    local_files: set[str] = set()
+    result = []
+    for lease in granted.leases:
+        name = served.flow.dag.tasks[lease.task]
+        task = served.flow.task(name)
+        words = TaskWords(lease.id, str(name), lease.attempt, task.command or (), served.wishes.timeout)
+        words.cores, words.memory, words.grow = task.cores or 1.0, task.memory, served.wishes.grow
+        if served.files is not None and (task.inputs or task.outputs):
+            _tell_files(words, served, lease.task, members, local_files)
+            local_files.update(task.outputs)
+        if served.signatures:
+            words.signature = served.signatures.get(words.task)
+            words.signed = SignedWords(served.row.name, sorted(task.inputs), sorted(task.outputs), {})
+        result.append(words)
+    return result
+
+
+def _arcs(granted: Granted) -> list[list[int]]:
+    """For each task of a grant, the places of those that it depends on; empty where no task is held for another."""
+    codes, leases = granted.served.codes, granted.leases
+    if len(leases) == 1 or not any(codes[lease.task] == HELD for lease in leases):
+        return []
+    place = {lease.task: i for i, lease in enumerate(leases)}
+    parents_of = granted.served.flow.dag.parents_of
+    return [[place[u] for u in parents_of(lease.task).tolist() if u in place] for lease in leases]
+
+
+def _plain(served: Served, leases: list[Lease]) -> list[TaskWords]:
+    """The same where there is nothing to tell but commands."""
+    names, commands, timeout = served.flow.dag.tasks, served.commands, served.wishes.timeout
+    return [
+        TaskWords(lease.id, str(names[lease.task]), lease.attempt, commands[lease.task], timeout) for lease in leases
+    ]
+
+
+def _tell_files(words: TaskWords, served: Served, v: int, members: set[int], local_files: set[str]) -> None:
+    """What is fetched, what is brought, and what stays with the client."""
+    files, task = served.files, served.flow.task(served.flow.dag.tasks[v])
+    if files is None:
+        return
+    there = files.there
+    for name in task.inputs:
+        if name in local_files:
+            words.inputs[name] = None
+        elif name in there:
+            words.inputs[name] = FileWords(there[name].sha256, there[name].size)
+    inside = files.inside(v, members)
+    words.inside = inside
+    words.outputs = [name for name in task.outputs if name not in inside]
+
+
+def grants_words(ticket: Ticket | None, lease: float) -> GrantsWords:
+    """The answer to a request."""
+    if ticket is None:
+        return GrantsWords([], lease)
+    grants = [_grant_words(one) for one in ticket.grants]
+    return GrantsWords(grants, lease, round(ticket.away, 3), ticket.stop)
+
+
+def _grant_words(granted: Granted) -> GrantWords:
+    served = granted.served
+    return GrantWords(served.id, granted.why, task_words(granted), _arcs(granted), served.wishes.retries)
+
+
+def without_nul(results: Iterable[ResultWords]) -> None:
+    """Remove NUL characters, which stores cannot keep, from results."""
+    for one in results:
+        one.failure = one.failure and one.failure.replace("\0", " ")
+        one.tail = one.tail and one.tail.replace("\0", " ")
+
+
+def workflow_words(served: Served, service: Service) -> WorkflowWords:
+    """The state of a served workflow, with notes for its owner."""
+    row, ready = served.row, served.execution.ready.numbers
+    tasks = served.flow.dag.tasks
+    failures = [
+        FailureWords(cause, len(failed), [str(tasks[v]) for v in islice(failed, MOST_NAMED)])
+        for cause, failed in served.tries.failed_for.items()
+    ]
+    missing = [] if served.files is None else served.files.some_missing(MOST_MISSING)
+    return WorkflowWords(
+        row.id, row.name, row.owner, row.policy, served.state, row.made, len(served.flow), served.counts(),
+        served.lost, served.repeated, served.saved, missing, failures,
+        service.notes(served, ready, "ready task"),
+    )  # fmt: skip
+
+
+def ended_words(row: WorkflowRow, tally: Sums) -> WorkflowWords:
+    """A workflow that has ended, from what was kept of it."""
+    return WorkflowWords(
+        row.id, row.name, row.owner, row.policy, row.state, row.made, tally.tasks, {"done": tally.done},
+        tally.lost, tally.repeated, tally.saved, [], [],
+    )  # fmt: skip
+
+
+def unavailable_words(workflow: Unavailable) -> WorkflowWords:
+    """A workflow that could not be restored, and why."""
+    row = workflow.row
+    return WorkflowWords(
+        row.id, row.name, row.owner, row.policy, UNAVAILABLE, row.made, 0, {}, row.lost, 0, 0, [], [],
+        reason=workflow.reason,
+    )  # fmt: skip
+
+
+def state_words(served: Served, numbers: Iterable[int]) -> list[StateWords]:
+    """Tasks, and where they stand."""
+    names, codes = served.flow.dag.tasks, served.execution.codes
+    states = []
+    for v in numbers:
+        holders = [served.leases[number].client for number in sorted(served.holding.get(v, ()))]
+        states.append(
+            StateWords(str(names[v]), STATES[codes[v]], served.tries.begun[v], holders, served.tries.causes.get(v))
+        )
+    return states
+
+
+def client_words(client: Client, service: Service, access: str) -> ClientWords:
+    """A client, and what is thought of it."""
+    speeds = (one.allocator.speeds.of(client.id) for one in service.served.values())
+    speed = next((speed for speed in speeds if speed is not None), None)
+    books = service.books
+    return ClientWords(
+        client.id, client.name, client.cores, client.seen + books.ahead, client.approved, client.holds, client.quota,
+        client.done, client.failures, client.lost, max(0.0, client.paused - books.now), speed,
+        [] if client.offer is None else sorted(client.offer.labels.difference(client.tags)), client.held, list(client.tags),
+        access,
+    )  # fmt: skip

@@ -1,0 +1,237 @@
+"""Workflows that somebody looks at: followed from the first look on, also when they have ended."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from eligo.client.tails import parted
+from eligo.execution import ALLOCATED, FAILED
+from eligo.pages.watched import Watched, Worker
+from eligo.policies import PLAN_EFFORT
+from eligo.running.states import Curve, Trying
+from eligo.server.group_commit import Keeper
+from eligo.server.http.refusals import RefusedError, unknown_workflow
+from eligo.server.rules.clients import Client
+from eligo.server.rules.served import BROKEN, ENDED, FINAL, Served
+from eligo.server.rules.service import Service
+from eligo.server.rules.state import Unavailable
+from eligo.stores.service import Changes, ServiceStore
+from eligo.theory.eligibility import eligible_counts
+from eligo.work.attempts import Attempt
+
+#: workflows that are followed, their tasks together, and the seconds after which one is no longer that nobody asks for
+MOST_WATCHED, MOST_TASKS, PATIENCE = 16, 2**21, 600.0
+
+
+class WatchedServed(Watched):
+    """A workflow of a server."""
+
+    source = "server"
+
+    def __init__(self, served: Served, service: Service) -> None:
+        super().__init__(served.flow)
+        self.served, self.execution, self._service, self._books = served, served.execution, service, service.books
+        self.id, self.title = served.id, served.row.name
+        self.policy = served.wishes.policy
+        self._plan = served.order if self.policy in PLAN_EFFORT else None, served.ceiling
+        self.asked = 0.0  # when somebody looked at it last
+        self.renew()
+
+    def renew(self) -> None:
+        """Look at how things stand."""
+        served, codes, ahead = self.served, self.execution.codes, self._books.ahead
+        self.at, self.under_way = self._books.wall, served.state not in ENDED
+        leases = (served.leases[number] for numbers in served.holding.values() for number in sorted(numbers)[:1])
+        self.trying = {
+            one.task: Trying(one.task, one.attempt, one.client, one.since)
+            for one in leases
+            if codes[one.task] == ALLOCATED
+        }
+        self.again = {v: due + ahead for due, v in served.tries.later if codes[v] == FAILED}
+
+    def curve(self, name: str) -> Curve | None:
+        """See `Looked`."""
+        order, ceiling = self._plan
+        if name == "bound":
+            return None if ceiling is None else np.asarray(ceiling, np.int64)
+        if order is None:
+            return None
+        return order.astype(np.int64) if name == "order" else eligible_counts(self.flow.dag, order)
+
+    def failure(self, v: int) -> str:
+        """See `Looked`."""
+        return self.served.tries.causes.get(v) or super().failure(v)
+
+    def failed_for(self) -> Mapping[str, Collection[int]]:
+        """See `Looked`."""
+        tries = self.served.tries
+        return tries.failed_for if len(tries.causes) == len(self._failed) else super().failed_for()
+
+    @property
+    def status(self) -> str:
+        """See `Watched`."""
+        return self.served.state
+
+    @property
+    def spans(self) -> Sequence[tuple[float, float]]:
+        """See `Watched`."""
+        submitted = self.served.row.made
+        last = self.at if self.under_way else max(self.attempts.latest, default=submitted)
+        return [(submitted, max(submitted, last))]
+
+    @property
+    def workers(self) -> Sequence[Worker]:
+        """See `Watched`: who has done anything of it, and who may yet."""
+        books, ids = self._books, {*self.attempts.clients, *(one.client for one in self.trying.values())}
+        there = [one for one in books.clients.values() if one.id in ids or (self.under_way and books.is_alive(one))]
+        forgotten = [Worker(id, id, 0.0, False) for id in ids if id not in books.clients]
+        return [*map(self._worker, there), *forgotten]
+
+    def _worker(self, client: Client) -> Worker:
+        books, speed = self._books, self.served.allocator.speeds.of(client.id)
+        paused = max(0.0, client.paused - books.now)
+        alive = books.is_alive(client)
+        return Worker(
+            client.id, client.name, client.seen + books.ahead, alive, client.approved, speed, client.quota, 0, paused
+        )
+
+    def name_of(self, client: str) -> str:
+        """See `Looked`: duplicate names are made unique."""
+        record = self._books.clients.get(client)
+        return client if record is None else record.name
+
+    def printed(self, v: int, attempt: int, err: bool) -> str:
+        """See `Watched`."""
+        rows, tails = self.attempts.rows, self.attempts.tails
+        ends = [tails[place] for place in self.attempts.of(v) if place in tails and rows["attempt"][place] == attempt]
+        return parted(ends[-1])[err] if ends else ""
+
+    @property
+    def unmet(self) -> Sequence[str]:
+        """See `Watched`."""
+        demands = self._books.unmet(self.served, self.execution.ready.numbers)
+        return [one.sentence("ready task") for one in demands]
+
+    def obstacles(self, v: int) -> list[str]:
+        """See `Looked`."""
+        unmet = self._books.unmet(self.served, np.array([v], np.int32))
+        return [*self._service.closed(self.served), *(f"It needs {one.need}; {one.why}." for one in unmet)]
+
+    @property
+    def tallies(self) -> Mapping[str, int]:
+        """See `Watched`."""
+        served = self.served
+        return {"lost": served.lost, "repeated": served.repeated, "saved": served.saved}
+
+    def may(self, who: str, scopes: frozenset[str]) -> dict[str, bool]:
+        """See `Watched`."""
+        owner = "admin" in scopes or ("submit" in scopes and who == self.served.wishes.owner)
+        state = self.served.state
+        return {
+            "cancel": owner and state not in ENDED - {BROKEN},
+            "retry": owner and state not in ENDED - {BROKEN} and bool(len(self.execution.failed)),
+            "release": owner and bool(self.trying),
+            "approve": "admin" in scopes,
+        }
+
+
+class Watching:
+    """The workflows of a server that are being viewed."""
+
+    def __init__(self, service: Service, store: ServiceStore, keeper: Keeper) -> None:
+        self._service, self._store, self._keeper = service, store, keeper
+        self._known: OrderedDict[str, WatchedServed] = OrderedDict()
+        self._building: dict[str, asyncio.Task[WatchedServed]] = {}
+        self._meanwhile: dict[str, list[Attempt]] = {}
+        self._foreseeing: set[asyncio.Task[None]] = set()
+        #: called with all changes before they are kept
+        self.followers: list[Callable[[Changes], None]] = []
+
+    @property
+    def closing(self) -> bool:
+        """Whether those who watch should go."""
+        return self._service.requests.draining not in {None, "drain"}
+
+    async def settled(self) -> None:
+        """Wait until what was shown is committed; returns at once if the store is failing."""
+        with suppress(RefusedError):
+            await self._keeper.kept()
+
+    def note(self, changes: Changes) -> None:
+        """Record ended leases for all followers."""
+        for follow in self.followers:
+            follow(changes)
+        for row in changes.outcomes if self._known or self._meanwhile else ():
+            if row.workflow in self._meanwhile:
+                self._meanwhile[row.workflow].append(row)
+            elif row.workflow in self._known:
+                self._known[row.workflow].attempts.add([row])
+
+    async def watched(self, workflow: str) -> WatchedServed:
+        """A workflow, as it is now."""
+        watched = self._known.get(workflow)
+        if watched is not None and not self._same(watched):
+            del self._known[workflow]  # another server had it meanwhile
+            watched = None
+        if watched is None:
+            if workflow not in self._building:
+                self._building[workflow] = asyncio.create_task(self._build(workflow))
+            watched = await asyncio.shield(self._building[workflow])
+        self._remember(workflow, watched)
+        watched.renew()
+        if watched.forecast_due:
+            task = asyncio.create_task(asyncio.to_thread(watched.foresight()))
+            self._foreseeing.add(task)
+            task.add_done_callback(self._foreseeing.discard)
+        return watched
+
+    def _remember(self, workflow: str, watched: WatchedServed) -> None:
+        """Follow it further, and no longer what nobody looks at, or what is too much together."""
+        now, self._known[workflow] = self._service.books.now, watched
+        watched.asked = now
+        self._known.move_to_end(workflow)
+        while len(self._known) > 1:
+            oldest = next(iter(self._known.values()))
+            many = sum(len(one.flow) for one in self._known.values()) > MOST_TASKS or len(self._known) > MOST_WATCHED
+            if not many and now - oldest.asked < PATIENCE:
+                return
+            self._known.popitem(last=False)
+
+    def _same(self, watched: WatchedServed) -> bool:
+        current = self._service.served.get(watched.id)
+        ended = current is None and watched.id in self._service.books.ended and watched.served.state in FINAL
+        return (current is watched.served or ended) and len(watched.flow) == len(watched.served.flow)
+
+    async def _build(self, workflow: str) -> WatchedServed:
+        """Everything that has happened to a workflow so far, and what takes a moment to work out."""
+        service, store = self._service, self._store
+        self._meanwhile[workflow] = []
+        try:
+            watched = WatchedServed(await self._find_served(workflow), service)
+            outcomes = await asyncio.to_thread(lambda: [*store.outcomes(workflow)])
+            watched.attempts.add(outcomes)
+            watched.attempts.add(service.books.recent.of(workflow))
+            await asyncio.to_thread(watched.prepare)
+            watched.attempts.add(self._meanwhile[workflow])
+            self._known[workflow] = watched  # from here on it is told what ends
+            return watched
+        finally:
+            del self._meanwhile[workflow], self._building[workflow]
+
+    async def _find_served(self, workflow: str) -> Served:
+        served = self._service.served.get(workflow)
+        if served is not None:
+            return served
+        books = self._service.books
+        if workflow in books.unavailable:
+            raise RefusedError(409, f"this workflow is unavailable: {books.unavailable[workflow].reason}")
+        row = await asyncio.to_thread(self._store.workflow, workflow) if workflow in books.ended else None
+        if row is None:
+            raise unknown_workflow(workflow)
+        restored = await asyncio.to_thread(self._service.recalled, row, self._store)
+        if isinstance(restored, Unavailable):
+            raise RefusedError(409, f"this workflow is unavailable: {restored.reason}")
+        return restored

@@ -1,0 +1,125 @@
+"""The page of a run in a folder: read, never written, whoever carries it out."""
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from eligo.errors import InputError
+from eligo.pages.built import ABSENT, is_built
+from eligo.pages.folder_source import WatchedRun, looked_at
+from eligo.server.app import Setup, listening
+from eligo.server.http.guard import Bounds, Guard
+from eligo.server.http.protocol import Patience, protocol
+from eligo.server.http.refusals import unknown_workflow
+from eligo.server.http.routes import Address, ApiCall, Application, Caller
+from eligo.server.view.page_data import Views
+from eligo.server.view.page_files import page_routes
+
+EVERY = 0.4  # seconds for which what was read is good
+RUN = "run"  # by which name the one workflow is asked for
+PATIENT = 2
+MOST_WAIT = 60.0  # seconds that a run may take to begin
+
+
+class RunLookout:
+    """The one workflow of a folder."""
+
+    closing = False
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder)
+        self._run: WatchedRun | None = None
+        self._read = 0.0
+        self._lock = asyncio.Lock()
+
+    async def watched(self, workflow: str = RUN) -> WatchedRun:
+        """The run, as it is now."""
+        if workflow != RUN:
+            raise unknown_workflow(workflow)
+        async with self._lock:
+            if self._run is None:
+                self._run, self._read = await asyncio.to_thread(looked_at, self._folder), time.monotonic()
+            elif time.monotonic() - self._read > EVERY:
+                await self._renew(self._run)
+            self._run.id = RUN
+            return self._run
+
+    async def _renew(self, run: WatchedRun) -> None:
+        """Read what is new, here: whoever makes a document of it does so between two moments."""
+        self._run, self._read = run.renew(), time.monotonic()
+        if self._run is not run:
+            await asyncio.to_thread(self._run.prepare)
+        if self._run.forecast_due:
+            await asyncio.to_thread(self._run.foresight())
+
+    async def settled(self) -> None:
+        """What is read was kept before."""
+
+    async def workflows(self, call: ApiCall) -> dict[str, Any]:
+        """The workflow of the run."""
+        run = await self.watched()
+        began = run.spans[0][0] if run.spans else run.at
+        workflow: dict[str, Any] = {
+            "workflow": RUN,
+            "name": run.title,
+            "owner": "",
+            "policy": run.policy,
+            "state": run.status,
+        }
+        workflow |= {"made": began, "tasks": len(run.flow), "counts": run.counts, **run.tallies}
+        return {"workflows": [workflow | {"missing": [], "failures": []}]}
+
+    def app(self) -> Guard:
+        """What answers browsers."""
+        listed = Address(method="GET", path="/v1/workflows", scope="read", answer=self.workflows, gives=dict)
+        anybody = Caller("anybody", frozenset({"read"}))
+        views = Views(self, lambda headers: anybody)
+        return Guard(Application([listed, *views.addresses()], lambda headers: anybody, [], page_routes()), Bounds())
+
+
+def show_run(folder: str | Path, port: int, ready: Callable[[str], None], with_parent: bool = False) -> None:
+    """Show a run until a signal or, *with_parent*, until the parent process ends; calls *ready* with the address."""
+    if not is_built():
+        raise InputError(ABSENT)
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+    asyncio.run(_serve_page(folder, port, ready, with_parent))
+
+
+async def _serve_page(folder: str | Path, port: int, ready: Callable[[str], None], with_parent: bool) -> None:
+    listener = listening(Setup(port=port))
+    lookout = RunLookout(folder)
+    await _wait_for_run(lookout, MOST_WAIT if with_parent else 0.0)
+    config = uvicorn.Config(
+        lookout.app(), http=protocol(Patience()), ws="none", lifespan="off", log_config=None, access_log=False,
+        timeout_graceful_shutdown=PATIENT, server_header=False, proxy_headers=False, date_header=False,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+
+    def end() -> None:
+        sys.stdin.read()
+        lookout.closing = server.should_exit = True
+
+    if with_parent:
+        threading.Thread(target=end, daemon=True).start()
+    ready(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+    await server.serve([listener])
+
+
+async def _wait_for_run(lookout: RunLookout, patience: float) -> None:
+    """Comes back once there is a run in the folder."""
+    until = time.monotonic() + patience
+    while True:
+        try:
+            await lookout.watched()
+            return
+        except InputError:
+            if time.monotonic() >= until:
+                raise
+            await asyncio.sleep(0.2)

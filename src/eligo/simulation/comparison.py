@@ -1,0 +1,371 @@
+"""Which order is best, and when: the results of an experiment as sentences, tables and curves."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from eligo.simulation.contests import ALIKE, Column, Contest, contests_of, together
+from eligo.simulation.players import name_of
+from eligo.simulation.reports import Curve, Panel, Picture, Report, Section, Table
+from eligo.simulation.statistics import mean_of
+from eligo.simulation.tables import Record
+
+USUAL = "fifo"
+MOST_PANELS = 24
+TIE, PERHAPS, NEVER, NOT_ALWAYS, BEST = "·", "~", "no end", "!", "*"
+
+
+def comparison(records: Iterable[Record], title: str = "Which order is best") -> Report:
+    """For every dag, and for all of them together: the answer in a sentence, a table, and curves."""
+    contests = contests_of(records)
+    sections = [_section(contest) for contest in contests]
+    if len(contests) > 1:
+        sections.insert(0, _all_together(contests))
+    panels = [panel for panel in map(_panel, contests) if panel is not None]
+    panels = sorted(panels, key=lambda panel: not panel.curves)[:MOST_PANELS]
+    if panels:
+        picture = Picture(
+            name="polls", title="Rounds of requests, as a multiple of the fewest", panels=panels, columns=2
+        )
+        sections.append(Section(title="By request rate", pictures=[picture]))
+    cells = [word for section in sections for table in section.tables for row in table.rows for word in row]
+    heads = {word for section in sections for table in section.tables for word in table.head}
+    legend = [line for line in _heads_told(contests[0]) if line.partition(":")[0].split(" to ")[0] in heads]
+    return Report(title=title, words=[*_signs(cells), *legend], sections=sections)
+
+
+# Words
+
+
+def answer(contest: Contest) -> str:
+    """Which order is best, in a sentence; empty if there is only one."""
+    leaders, where = contest.leaders, _everywhere(contest)
+    if len(contest.schedulers) < 2:
+        return ""
+    if len(leaders) == len(contest.schedulers):
+        between = _list_names(leaders) if len(leaders) == 2 else f"the {len(leaders)} orders"
+        runs = _so_far(contest, leaders)
+        return f"no {'significant ' if runs else ''}difference between {between}{runs or ' above 0.5%'}."
+    if leaders:
+        verb = "is" if len(leaders) == 1 else "are"
+        runs = _so_far(contest, leaders)
+        best = (
+            f"best {where}, or not significantly worse{runs}" if runs else f"best {where}, or within 0.5% of the best"
+        )
+        return f"{_list_names(leaders)} {verb} {best}."
+    if not contest.turns:
+        return f"{name_of(contest.winner)} is closest to the best overall; no order is best {where}."
+    (first, columns), *rest = contest.turns
+    parts = [f"{name_of(first)} is best {_range(columns, 'up to')}"]
+    parts += [f"{name_of(name)} {_range(columns)}" for name, columns in rest[:-1]]
+    return ", ".join([*parts, f"{name_of(rest[-1][0])} beyond."])
+
+
+def _so_far(contest: Contest, schedulers: Sequence[str]) -> str:
+    """The number of runs, if the orders may differ from the best by more than 0.5% by chance only."""
+    sure = all(contest.alike(name, column) for name in schedulers for column in contest.decisive)
+    return "" if sure else f" in {_counted(contest.runs, 'run')}"
+
+
+def sentences(contest: Contest) -> list[str]:
+    """What the best order saves, the effect of rules for slow clients, and the runs that did not end."""
+    return [line for line in (_saved(contest), _ruled(contest), _endless(contest)) if line]
+
+
+def _saved(contest: Contest) -> str:
+    """What the winner saves against the usual order, where that is sure."""
+    if USUAL not in contest.schedulers or contest.winner == USUAL:
+        return ""
+    sure = [c for c in contest.rates if contest.worse(USUAL, c) and not contest.worse(contest.winner, c)]
+    saved = {c: 1 - contest.relative(contest.winner, c).value / contest.relative(USUAL, c).value for c in sure}
+    if not saved or max(saved.values()) <= ALIKE:
+        return ""
+    who, most = name_of(contest.winner), percent(max(saved.values()))
+    return f"Compared with {USUAL} (first come, first served), {who} saves up to {most} of the rounds."
+
+
+def _ruled(contest: Contest) -> str:
+    """What the rules for slow clients are worth, where that is sure."""
+    pay = contest.rules_pay
+    if pay is None or abs(pay.value - 1) <= ALIKE or pay.low <= 1 <= pay.high:
+        return ""
+    who = name_of(contest.winner)
+    return f"With rules for slow clients, {who} takes {percent(pay.value)} of the time that it takes without them."
+
+
+def _endless(contest: Contest) -> str:
+    counts = [count for count in contest.endless.values() if count]
+    if not counts:
+        return ""
+    span = "to ".join(f"{count:,} " for count in dict.fromkeys((min(counts), max(counts))))
+    runs = f"{span}of {_counted(contest.runs, 'run')}"
+    return f"{runs} did not finish: clients left before the longest task was done."
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with a digit more where it is small.
+
+    >>> percent(0.0316), percent(0.316), percent(0.0051)
+    ('3.2%', '32%', '0.5%')
+    """
+    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _list_names(schedulers: Sequence[str]) -> str:
+    return _joined([name_of(name) for name in schedulers])
+
+
+def _joined(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _everywhere(contest: Contest) -> str:
+    if not contest.rates:
+        return "in every game" if len(contest.columns) > 1 else "in this game"
+    return "at every rate" if len(contest.rates) > 1 else _range(contest.rates)
+
+
+def _capital(text: str) -> str:
+    """A sentence that does not begin with a name begins with a capital."""
+    return f"N{text[1:]}" if text.startswith("no ") else text
+
+
+def _range(columns: Sequence[Column], begin: str = "") -> str:
+    first, last = columns[0].rate, columns[-1].rate
+    if first == last:
+        return f"at {first:g} requests"
+    return f"up to {last:g} requests" if begin == "up to" else f"from {first:g} to {last:g}"
+
+
+# Tables
+
+
+def _section(contest: Contest) -> Section:
+    return Section(
+        title=f"{contest.title}, {_counted(contest.runs, 'run')}",
+        answer=_capital(answer(contest)),
+        words=[*_undiffering(contest), *sentences(contest)],
+        tables=_tables(contest),
+        details=[_means(contest)],
+    )
+
+
+def _all_together(contests: Sequence[Contest]) -> Section:
+    combined = together(contests)
+    summary = answer(combined)
+    return Section(
+        title=f"{combined.dag}, equally weighted",
+        answer=f"Over all of them, {summary}" if summary else "",
+        words=[*_undiffering(combined), _worst(contests, combined.winner), *sentences(combined)] if summary else (),
+        tables=_tables(combined),
+    )
+
+
+def _worst(contests: Sequence[Contest], scheduler: str) -> str:
+    """The most by which an order is worse than the best, on any dag in any decisive column."""
+    cells = [
+        (c.relative(scheduler, column).value, c)
+        for c in contests
+        for column in c.decisive
+        if c.worse(scheduler, column)
+    ]
+    if not cells:
+        return f"{name_of(scheduler)} is not significantly worse than the best on any of them."
+    most, contest = max(cells, key=lambda cell: cell[0])
+    return f"{name_of(scheduler)} is at most {_more(most).removeprefix('+')} worse than the best (on {contest.title})."
+
+
+TAKEN = "with recorded run times, without failures or transfers"
+STEADY = f"Finish time divided by its lower bound (1 is optimal), {TAKEN}"
+
+
+def _tables(contest: Contest) -> list[Table]:
+    """All games but the steady one in one table, that one in another, where each was played and anything differs."""
+    games = [*([_table(contest)] if _any_differs(contest, _heads(contest)) else [])]
+    return [*games, *([_steady(contest)] if _any_differs(contest, contest.pools) else [])]
+
+
+def _any_differs(contest: Contest, columns: Iterable[Column]) -> bool:
+    """Whether a table of these columns would show anything: of a single order, what it reaches; and what has no end."""
+    endless = {column for (_, column), count in contest.endless.items() if count}
+    return any(len(contest.schedulers) == 1 or column in endless or contest.differs(column) for column in columns)
+
+
+def _undiffering(contest: Contest) -> list[str]:
+    """The sentences that replace a table or curves in which all orders would be alike."""
+    heads, pools, many = _heads(contest), contest.pools, len(contest.schedulers)
+    lines = []
+    if heads and not _any_differs(contest, heads):
+        what = {"pebble": "ready tasks", "batched": "rounds of requests", "volatile": "time to completion"}
+        games = [word for game, word in what.items() if any(column.game == game for column in heads)]
+        lines.append(f"No difference in {_joined(games)}: {_alike(contest, heads)}.")
+    if pools and not _any_differs(contest, pools):
+        counts = _joined([f"{column.workers:,}" for column in pools])
+        bound = ", and no order can finish earlier" if all(_at_bound(contest, column) for column in pools) else ""
+        lines.append(
+            f"No difference on {counts} steady workers: all {many} orders finish within 0.5% of each other{bound}, {TAKEN}."
+        )
+    return lines
+
+
+def _alike(contest: Contest, columns: Iterable[Column]) -> str:
+    """That orders are alike, and whether that is sure."""
+    who = f"all {len(contest.schedulers)} orders are within"
+    sure = all(contest.alike(name, column) for name in contest.schedulers for column in columns)
+    chance = "the statistical error of " + _counted(contest.runs, "run")
+    return f"{who} 0.5% of each other" if sure else f"{who} 0.5% of each other or {chance}"
+
+
+def _at_bound(contest: Contest, column: Column) -> bool:
+    return all(float(values.mean()) <= 1 + ALIKE for values in contest.compared[column].values())
+
+
+def _steady(contest: Contest) -> Table:
+    """How far above the bound each ends on steady workers; the best in each column are marked."""
+    best = {(i, j) for i, n in enumerate(contest.ranking) for j, c in enumerate(contest.pools) if contest.alike(n, c)}
+    rows = [
+        [f" {name_of(name)}", *(_over(contest, name, column, (i, j) in best) for j, column in enumerate(contest.pools))]
+        for i, name in enumerate(contest.ranking)
+    ]
+    counts = [column.workers or 0 for column in contest.pools]
+    head = ["", *(f"{count:,} worker{'s'[: count != 1]}" for count in counts)]
+    return Table(title=STEADY, head=head, rows=rows, marked=frozenset((i, j + 1) for i, j in best))
+
+
+def _over(contest: Contest, name: str, column: Column, best: bool) -> str:
+    return f"{BEST if best else ''}{contest.compared[column][name].mean():.3f}"
+
+
+def _table(contest: Contest) -> Table:
+    """Schedulers from the best on, columns across."""
+    heads = _heads(contest)
+    best = contest.leaders or [contest.winner]
+    rows = [
+        [(BEST if name in best else " ") + name_of(name), *(_share_text(contest, name, column) for column in heads)]
+        for name in contest.ranking
+    ]
+    return Table(title="", head=["", *heads.values()], rows=rows, marked=frozenset((i, 0) for i in range(len(best))))
+
+
+def _heads(contest: Contest) -> dict[Column, str]:
+    """A word or two over every column: ready, the rates, then the times."""
+    volatile = [column for column in contest.columns if column.game == "volatile"]
+    crowds = list(dict.fromkeys(column.crowd for column in volatile))
+    heads = {column: "ready" for column in contest.columns if column.game == "pebble"}
+    heads |= {column: f"{column.rate:g}" for column in contest.rates}
+    for column in sorted(volatile, key=lambda column: (crowds.index(column.crowd), column.prudent)):
+        number = f" {crowds.index(column.crowd) + 1}" if len(crowds) > 1 else ""
+        heads[column] = ("rules" if column.prudent else "time") + number
+    return heads
+
+
+def _share_text(contest: Contest, name: str, column: Column) -> str:
+    """A share of the bound, or how much more than the best."""
+    if not contest.ends(name, column):
+        return NEVER
+    if column.game == "pebble":
+        share = float(contest.compared[column][name].mean())
+        return "100%" if share >= 1 else f"{math.floor(share * 1000) / 1000:.1%}"
+    mark = NOT_ALWAYS if contest.endless.get((name, column)) else ""
+    relative = contest.relative(name, column).value
+    return (_more(relative) if contest.alike(name, column) or contest.worse(name, column) else PERHAPS) + mark
+
+
+def _more(relative: float) -> str:
+    """How much more than 1.
+
+    >>> [_more(value) for value in (1.004, 1.0316, 1.316, 31.6, math.inf)]
+    ['·', '+3.2%', '+32%', '×32', 'no end']
+    """
+    if math.isinf(relative):
+        return NEVER
+    if relative <= 1 + ALIKE:
+        return TIE
+    return f"+{percent(relative - 1)}" if relative < 10 else f"×{relative:.0f}"
+
+
+def _signs(cells: Sequence[str]) -> list[str]:
+    """What the signs mean that are seen."""
+    legend = {
+        BEST: f"{BEST} best",
+        TIE: f"{TIE} within 0.5% of the best",
+        "+": "+ more than the best",
+        PERHAPS: f"{PERHAPS} more, not significant",
+        NOT_ALWAYS: f"{NOT_ALWAYS} mean of the runs that finish",
+        NEVER: f"{NEVER}: too few runs finish to compare",
+    }
+    lines = [""]
+    for words in (words for sign, words in legend.items() if any(sign in word for word in cells)):
+        longer = f"{lines[-1]}   {words}" if lines[-1] else words
+        lines = [*lines[:-1], longer] if len(longer) < 80 else [*lines, words]
+    return [line for line in lines if line]
+
+
+def _heads_told(contest: Contest) -> list[str]:
+    """What the heads of the columns mean."""
+    heads = _heads(contest)
+    lines = ["ready: mean number of ready tasks, as a share of the upper bound"] if "ready" in heads.values() else []
+    if contest.rates:
+        span = " to ".join(dict.fromkeys(heads[contest.rates[i]] for i in (0, -1)))
+        lines.append(f"{span}: mean number of simultaneous requests; values: rounds to completion")
+    for column, head in heads.items():
+        if column.game == "volatile":
+            again = column.prudent and any(c.crowd == column.crowd and not c.prudent for c in heads)
+            what = "the same" if again else _crowd(column)
+            lines.append(f"{head}: {what}{' with rules for slow clients' if column.prudent else ''}")
+    return lines
+
+
+def _crowd(column: Column) -> str:
+    """What is played with clients.
+
+    >>> _crowd(Column("volatile", "count=4 stay=2 rules=none"))
+    'time to completion with 4 clients that come and go (stay=2)'
+    """
+    words = dict(word.split("=") for word in column.crowd.split())
+    count = words.pop("count", "16")
+    others = f" ({', '.join(f'{key}={value}' for key, value in words.items())})" if words else ""
+    return f"time to completion with {count} clients that come and go{others}"
+
+
+def _means(contest: Contest) -> Table:
+    """Every column's own values, with the margins of their means."""
+    rows = [[column.title, *(_mean(contest, name, column) for name in contest.ranking)] for column in _heads(contest)]
+    title = "Means with 95% margins; all orders face the same clients, so differences are more certain than the margins"
+    return Table(title=title, head=["", *map(name_of, contest.ranking)], rows=rows)
+
+
+def _mean(contest: Contest, name: str, column: Column) -> str:
+    return str(mean_of(contest.compared[column][name])) if contest.ends(name, column) else NEVER
+
+
+# Curves
+
+
+def _panel(contest: Contest) -> Panel | None:
+    if len(contest.rates) < 2:
+        return None
+    if not _any_differs(contest, contest.rates):
+        span = " to ".join(f"{contest.rates[i].rate:g}" for i in (0, -1))
+        words = f"No difference at {span} simultaneous requests: {_alike(contest, contest.rates)}."
+        return Panel(title=contest.title, words=words)
+    rates = [column.rate or 0.0 for column in contest.rates]
+    curves = []
+    for colour, name in enumerate(contest.schedulers):
+        means = [contest.relative(name, column) for column in contest.rates]
+        value, low, high = ([mean[end] for mean in means] for end in range(3))
+        sure = all(map(math.isfinite, low))  # not after a single run
+        curves.append(
+            Curve(label=name, x=rates, y=value, low=low if sure else (), high=high if sure else (), colour=colour)
+        )
+    return Panel(
+        title=contest.title,
+        across="mean simultaneous requests, ρ",
+        up="rounds / fewest",
+        curves=curves,
+        logarithmic=True,
+        level=1.0,
+    )

@@ -1,0 +1,302 @@
+"""A run in one SQLite file: one writer, in a thread of its own, that commits whatever has come together meanwhile.
+
+What was committed survives the death of the process and of the machine (WAL, synchronous=FULL). A second writer is refused;
+readers may come at any time. Every table has a check sum, and a file in which one is wrong is refused.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from eligo.errors import InputError, shorten
+from eligo.stores.database import locked, open_writer
+from eligo.stores.packing import Added, added_names, packed_addition, unpacked_addition, unpacked_numbers
+from eligo.stores.run_reader import STEPS, attempt_of, readable, stock_of
+from eligo.stores.seals import COLUMNS, Row, kept_seals, seal, seal_all, select
+from eligo.work.attempts import Attempt
+
+LINGER = 0.05  # seconds in which moves come together: each transaction costs as much as a task
+GONE = 2**31 - 1  # the task of attempts at what the workflow has no longer: no task that is added gets this number
+INSERT_ATTEMPT = f"INSERT INTO attempt ({COLUMNS['attempt']}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own words
+
+
+class Store:
+    """The file of a run that is under way; `add` and `note` return at once, `flush` once all is on the disk."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(path)
+        self._lock = locked(f"{self.path}.lock", f"{self.path}: another process is already executing this run")
+        try:
+            with readable(self.path):
+                stock = stock_of(self.path)
+                self._database = open_writer(self.path, STEPS, seal_all)
+                self._seals = kept_seals(self._database) or {}
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._facts, self._first, self._grown, self._last = stock
+        self._writing = threading.Lock()
+        self._moves = array("q")
+        self._additions: list[Added] = []
+        self._attempts: list[Attempt] = []
+        self._notes: dict[str, str] = {}
+        self._noted: dict[str, str] = {}
+        self._session, self._opened_at = 0, (0.0, 0.0)
+        self._wanted = threading.Condition()
+        self._hurry = threading.Event()  # somebody waits for what is not kept yet
+        self._closing, self._busy = False, False
+        self.error: Exception | None = None
+        self._thread = threading.Thread(target=self._write, name="eligo store", daemon=True)
+        self._thread.start()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[dict[str, int]]:
+        """One transaction, whole or not at all, with the check sums of the tables that it changes."""
+        with self._writing:
+            seals = dict(self._seals)
+            with self._database as database:
+                database.execute("BEGIN IMMEDIATE")
+                yield seals
+                changed = seals.items() - self._seals.items()
+                database.executemany("INSERT OR REPLACE INTO seal VALUES (?, ?)", changed)
+            self._seals = seals
+
+    def _sealed_anew(self, *tables: str) -> dict[str, int]:
+        return {table: seal(self._rows(table)) for table in tables}
+
+    def _rows(self, table: str) -> sqlite3.Cursor:
+        return select(self._database, table)
+
+    # What the run is of
+
+    def facts(self) -> dict[str, str]:
+        """What is known of the run, by name."""
+        return dict(self._facts)
+
+    def remember(self, **facts: str) -> None:
+        """Keep what is known of the run."""
+        with writable(self.path), self._transaction() as seals:
+            self._database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", facts.items())
+            seals.update(self._sealed_anew("fact"))
+        self._facts |= facts
+
+    def note(self, name: str, value: str) -> None:
+        """Keep what is known of the run just now, soon, where it is not what was noted before."""
+        with self._wanted:
+            if self._noted.get(name) != value:
+                self._noted[name] = self._notes[name] = value
+                self._wanted.notify()
+
+    def open_session(self, policy: str, workers: int, engine: str) -> None:
+        """Keep that it is begun, or gone on with, now; `close` keeps when that ended."""
+        self._opened_at = (time.time(), time.monotonic())
+        with writable(self.path), self._transaction() as seals:
+            cursor = self._database.execute(
+                "INSERT INTO session (began, policy, workers, engine) VALUES (?, ?, ?, ?)",
+                (self._opened_at[0], policy, workers, engine),
+            )
+            self._database.execute("DELETE FROM fact WHERE name = 'present'")
+            seals.update(self._sealed_anew("session", "fact"))
+        self._facts.pop("present", None)
+        self._session = cursor.lastrowid or 0
+
+    def curves(self) -> "dict[str, array[int]]":
+        """What is kept of the plan, by name."""
+        return {name: unpacked_numbers(points) for name, points in self._database.execute("SELECT * FROM curve")}
+
+    def keep_curves(self, **curves: Sequence[int]) -> None:
+        """Keep the plan's order and curves, as long as the tasks are these."""
+        with writable(self.path), self._transaction() as seals:
+            packed = ((name, array("q", points).tobytes()) for name, points in curves.items())
+            self._database.executemany("INSERT OR REPLACE INTO curve VALUES (?, ?)", packed)
+            seals.update(self._sealed_anew("curve"))
+
+    def tasks(self) -> dict[str, bytes]:
+        """The tasks that the journal speaks of, in the order of their numbers, each with its digest."""
+        return dict(self._database.execute("SELECT name, digest FROM task ORDER BY number"))
+
+    def begin(
+        self,
+        tasks: Mapping[str, bytes],
+        moves: Sequence[int] = (),
+        additions: Sequence[tuple[Any, Any, Any]] = (),
+    ) -> None:
+        """Start a new journal of these tasks with the moves and additions so far; attempts are kept."""
+        with writable(self.path), self._transaction() as seals:
+            database = self._database
+            grown = [(number, *packed_addition(*added)) for number, added in enumerate(additions)]
+            old = {name: number for number, name in enumerate((*self.tasks(), *added_names(self.additions())))}
+            new = enumerate((*tasks, *added_names(additions)))
+            moved = [(old[name], number) for number, name in new if name in old]
+            database.execute("CREATE TEMP TABLE moved (old INTEGER PRIMARY KEY, new INTEGER)")
+            database.executemany("INSERT INTO moved VALUES (?, ?)", moved)
+            renumbered = "coalesce((SELECT new FROM moved WHERE old = task), ?)"
+            database.execute(f"UPDATE attempt SET task = {renumbered}", (GONE,))  # noqa: S608 - our own words
+            database.execute("DROP TABLE moved")
+            database.execute("DELETE FROM task")
+            database.execute("DELETE FROM curve")
+            rows = ((number, name, digest) for number, (name, digest) in enumerate(tasks.items()))
+            database.executemany("INSERT INTO task VALUES (?, ?, ?)", rows)
+            database.execute("DELETE FROM journal")
+            database.execute("DELETE FROM addition")
+            database.executemany("INSERT INTO addition VALUES (?, ?, ?)", grown)
+            packed = array("q", moves)
+            if packed:
+                database.execute("INSERT INTO journal VALUES (0, ?)", (packed.tobytes(),))
+            seals.update(self._sealed_anew("task", "curve", "journal", "addition", "attempt"))
+        self._first, self._grown = len(moves), len(grown)
+
+    # What comes of it
+
+    @property
+    def kept(self) -> int:
+        """How many moves were handed in."""
+        return self._first + len(self._moves)
+
+    def moves(self) -> "array[int]":
+        """Every move that was kept."""
+        return unpacked_numbers(b"".join(moves for _, moves in self._rows("journal")))
+
+    @property
+    def grown(self) -> int:
+        """How many additions were handed in."""
+        return int(self._grown) + len(self._additions)
+
+    def additions(self) -> list[Added]:
+        """Everything that was added to the workflow, of which the moves speak, in order."""
+        return [unpacked_addition(*row) for _, *row in self._rows("addition")]
+
+    def attempts(self) -> Iterator[Attempt]:
+        """Every attempt that was kept, in order."""
+        return map(attempt_of, self._rows("attempt"))
+
+    def attempted(self) -> Iterator[int]:
+        """The task of every attempt, by number."""
+        return (number for (number,) in self._database.execute("SELECT task FROM attempt"))
+
+    def failing(self) -> list[int]:
+        """The tasks of which the last attempt failed, by number."""
+        failed, ended_well = (f"max(CASE WHEN failure IS {word} THEN number END)" for word in ("NOT NULL", "NULL"))
+        having = f"{failed} > coalesce({ended_well}, 0)"
+        rows = self._database.execute(f"SELECT task FROM attempt GROUP BY task HAVING {having}")  # noqa: S608 - our own words
+        return [number for (number,) in rows]
+
+    def killed_sessions(self) -> list[tuple[float, float]]:
+        """When each session that has no end began, and when the next one did; infinity where there is none."""
+        later = "(SELECT min(later.began) FROM session AS later WHERE later.number > session.number)"
+        rows = self._database.execute(f"SELECT began, {later} FROM session WHERE ended IS NULL")  # noqa: S608 - our own words
+        return [(began, float("inf") if until is None else until) for began, until in rows]
+
+    def add(
+        self, moves: Sequence[int], attempts: Sequence[Attempt] = (), additions: Sequence[tuple[Any, Any, Any]] = ()
+    ) -> None:
+        """Queue moves, attempts and additions for writing; `error` and `flush` report write errors.
+
+        Attempts are numbered as they are kept.
+        """
+        for name in (name for tasks, *_ in additions for name in tasks):
+            if not isinstance(name, str):
+                raise InputError(f"the name of an added task must be a string, got {shorten(repr(name))}")
+        with self._wanted:
+            self._moves.extend(moves)
+            self._attempts.extend(attempts)
+            self._additions.extend(additions)
+            self._wanted.notify()
+
+    def flush(self) -> None:
+        """Wait until all is kept."""
+        self._hurry.set()
+        with self._wanted:
+            self._wanted.wait_for(lambda: self.error or not (self._waiting() or self._busy))
+        self._hurry.clear()
+        if self.error is not None:
+            raise InputError(f"{self.path}: cannot be written: {self.error}")
+
+    def close(self) -> None:
+        """Write what is queued and close the file."""
+        with self._wanted:
+            self._closing = True
+            self._hurry.set()
+            self._wanted.notify()
+        self._thread.join()
+        with suppress(sqlite3.Error):  # a full disk was told of already
+            self._end_session()
+        self._database.close()
+        os.close(self._lock)
+
+    def _end_session(self) -> None:
+        began, ticks = self._opened_at
+        ended = max(time.time(), began + time.monotonic() - ticks)  # clocks on walls are set back at times
+        with self._transaction() as seals:
+            self._database.execute("UPDATE session SET ended = ? WHERE number = ?", (ended, self._session))
+            seals.update(self._sealed_anew("session"))
+
+    def _waiting(self) -> bool:
+        return bool(self._moves or self._attempts or self._notes)
+
+    def _write(self) -> None:
+        """The writer: whatever has come together goes into one transaction."""
+        while True:
+            with self._wanted:
+                self._busy = False
+                self._wanted.notify_all()
+                self._wanted.wait_for(lambda: self._waiting() or self._closing)
+            self._hurry.wait(LINGER)
+            with self._wanted:
+                if not self._waiting():
+                    return
+                moves, attempts, notes, additions = self._moves, self._attempts, self._notes, self._additions
+                self._moves, self._attempts, self._notes, self._additions, self._busy = array("q"), [], {}, [], True
+            try:
+                self._keep(moves, attempts, notes, additions)
+            except Exception as error:  # whatever it is: those who wait must hear of it
+                with self._wanted:
+                    self.error = error
+                    self._wanted.notify_all()
+                return
+
+    def _keep(
+        self, moves: "array[int]", attempts: list[Attempt], notes: dict[str, str], additions: list[Added]
+    ) -> None:
+        grown = [(number, *packed_addition(*added)) for number, added in enumerate(additions, self._grown)]
+        moved, tried = (
+            [(self._first, moves.tobytes())] if moves else [],
+            [_row(*each) for each in enumerate(attempts, self._last + 1)],
+        )
+        with self._transaction() as seals:
+            database = self._database
+            database.executemany("INSERT INTO journal VALUES (?, ?)", moved)
+            database.executemany("INSERT INTO addition VALUES (?, ?, ?)", grown)
+            database.executemany(INSERT_ATTEMPT, tried)
+            database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", notes.items())
+            for table, rows in (("journal", moved), ("addition", grown), ("attempt", tried)):
+                seals[table] = seal(rows, seals[table])
+            seals.update(self._sealed_anew("fact") if notes else {})
+        self._first += len(moves)
+        self._grown += len(grown)
+        self._last += len(tried)
+        self._facts |= notes
+
+
+def _row(number: int, attempt: Attempt) -> Row:
+    """An attempt as it is kept and read back; a clock that was set back meanwhile makes it end when it began."""
+    task, count, client, _, began, ended, answer, failure, code, memory = attempt[2:12]
+    return (
+        number, int(task), int(count), client, float(began), float(max(began, ended)), answer, failure,
+        None if code is None else int(code), None if memory is None else int(memory),
+    )  # fmt: skip
+
+
+@contextmanager
+def writable(path: str) -> Iterator[None]:
+    """Turn write errors into an InputError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: cannot be written: {error}") from None

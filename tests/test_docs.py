@@ -1,0 +1,207 @@
+"""The pages are true: generated ones are current, code names exist, links lead somewhere, and sentences are short."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import get_type_hints
+
+import pytest
+from _pytest.mark import ParameterSet
+
+import draw_architecture as draw
+import eligo
+import measure_prose as prose
+import write_reference as reference
+from eligo.cli.aliases import OPTIONS, POLICIES
+from eligo.cli.operator import STATES as WORKFLOW_STATES
+from eligo.formats.detection import MODULES
+from eligo.formats.fidelity import KEYS
+from eligo.formats.shared.document import SOURCES, TASK_KEYS, TOP_KEYS
+from eligo.policies import OLD_NAMES
+from eligo.running.states import STATES
+
+ROOT = Path(__file__).parents[1]
+PAGES = prose.every_page()
+#: what looks like a name of the code in backticks and is none: files, options of other programs, attributes of objects
+NO_CODE = {
+    "dag.verbose", "dag.mmd", "eligo.db", "client.get", "client.unregister_scheduler_plugin", "times.sources",
+    "times.histories",
+}  # fmt: skip
+#: the ends of files' names
+ENDINGS = (
+    "csv",
+    "dag",
+    "db",
+    "dot",
+    "html",
+    "json",
+    "key",
+    "log",
+    "md",
+    "pem",
+    "py",
+    "service",
+    "smk",
+    "sub",
+    "txt",
+    "yaml",
+)
+FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+#: pages that tell history, where names of earlier versions are right
+HISTORY = {"CHANGELOG.md"}
+
+
+def each_page(*left_out: str) -> list[ParameterSet]:
+    """The pages as parameters of a test."""
+    return [pytest.param(page) for page in PAGES if page not in left_out]
+
+
+@cache
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text("utf-8")
+
+
+# Generated pages
+
+
+@cache
+def generated() -> dict[Path, str]:
+    return reference.pages()
+
+
+@pytest.mark.parametrize("path", reference.written(), ids=lambda path: path.name)
+def test_the_reference_is_current(path: Path) -> None:
+    assert path.read_text("utf-8") == generated()[path], "run `make docs`"
+
+
+def test_every_verb_has_its_place_in_the_reference() -> None:
+    placed = [verb for verbs in reference.VERBS.values() for verb in verbs]
+    assert sorted(placed) == sorted(reference.verbs()), "write_reference.VERBS"
+
+
+def test_every_public_name_has_its_place_in_the_reference() -> None:
+    placed = [name for names in reference.SUBJECTS.values() for name in names]
+    assert sorted(placed) == sorted(eligo.__all__), "write_reference.SUBJECTS"
+
+
+# Tables that people write
+
+
+def first_column(page: str, title: str) -> list[str]:
+    """The names in backticks in the first column of the first table below a heading."""
+    section = text_of(page).partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    first = re.search(r"(?:^\|.*\n)+", section, re.MULTILINE)
+    rows = [line.split("|")[1] for line in (first[0] if first else "").splitlines()][2:]
+    return [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+
+
+def test_every_key_of_the_workflow_file_is_documented() -> None:
+    page = "docs/reference/workflow-file.md"
+    assert sorted(first_column(page, "Keys of the workflow")) == sorted(TOP_KEYS)
+    assert sorted(first_column(page, "Keys of a task")) == sorted(TASK_KEYS)
+    assert all(f"`{value}`" in text_of(page) for value in SOURCES)
+
+
+def test_what_run_honours_speaks_of_every_format() -> None:
+    page = text_of("docs/reference/what-run-honours.md")
+    assert {format for format in MODULES if f"`{format}`" not in page} == set()
+    assert set(KEYS) <= set(MODULES)
+
+
+def test_the_vocabulary_has_every_state_and_policy() -> None:
+    page = "docs/reference/vocabulary.md"
+    assert sorted(first_column(page, "States of a task")) == sorted(STATES)
+    assert sorted(first_column(page, "States of a workflow")) == sorted({*WORKFLOW_STATES, "stopped"})
+    assert sorted(first_column(page, "Policies")) == sorted(reference.policy_names())
+
+
+def test_the_vocabulary_has_every_deprecated_name() -> None:
+    old = first_column("docs/reference/vocabulary.md", "Deprecated names")
+    assert {f"{verb} {option}" for verb, options in OPTIONS.items() for option in options} <= set(old)
+    assert {f"--policy {name}" for name in {*POLICIES, *OLD_NAMES}} <= set(old)
+    assert {"Execution.futile", "waiting", "futile", "again"} <= set(old)
+
+
+# Names of the code
+
+
+def code_names(page: str) -> Iterator[str]:
+    """The dotted names in backticks that begin with `eligo.` or with a room of it."""
+    rooms = "|".join(sorted({draw.room_of(module) for module in draw.modules()} - {""}))
+    for quoted in re.findall(r"`([^`\n]+)`", FENCE.sub("", text_of(page))):
+        found = re.match(rf"((?:eligo|{rooms})(?:\.\w+)+)(?![\w/*-])", quoted)
+        if found and found[1] not in NO_CODE and found[1].rpartition(".")[2] not in ENDINGS:
+            yield found[1]
+
+
+def resolves(name: str) -> bool:
+    """Whether a name is that of a module, or of an attribute of one."""
+    words = (name if name.startswith("eligo.") else f"eligo.{name}").split(".")
+    for count in range(len(words), 0, -1):
+        if ".".join(words[:count]) in draw.modules():
+            return _has(".".join(words[:count]), words[count:])
+    return False
+
+
+def _has(module: str, words: list[str]) -> bool:
+    if not words:
+        return True
+    try:
+        thing: object = import_module(module)
+    except ImportError:  # a plug-in of an engine that is not installed here
+        return any(getattr(node, "name", "") == words[0] for node in ast.parse(draw.modules()[module].read_text()).body)
+    for word in words:
+        if not hasattr(thing, word) and (isinstance(thing, ModuleType) or word not in get_type_hints(thing)):
+            return False
+        thing = getattr(thing, word, None)
+    return True
+
+
+@pytest.mark.parametrize("page", each_page(*HISTORY))
+def test_every_name_of_the_code_exists(page: str) -> None:
+    assert [name for name in dict.fromkeys(code_names(page)) if not resolves(name)] == []
+
+
+def test_a_wrong_name_is_noticed() -> None:
+    assert all(map(resolves, ["eligo.plan", "running.loop.Runner", "eligo.work.tries", "eligo.Task.seconds"]))
+    assert not any(map(resolves, ["eligo.plam", "running.whole", "dag.Dag.nothing"]))
+
+
+# Links
+
+
+@cache
+def anchors(page: str) -> frozenset[str]:
+    """The anchors of a page's headings; equal headings are numbered."""
+    found: list[str] = []
+    for heading in re.findall(r"^#{1,6} (.*)$", FENCE.sub("", text_of(page)), re.MULTILINE):
+        plain = reference.anchor(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.strip()))
+        again = sum(each == plain or re.fullmatch(rf"{re.escape(plain)}-\d+", each) is not None for each in found)
+        found.append(f"{plain}-{again}" if again else plain)
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("page", each_page())
+def test_every_link_leads_somewhere(page: str) -> None:
+    wrong = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", text_of(page))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        path = ((ROOT / page).parent / file).resolve() if file else ROOT / page
+        inside = anchor and path.exists() and path.suffix == ".md"
+        if not path.exists() or (inside and anchor not in anchors(path.relative_to(ROOT).as_posix())):
+            wrong.append(target)
+    assert wrong == []
+
+
+# Prose
+
+
+@pytest.mark.parametrize("page", sorted({*prose.every_page()} - prose.GENERATED))
+def test_sentences_and_cells_are_short(page: str) -> None:
+    assert prose.faults(page) == [], f"see `python docs/develop/measure_prose.py {page}`"

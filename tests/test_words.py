@@ -1,0 +1,132 @@
+"""What people read is in plain words: no text of these rooms, and no help, has one of the banned ones."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+
+import eligo
+from eligo.cli.serve_verbs import app
+from measure_prose import banned_words
+
+ROOT = Path(eligo.__file__).parent
+#: the packages and modules whose texts are checked: errors, progress, results, reports and help
+ROOMS = sorted(path.name for path in ROOT.iterdir() if path.name not in {"kernels", "__pycache__", "py.typed"})
+#: help is an imperative sentence or a noun phrase, and no question
+QUESTION = re.compile(r"(How|Which|Where|Who|What|When|Whether|Say|Is)\b")
+
+
+class Rule(NamedTuple):
+    banned: re.Pattern[str]
+    instead: str
+
+
+def rules() -> list[Rule]:
+    return [Rule(re.compile(banned, re.IGNORECASE), instead) for banned, instead in banned_words().items()]
+
+
+RULES = rules()
+
+
+def complaints(text: str) -> list[str]:
+    """What is wrong with a text, and what to write instead."""
+    plain = " ".join(text.split())
+    found = ((rule, rule.banned.search(plain)) for rule in RULES)
+    return [f"{match[0]!r} in {plain!r}: write {rule.instead}" for rule, match in found if match]
+
+
+# Modules
+
+
+def files_of(room: str) -> list[Path]:
+    path = ROOT / room
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def texts_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The line and text of every string with several words, but docstrings; values within an f-string are {}."""
+    passed = {id(each) for node in ast.walk(tree) for each in (*_docstring(node), *_parts(node))}
+    for node in ast.walk(tree):
+        if id(node) not in passed:
+            text = _text(node)
+            if " " in text.strip():
+                yield node.lineno, text  # type: ignore[attr-defined]
+
+
+def _docstring(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
+        first = node.body[0]
+        if isinstance(first, ast.Expr):
+            yield first.value
+
+
+def _parts(node: ast.AST) -> Iterator[ast.AST]:
+    """The pieces of an f-string, which are read together; strings within its values are read by themselves."""
+    if isinstance(node, ast.JoinedStr):
+        yield from (part for part in node.values if isinstance(part, ast.Constant))
+
+
+def _text(node: ast.AST) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(part) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_text_of_a_room_has_a_banned_word(room: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {complaint}"
+        for path in files_of(room)
+        for line, text in texts_of(ast.parse(path.read_text("utf-8")))
+        for complaint in complaints(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+# Help
+
+
+def commands() -> dict[str, Any]:
+    group = typer.main.get_command(app)
+    return {"": group, **getattr(group, "commands", {})}
+
+
+@pytest.mark.parametrize("verb", sorted(commands()))
+def test_help_is_in_plain_words_and_no_question(verb: str) -> None:
+    command = commands()[verb]
+    shown = [each for each in command.params if not getattr(each, "hidden", False)]
+    helps = {"": command.help or "", **{str(each.name): getattr(each, "help", None) or "" for each in shown}}
+    assert all(text.strip() for name, text in helps.items()), helps
+    assert not [complaint for text in helps.values() for complaint in complaints(text)]
+    assert not [text for text in helps.values() if QUESTION.match(text)]
+    assert not [text for text in helps.values() if not (text[0].isupper() or text[0] in "-$") and "," not in text]
+
+
+# The list itself
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "there is at least one worker, and 0 is none", "c failed for good", "what fails is told", "the run goes on",
+        "It failed, and is tried again in 3 s.", "all end within .5% of one another", "stopped: nobody is at it now",
+        "the own run time of 51 tasks is not known", "begin nothing more once so many tasks failed", "this is no number",
+    ],
+)  # fmt: skip
+def test_the_list_finds_what_it_is_for(text: str) -> None:
+    assert complaints(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "workers must be a positive integer, got 0", "retrying in 0.5 s", "there is no task named 'a'",
+        "the server is no longer reachable", "Maximum number of concurrent tasks.", "version 1.5 %s",
+    ],
+)  # fmt: skip
+def test_the_list_leaves_plain_words_alone(text: str) -> None:
+    assert not complaints(text)
