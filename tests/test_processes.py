@@ -223,7 +223,7 @@ def test_processes_that_cannot_be_ended_are_named(monkeypatch: pytest.MonkeyPatc
     with sleeper(env={"ELIGO_TEST": "7"}) as process:
         with monkeypatch.context() as patch:
             patch.setattr(os, "kill", lambda number, how: None)
-            with pytest.raises(InputError, match=f"a process of an earlier run cannot be ended.* {process.pid}"):
+            with pytest.raises(InputError, match=f"a process of an earlier run cannot be killed.* {process.pid}"):
                 end_marked("ELIGO_TEST", "7", patience=0.1)
         process.kill()
 

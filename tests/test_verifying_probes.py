@@ -27,7 +27,7 @@ Document = dict[str, Any]
 @pytest.fixture
 def probing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither enumeration nor elimination: only probes are left."""
-    for room in ("solving", "modules"):
+    for room in ("solver", "modules"):
         monkeypatch.setattr(f"eligo.deciding.{room}.maxima_within", lambda *_: (None, {}))
         monkeypatch.setattr(f"eligo.deciding.{room}.few_sets", lambda *_: None)
 

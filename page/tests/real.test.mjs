@@ -83,7 +83,7 @@ test("a run is watched from start to end, and every question has its answer", op
       assert.deepEqual(await axe(page), []);
       assert.equal(await overflows(page), false);
     }
-    assert.match((await got(`${url}/v1/workflows/${workflow}/view`)).clients[0].remark, /fails|no work/);
+    assert.match((await got(`${url}/v1/workflows/${workflow}/view`)).clients[0].remark, /failed|no work/);
     assert.deepEqual(page.problems, []);
     assert.deepEqual(page.elsewhere, []);
     const phone = await browser.open(`${url}/#/${workflow}/overview`, { width: 360, dark: true });
@@ -152,7 +152,7 @@ test("a run of this machine is shown while it goes on", options, async () => {
   try {
     const tasks = Array.from({ length: 40 }, (_, i) => ({ name: `t${i}`, run: "sleep 0.4", after: i < 4 ? [] : [`t${i - 4}`] }));
     const run = place.begin(["run", place.write(tasks, "here"), "--page", "--workers", "4"]);
-    const [, url] = await place.says(run, /the page is at (\S+)/);
+    const [, url] = await place.says(run, /page: (\S+)/);
     const page = await browser.open(url);
     await page.waitForFunction(() => Number(document.querySelector(".legend strong")?.textContent ?? 0) > 3, null, { timeout: 20000 });
     await shot(page, "real-run");
@@ -161,7 +161,7 @@ test("a run of this machine is shown while it goes on", options, async () => {
     assert.equal(run.exitCode, 0);
     await assert.rejects(fetch(url)); // it ends with the run
     const later = place.begin(["page", "here.json.run", "--port", "0"]);
-    const [, again] = await place.says(later, /the page is at (\S+)/);
+    const [, again] = await place.says(later, /page: (\S+)/);
     assert.equal((await got(`${again}v1/workflows/run/view`)).counts.done, 40);
     assert.deepEqual(page.elsewhere, []);
   } finally {
