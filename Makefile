@@ -8,21 +8,21 @@ KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 setup: .venv/installed
 
 # pip with a line for every package that it fetches, so that nobody wonders what takes so long.
-INSTALL = bash -o pipefail -c 'env -u ELIGO_PURE $(BIN)/python -m pip install --disable-pip-version-check -e "$$0" \
-  | sed -un "s/^Collecting \([A-Za-z0-9._-]*\).*/  \1/p; s/^  Building editable for eligo.*/  compiling .../p"'
+INSTALL = bash -o pipefail -c 'env -u ELIGO_PURE $(BIN)/python -m pip install --disable-pip-version-check "$$@" \
+  | sed -un "s/^Collecting \([A-Za-z0-9._-]*\).*/  \1/p; s/^  Building editable for eligo.*/  compiling .../p"' pip
 
 # ELIGO_PURE must not stop the compilation: it chooses at run time which form is used.
 .venv/installed: pyproject.toml setup.py $(KERNELS)
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "eligo: installing into .venv, in a minute or two:"
-	@$(INSTALL) ".[plot,server]"
+	@$(INSTALL) -e ".[plot,server]"
 	@env -u ELIGO_PURE $(BIN)/eligo --version
 	@touch $@
 
-# What the developers' verbs need besides; the product itself is installed already.
+# What the developers' verbs need besides; the product is installed already, and is not compiled again for it.
 .venv/tools: .venv/installed
 	@echo "eligo: installing the tools for tests and checks, in a minute or two:"
-	@$(INSTALL) ".[dev]"
+	@$(INSTALL) "eligo[dev]"
 	@touch $@
 
 demo: setup
@@ -113,7 +113,7 @@ test-faults: .venv/tools
 # SECONDS for each format. Where atheris cannot be had, nothing is fuzzed, and that is said aloud.
 fuzz: .venv/tools
 	@if $(BIN)/python -c "import atheris" 2>/dev/null \
-	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[fuzz]"; \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check "eligo[fuzz]"; \
 	then $(BIN)/python tests/fuzz/fuzz_formats.py $(SECONDS); \
 	else echo "eligo: FUZZING IS SKIPPED: atheris cannot be installed here" >&2; fi
 

@@ -18,7 +18,11 @@ DIRECTIVES = {
 
 
 class OptionalBuild(build_ext):
-    """Build the kernels, or leave them interpreted."""
+    """Build the kernels, several at a time, or leave them interpreted."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
 
     def run(self) -> None:
         try:
@@ -34,7 +38,7 @@ def kernels() -> list[Extension]:
 
     sources = sorted(Path("src/eligo/kernels").glob("*.py"))
     extensions = [
-        Extension(f"eligo.kernels.{source.stem}", [str(source)], extra_compile_args=["-O3", "-ffp-contract=off"])
+        Extension(f"eligo.kernels.{source.stem}", [str(source)], extra_compile_args=["-O3", "-g0", "-ffp-contract=off"])
         for source in sources
         if source.stem != "__init__"
     ]

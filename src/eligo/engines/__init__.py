@@ -1,10 +1,10 @@
-"""Engines: who runs tasks. One protocol, one module an engine.
+"""Engines: the systems that run tasks. One protocol, one module per engine.
 
-| engine | what it is |
+| engine | tasks run as |
 |---|---|
 | `local` | processes on this machine; functions in threads |
-| `futures` | any `concurrent.futures` executor of the user's |
-| `dask`, `ray`, `parsl` | a cluster of these, the run's own or the user's |
+| `futures` | work of any `concurrent.futures` executor of the user |
+| `dask`, `ray`, `parsl` | work of such a cluster, started for the run or the user's own |
 | `slurm`, `slurm-steps` | jobs in a Slurm cluster, or steps of one job |
 | `htcondor` | jobs in an HTCondor pool |
 

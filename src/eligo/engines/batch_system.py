@@ -1,13 +1,13 @@
-"""Batch systems: a job is a file that a worker on some node reads, and what came of it one that it writes.
+"""Batch systems: a worker on some node reads each job from a file and writes its results to another.
 
-    FOLDER/SESSION/worker.py       what runs on the nodes; needs Python and nothing else
+    FOLDER/SESSION/worker.py       the program that runs on the nodes; needs Python and nothing else
     FOLDER/SESSION/17.json         a job: its commands
-    FOLDER/SESSION/17.json.begun   the same once a worker has begun it: nobody runs it twice
-    FOLDER/SESSION/17.txt          what the worker itself printed
-    FOLDER/SESSION/done/17.json    what came of it
+    FOLDER/SESSION/17.json.begun   the same file once a worker has started the job, so that no job runs twice
+    FOLDER/SESSION/17.txt          the output of the worker itself
+    FOLDER/SESSION/done/17.json    the results of the job
 
-So exit codes, times and memory come back without the system's accounting, and whatever is in a command never meets a shell.
-The folder is on a file system that the nodes share with us.
+So exit codes, times and memory do not depend on the system's accounting, and commands are never passed through a shell.
+The folder must be on a file system that the nodes share with this machine.
 """
 
 import json
@@ -31,50 +31,50 @@ from eligo.engines.jobs import ALIKE, Command, Ending, Job
 from eligo.engines.worker import BEGUN, DONE, Performed
 from eligo.errors import InputError, shorten
 
-SOON, SELDOM = 0.02, 1.0  # seconds between two looks for what has come back
-LATE = 60.0  # seconds that a file may take to be seen from another machine, once its writer has ended well
-CLEAR = 5.0  # the same where its writer was stopped: it may not have written anything
+SOON, SELDOM = 0.02, 1.0  # seconds between two checks for results
+LATE = 60.0  # seconds until a file must be visible from another machine, after its writer has exited successfully
+CLEAR = 5.0  # the same if its writer was stopped: it may not have written anything
 AGAIN = 2.0, 60.0  # seconds until a system that did not answer is asked again: at first, and at most
-TOOL = 120.0  # seconds that one of its programs may take
-PARTING = 60.0  # seconds that jobs have to end when we do
+TOOL = 120.0  # seconds that one of the system's programs may take
+PARTING = 60.0  # seconds that jobs have to end when this process ends
 
 
 class Sighting(NamedTuple):
-    """How a batch system says that a job stands."""
+    """The state of a job, as the batch system reports it."""
 
-    #: what the system calls it
+    #: the system's name for the job
     key: str
     over: bool = False
-    #: whether its worker ended well, so that what came of it is written down
+    #: whether its worker exited successfully, so that the results are written
     well: bool = False
     why: str = ""
-    #: whether it is not the task's own doing
+    #: whether the cause is not the task itself
     lost: bool = True
-    #: whether the system still has it, and should not
+    #: whether the system still holds the job, although it should not
     left: bool = False
 
 
 class UnansweredError(InputError):
-    """The batch system did not answer, or not in a way that says what it did; it may do so later."""
+    """The batch system did not answer, or its answer does not say what it did; it may answer later."""
 
 
 class Queue(Protocol):
-    """What is asked of a batch system."""
+    """The operations of a batch system."""
 
     name: str
-    #: seconds between two looks: when something has just happened, and at most
+    #: seconds between two checks: just after a change, and at most
     looks: tuple[float, float]
 
     def submit(self, folder: Path, job: Job, words: Sequence[str]) -> str:
-        """Hand in a job that runs these words in a folder; what the system calls it. InputError where it is refused."""
+        """Submit a job that runs this command line in a folder, and return the system's name for it. Raise InputError if it is refused."""
         ...
 
     def look(self, folder: Path) -> Mapping[int, Sighting] | None:
-        """How the jobs of a folder stand, by their numbers; one that is not there is over. None: it did not answer."""
+        """The state of a folder's jobs by job number, or None if the system did not answer. A job that is missing has ended."""
         ...
 
     def remove(self, keys: Collection[str]) -> None:
-        """Take jobs out of the queue, and stop those that run."""
+        """Remove jobs from the queue, and stop those that are running."""
         ...
 
     def end_strays(self, mark: str) -> None:
@@ -83,9 +83,9 @@ class Queue(Protocol):
 
 
 def asked(words: Sequence[str], unanswered: Sequence[str], folder: Path | None = None, stdin: str = "") -> str:
-    """What a program of a batch system prints; `UnansweredError` where its complaint has one of those words in it."""
+    """Return the output of a program of a batch system; raise `UnansweredError` if its error message contains one of these words."""
     try:
-        done = subprocess.run(  # noqa: S603 - a list of words, of which none is the user's
+        done = subprocess.run(  # noqa: S603 - a list of words, none of them from the user
             words, cwd=folder, input=stdin, capture_output=True, text=True, errors="replace", timeout=TOOL, check=False
         )
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def asked(words: Sequence[str], unanswered: Sequence[str], folder: Path | None =
 
 
 def require(engine: str, *programs: str) -> None:
-    """Refuse an engine whose programs are not on this machine, before any task is begun."""
+    """Refuse an engine whose programs are not on this machine, before any task is started."""
     for program in programs:
         if shutil.which(program) is None:
             raise InputError(f"engine {engine} needs the program {program}, which is not on the PATH")
@@ -109,24 +109,24 @@ def require(engine: str, *programs: str) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Out:
-    """A job under way."""
+    """A submitted job that has not ended."""
 
     job: Job
-    #: what the system calls it; None: it does not have it, as far as is known
+    #: the system's name for the job; None if the system is not known to have it
     key: str | None = None
-    #: how often it was handed in without an answer, and when it is again
+    #: how many submissions got no answer, and when the next one is due
     tries: int = 0
     due: float = 0.0
-    #: how many of its tasks are told
+    #: how many of its tasks are reported
     told: int = 0
-    #: how it ended by the system's word, and until when what came of it is waited for
+    #: the final state that the system reported, and how long to wait for the results after it
     seen: Sighting | None = None
     until: float = math.inf
     stopped: bool = False
 
 
 class QueueEngine:
-    """Jobs in a batch system, so many at a time: the order is kept here, and the system's own queue stays short."""
+    """Runs a limited number of jobs in a batch system at a time: the order is decided here, and the system's own queue stays short."""
 
     def __init__(self, queue: Queue, workers: int, folder: str | Path, python: str | None = None) -> None:
         self.name = queue.name
@@ -142,11 +142,11 @@ class QueueEngine:
         self._look_pause, self._looks = queue.looks[0], 0.0
 
     def asks(self) -> Sequence[Ask]:
-        """One for every job that may be handed in."""
+        """One ask for every job that may be submitted."""
         return [self._asks[client] for client in reversed(self._free)]
 
     def start(self, job: Job) -> None:
-        """Hand in a job; where the system does not answer, later."""
+        """Submit a job, or submit it later if the system does not answer."""
         works = [as_told(work) for work in job.works]
         self._prepare()
         text = json.dumps({"works": works, "timeout": job.timeout, "again": False})
@@ -184,7 +184,7 @@ class QueueEngine:
         return ended
 
     def _gather(self) -> None:
-        """Tell what has come back; the longer nothing does, the less often that is looked for."""
+        """Report new results; the longer nothing arrives, the less often this checks."""
         if time.monotonic() < self._gathers:
             return
         for name in os.listdir(self._folder / DONE) if self._out else ():
@@ -195,7 +195,7 @@ class QueueEngine:
         self._gathers = time.monotonic() + self._pause
 
     def _tell(self, out: _Out, performed: Sequence[Performed]) -> None:
-        """Say what became of those tasks of a job that are new."""
+        """Report those tasks of a job that are new."""
         for place in range(out.told, len(performed)):
             self._ended.append(ending_of(out.job, place, performed[place]))
             out.told += 1
@@ -203,7 +203,7 @@ class QueueEngine:
                 self._finish(out)
 
     def _finish(self, out: _Out) -> None:
-        """Nothing more comes of a job: its files go, and its slot is free."""
+        """Delete the files of a job that is over, and free its slot."""
         number = out.job.number
         del self._out[number]
         self._free.append(str(out.job.client))
@@ -217,13 +217,13 @@ class QueueEngine:
         self._finish(out)
 
     def _stir(self) -> None:
-        """Something happened: look more often again."""
+        """Check more often again, because something happened."""
         self._pause, self._gathers = SOON, 0.0
         self._look_pause = self._queue.looks[0]
         self._looks = min(self._looks, time.monotonic() + self._look_pause)
 
     def _look(self) -> None:
-        """Ask the system how jobs stand, the longer nothing happens the less often; hand in what it did not take."""
+        """Ask the system for the state of all jobs, less often the longer nothing happens, and resubmit the jobs that it did not take."""
         now = time.monotonic()
         if not self._out or now < self._looks:
             return
@@ -235,7 +235,7 @@ class QueueEngine:
                 self._compare(out, sightings.get(number), now)
 
     def _compare(self, out: _Out, sighting: Sighting | None, now: float) -> None:
-        """What follows for a job from how the system says that it stands."""
+        """Act on the state that the system reports for a job."""
         if out.key is None and sighting is None:
             if out.stopped:
                 self._give_up(out, "stopped")
@@ -247,7 +247,7 @@ class QueueEngine:
         out.key = sighting.key
         if sighting.over and out.seen is None:
             out.seen, out.until = sighting, now + (LATE if sighting.well else 0.0 if self._never_began(out) else CLEAR)
-            os.utime(self._folder / DONE)  # a file server's client then looks again
+            os.utime(self._folder / DONE)  # makes the client of a network file system look again
             if sighting.left:
                 self._remove([out])
         elif out.stopped and not sighting.over:
@@ -256,31 +256,31 @@ class QueueEngine:
             self._gather_one(out)
 
     def _never_began(self, out: _Out) -> bool:
-        """Whether nobody has begun a job; nobody will then."""
+        """Whether no worker has started a job; if so, none will, because its file is deleted."""
         with suppress(FileNotFoundError):
             (self._folder / f"{out.job.number}.json").unlink()
             return True
         return False
 
     def _gather_one(self, out: _Out) -> None:
-        """The last look for what came of a job that is over."""
+        """Check for the results of a job that is over one last time."""
         self._tell(out, performed_in(self._folder / DONE / f"{out.job.number}.json"))
         if out.job.number in self._out and out.seen is not None:
             self._give_up(out, f"{out.seen.why}{self._printed(out)}", out.seen.lost)
 
     def _printed(self, out: _Out) -> str:
-        """The last line that a worker itself printed, which says why it could not even begin."""
+        """The end of the worker's own output, which says why it could not even start."""
         with suppress(OSError):
             lines = (self._folder / f"{out.job.number}.txt").read_text("utf-8", "replace").split("\n")
             return "".join(f": {line.strip()[:300]}" for line in lines if line.strip())[-300:]
         return ""
 
     def _remove(self, outs: Sequence[_Out]) -> None:
-        with suppress(InputError):  # what is still there is removed after the next look
+        with suppress(InputError):  # jobs that are still there are removed after the next check
             self._queue.remove([out.key for out in outs if out.key is not None])
 
     def cancel(self, jobs: Sequence[Job]) -> None:
-        """Take jobs out of the queue, and stop those that run."""
+        """Remove jobs from the queue, and stop those that are running."""
         outs = [out for job in jobs if (out := self._out.get(job.number)) is not None and not out.stopped]
         for out in outs:
             out.stopped = True
@@ -291,7 +291,7 @@ class QueueEngine:
             self._stir()
 
     def close(self) -> None:
-        """Stop all that runs, and take our files away."""
+        """Stop everything that is running, and delete our files."""
         self.cancel([out.job for out in self._out.values()])
         until = time.monotonic() + PARTING
         while self._out and time.monotonic() < until:
@@ -299,7 +299,7 @@ class QueueEngine:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def end_strays(self, mark: str) -> None:
-        """Remove jobs of this run that outlived whoever handed them in, with the files that they would begin with."""
+        """Remove jobs of this run that outlived the process which submitted them, with the files that they would start from."""
         if self._folder.parent.exists():
             try:
                 self._queue.end_strays(mark)
@@ -313,7 +313,7 @@ class QueueEngine:
 
 
 def as_told(work: object) -> dict[str, Any]:
-    """A command as the worker reads it."""
+    """A command in the form that the worker reads."""
     if not isinstance(work, Command):
         raise InputError("batch systems run commands, not functions: use another engine")
     fields = {name: getattr(work, name) for name in ("argv", "folder", "out", "err")}
@@ -321,14 +321,14 @@ def as_told(work: object) -> dict[str, Any]:
 
 
 def performed_in(path: Path) -> list[Performed]:
-    """What a worker wrote down; nothing where it has not, or where that cannot be seen whole yet."""
+    """The results that a worker wrote; empty if there are none yet, or if the file is not completely visible yet."""
     with suppress(OSError, ValueError):
         return [Performed(*row) for row in json.loads(path.read_bytes())]
     return []
 
 
 def wait_until_gone(remaining: Callable[[], object], seconds: float = PARTING) -> None:
-    """Until *remaining* says that nothing is; `InputError` where that takes too long."""
+    """Wait until *remaining* returns nothing; raise `InputError` if that takes too long."""
     until = time.monotonic() + seconds
     while remaining():
         if time.monotonic() > until:

@@ -1,9 +1,10 @@
-"""What runs a command, on whatever machine it is; and the program that does so on the nodes of a batch system.
+"""Runs commands on any machine; also the program that does so on the nodes of a batch system.
 
     python worker.py 17.json
 
-It is copied there and needs Python and nothing else, so it imports nothing of eligo. The file has the commands of a job;
-what came of them is written into done/17.json beside it, after each command, by renaming: it is there whole, or not at all.
+This file is copied to the node and needs Python and nothing else, so it imports nothing from eligo. The argument is a file
+with the commands of a job. After each command the results are written to done/17.json beside it, by renaming: that file is
+either complete or absent.
 """
 
 import errno
@@ -24,22 +25,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from eligo.engines.jobs import Command
 
-GRACE = 5.0  # seconds between the polite signal and the other one
-NO_PROGRAM = 127  # as shells say it
-KILOBYTE = 1024  # the unit in which the system tells the memory of a process that ended
+GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+NO_PROGRAM = 127  # the exit code that shells use
+KILOBYTE = 1024  # the unit in which the system reports the memory of a process that ended
 DONE, BEGUN = "done", ".begun"
-NOT_OURS = 75  # exit code: somebody has begun this job already
-STEP, LONGEST_PAUSE = 0.0005, 0.1  # seconds between two looks at a process: a fiftieth of what it has taken so far
-#: what the machine, and not the task, lacks where a process cannot be started
+NOT_OURS = 75  # exit code: another worker has started this job already
+STEP, LONGEST_PAUSE = 0.0005, 0.1  # seconds between two checks of a process: a fiftieth of its run time so far, within these limits
+#: errors that mean that the machine, not the task, lacks something to start a process
 SHORT = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
-SHORTAGE = 30.0  # seconds for which a start is tried again where the machine lacks something
+SHORTAGE = 30.0  # seconds for which a start is retried if the machine lacks something
 #: exit codes of a process that was asked to stop: as Python reports the signal, and as shells do
 ASKED_TO_STOP = (-signal.SIGTERM, 128 + signal.SIGTERM)
 F_SETOWN_EX, F_OWNER_PID = 15, 1  # Linux; not in Python's module
 
 
 class Performed(NamedTuple):
-    """What a worker sends of one task: an `Attempt` without what only the engine knows, and the value of a function."""
+    """The result of one task, as a worker sends it: an `Attempt` without what only the engine knows, and a function's value."""
 
     began: float
     ended: float
@@ -51,7 +52,7 @@ class Performed(NamedTuple):
 
 
 def said(code: int) -> str | None:
-    """An exit code in words; None where all went well.
+    """An exit code in words; None for success.
 
     >>> said(0), said(2), said(-9), said(-40)
     (None, 'exit code 2', 'ended by SIGKILL', 'ended by signal 40')
@@ -67,12 +68,12 @@ def said(code: int) -> str | None:
 
 
 def own_memory(peak: int) -> int | None:
-    """The most bytes that a process had; None where that may be what it began with, which was a copy of this one."""
+    """The peak memory of a process in bytes, or None if it may be the memory that the process inherited as a copy of this one."""
     return peak * KILOBYTE if peak > own_peak() else None
 
 
 def own_peak() -> int:
-    """The most kilobytes that this process had itself, and not whoever started it."""
+    """The peak memory of this process itself in kilobytes, not that of its parent."""
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
@@ -81,7 +82,7 @@ def own_peak() -> int:
 
 
 def unable(work: "Command", error: OSError | ValueError) -> str:
-    """Why a command could not be begun.
+    """The reason why a command could not be started.
 
     >>> unable(SimpleNamespace(argv=("sort",)), FileNotFoundError(2, "No such file or directory", "/nowhere"))
     "cannot run 'sort': No such file or directory: '/nowhere'"
@@ -98,9 +99,9 @@ def run_command(
     stopped: Callable[[], bool] | None = None,
     base: Mapping[str, str] | None = None,
 ) -> Performed:
-    """Run a command in a session of its own, of which nothing is left when it ends, or once *stopped* says so.
+    """Run a command in its own session; stop it once *stopped* returns True. When it ends, the whole session is killed.
 
-    *base* is the environment that the command's own is added to, this process's unless it is given.
+    The command's own environment is added to *base*, by default the environment of this process.
     """
     began = time.time()
     try:
@@ -117,7 +118,7 @@ def run_command(
 
 
 def _started(work: "Command", base: Mapping[str, str], stopped: Callable[[], bool] | None) -> "subprocess.Popen[bytes]":
-    """The process of a command; where the machine lacks something, the start is tried again for a while."""
+    """Start the process of a command; retry for a while if the machine lacks something."""
     began, pause = time.monotonic(), LONGEST_PAUSE
     while True:
         try:
@@ -147,9 +148,9 @@ def _spawned(work: "Command", base: Mapping[str, str]) -> "subprocess.Popen[byte
 
 
 def _opened(marker: str, stack: ExitStack) -> tuple[int, ...]:
-    """The file that all processes of a command hold open, at a number that scripts do not use; none on another machine."""
+    """Open the file that all processes of a command hold open, at a number that scripts do not use; empty on another machine."""
     try:
-        first = os.open(marker, os.O_RDWR | os.O_CLOEXEC)  # who only reads it is no task
+        first = os.open(marker, os.O_RDWR | os.O_CLOEXEC)  # a process that only reads it is not a task
     except OSError as error:
         if error.errno in SHORT:
             raise
@@ -163,16 +164,16 @@ def _opened(marker: str, stack: ExitStack) -> tuple[int, ...]:
 def out_of_the_way(file: int) -> int:
     """A duplicate of a descriptor with a number that no shell script redirects."""
     for least in (60, 10):
-        with suppress(OSError):  # fewer may be allowed
+        with suppress(OSError):  # the limit may be lower
             return fcntl(file, F_DUPFD_CLOEXEC, least)
     return fcntl(file, F_DUPFD_CLOEXEC, 3)
 
 
 def _watch(pid: int, timeout: float | None, stopped: Callable[[], bool] | None) -> str | None:
-    """Wait for a process, which is left to be collected, and where it was asked to stop, for its session.
+    """Wait for a process without reaping it, and if it was asked to stop, for its session too.
 
-    Returns why it was stopped, or None where it ended by itself. A shell dies of the request at once; the program that it
-    started may need the time to save what it has.
+    Return why it was stopped, or None if it ended by itself. A shell dies of SIGTERM at once, but the program that it started
+    may need the time to save its data.
     """
     if not _over(pid, timeout, stopped):
         signal_sessions([pid], signal.SIGTERM)
@@ -182,18 +183,18 @@ def _watch(pid: int, timeout: float | None, stopped: Callable[[], bool] | None) 
     if ended is not None and exit_code(ended) in ASKED_TO_STOP:
         _wait_for_session(pid)
     else:
-        with suppress(ProcessLookupError, PermissionError):  # nobody is left, or only a zombie
+        with suppress(ProcessLookupError, PermissionError):  # no process remains, or only a zombie
             os.killpg(pid, signal.SIGKILL)
     return None
 
 
 def exit_code(ended: os.waitid_result) -> int:
-    """How a process ended that is not collected yet, as `os.waitstatus_to_exitcode` has it."""
+    """The exit code of a process that is not reaped yet, in the convention of `os.waitstatus_to_exitcode`."""
     return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
 def _wait_for_session(pid: int) -> None:
-    """Wait until nobody of a session is alive, or its grace is over; then end it."""
+    """Wait until no process of a session is alive, or its grace period is over; then kill the session."""
     deadline, pause = time.monotonic() + GRACE, 0.01
     while alive([pid], table := process_table()) and time.monotonic() < deadline:
         time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
@@ -202,13 +203,13 @@ def _wait_for_session(pid: int) -> None:
 
 
 class Process(NamedTuple):
-    """A process, as the system shows it."""
+    """A process, as /proc describes it."""
 
     state: bytes
     parent: int
     group: int
     session: int
-    #: when it began, in clock ticks since the machine did
+    #: when it started, in clock ticks since the machine booted
     began: int
 
 
@@ -218,7 +219,7 @@ def process_table() -> dict[int, Process]:
     for name in os.listdir("/proc"):
         if name.isdecimal():
             with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                words = file.read().rpartition(b")")[2].split()  # the program's name may have anything in it
+                words = file.read().rpartition(b")")[2].split()  # the program's name may contain anything
                 table[int(name)] = Process(words[0], *map(int, (words[1], words[2], words[3], words[19])))
     return table
 
@@ -233,7 +234,7 @@ def alive(sessions: Collection[int], table: Mapping[int, Process]) -> dict[int, 
 
 
 def descendants(numbers: Collection[int], table: Mapping[int, Process]) -> set[int]:
-    """These processes, and all that they began, directly or not, as far as who began it is still there."""
+    """These processes and all their descendants that can be reached through parents which still exist."""
     reached, children = set[int](), dict[int, list[int]]()
     for number, process in table.items():
         children.setdefault(process.parent, []).append(number)
@@ -247,7 +248,7 @@ def descendants(numbers: Collection[int], table: Mapping[int, Process]) -> set[i
 
 
 def ancestors(number: int, table: Mapping[int, Process]) -> list[int]:
-    """A process, the one that began it, and so on, as far as they are there."""
+    """A process, its parent and so on, as long as they exist."""
     chain = list[int]()
     while number in table and number not in chain:
         chain.append(number)
@@ -258,7 +259,7 @@ def ancestors(number: int, table: Mapping[int, Process]) -> list[int]:
 def signal_sessions(sessions: Collection[int], number: int) -> None:
     """Send a signal to every process of some sessions, also to those in other process groups."""
     for session in sessions:
-        with suppress(ProcessLookupError, PermissionError):  # nobody is left, or only a zombie
+        with suppress(ProcessLookupError, PermissionError):  # no process remains, or only a zombie
             os.killpg(session, number)
     table = process_table()
     for process, session in alive(sessions, table).items():
@@ -268,14 +269,14 @@ def signal_sessions(sessions: Collection[int], number: int) -> None:
 
 
 def kill_sessions(sessions: Collection[int], table: Mapping[int, Process]) -> None:
-    """Kill every process of some sessions, and all that these began."""
+    """Kill every process of some sessions, and all their descendants."""
     for number in descendants(alive(sessions, table), table):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(number, signal.SIGKILL)
 
 
 def end_session(session: int) -> None:
-    """Kill what is left of a session whose first process is gone."""
+    """Kill the remaining processes of a session whose first process is gone."""
     file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if is_in_use(session, file):
@@ -285,23 +286,23 @@ def end_session(session: int) -> None:
 
 
 def is_in_use(number: int, file: int) -> bool:
-    """Whether a number is that of a process, a process group or a session; *file* is any open one.
+    """Whether a number belongs to a process, a process group or a session; *file* is any open file.
 
-    The system looks the number up for whoever names the owner of a file, which costs nothing: to look through all processes
-    after every task would.
+    The kernel looks the number up when it is named as the owner of a file. That is cheap, while searching all processes after
+    every task is not.
     """
     try:
         fcntl(file, F_SETOWN_EX, struct.pack("ii", F_OWNER_PID, number))
     except ProcessLookupError:
         return False
-    except OSError:  # another system: look through the processes
+    except OSError:  # another operating system: assume so, and search the processes
         return True
     fcntl(file, F_SETOWN_EX, struct.pack("ii", F_OWNER_PID, 0))
     return True
 
 
 def _over(pid: int, seconds: float | None, stopped: Callable[[], bool] | None) -> bool:
-    """Whether a process ends within so many seconds, and before *stopped* says so."""
+    """Whether a process ends within this many seconds, and before *stopped* returns True."""
     if seconds is None and stopped is None:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         return True
@@ -316,7 +317,7 @@ def _over(pid: int, seconds: float | None, stopped: Callable[[], bool] | None) -
 
 
 def main(path: str) -> int:
-    """Run the job in a file; 0 once what came of it is written down."""
+    """Run the job in a file, and return the exit code: 0 once its results are written."""
     signals: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, _: signals.append(received))
@@ -337,7 +338,7 @@ def main(path: str) -> int:
 
 
 def _write(path: str, done: list[Performed]) -> None:
-    """What came of the job so far, where it is looked for."""
+    """Write the results of the job so far to the place where the engine expects them."""
     folder, name = os.path.split(path)
     part = f"{path}.part"
     with open(part, "w", encoding="ascii") as file:

@@ -1,15 +1,15 @@
-"""Games played many times over: the pebble game, batched requests, volatile clients; seeded, compiled.
+"""Simulated games: the pebble game, batched requests, volatile clients; seeded, compiled, played many times.
 
 | game | function | result |
 |---|---|---|
 | one task at a time | `play`, `orders`, `profiles` | orders and E(0..n) |
-| r requests at a time | `batched`; one told poll by poll: `trace` | polls |
+| r requests at a time | `batched`; `trace` for one run, poll by poll | polls |
 | clients that come and go | `volatile` | makespan, utilisation, stalls, waste |
-| workers who stay, or cores that tasks share | `finish_on` | makespan, and a bound on it |
-| clients of different sizes, fat tasks | `deal` | what is sent, makespan |
+| workers that stay, or cores that tasks share | `finish_on` | makespan and its lower bound |
+| clients of different sizes, fat tasks | `deal` | results sent, makespan |
 
-`scheduler` makes a player from a name or a file: a policy, which is played compiled, or another allocator. Every run depends
-on its seed and number alone.
+`scheduler` makes a player from a name or a file: a policy, whose games run compiled, or another allocator. Every run depends
+only on its seed and its number.
 """
 
 from importlib import import_module
@@ -47,7 +47,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Fat tasks are imported when first used, for they bring clusters along."""
+    """Import the functions for fat tasks on first use, because they import `eligo.clusters`."""
     if name not in {"Dealing", "deal"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("eligo.simulation.deals"), name)

@@ -1,10 +1,10 @@
-"""The batched game: the server polls, and each time so many clients ask at once [1]_, section 4.3.
+"""The batched game: at each poll of the server, several clients ask at once [1]_, section 4.3.
 
-At poll i there are r(i) requests; min(r(i), number of ready tasks) are handed out and all are executed before the next poll.
-The length of a game is its number of polls. Read a(i) = min(r(i), E(a(0) + ... + a(i-1))) where the paper prints max, and its
-closed form holds for a fixed order only, so the game is played. The paper leaves open how an exponential number becomes
-a number of requests: here r = max(1, ceil(mean * x)), x exponential of mean 1. Run k of a seed has the same requests
-whatever the policy.
+At poll i there are r(i) requests; min(r(i), number of ready tasks) tasks are handed out, and all are executed before the next
+poll. The length of a game is its number of polls. The paper prints max where a(i) = min(r(i), E(a(0) + ... + a(i-1))) is
+meant. Its closed form holds only for a fixed order, so the game is simulated. The paper does not say how an exponential
+number becomes a number of requests: here r = max(1, ceil(mean * x)), where x is exponential with mean 1. Run k of a seed has
+the same requests for every policy.
 
 .. [1] Hall, Rosenberg, Venkataramani (2006): A comparison of dag-scheduling strategies for Internet-based computing.
 """
@@ -34,7 +34,7 @@ def batched(
 ) -> Longs:
     """The number of polls that a player takes to execute its dag, for each run.
 
-    *mean* is that of the number of requests before it is rounded up; or *requests* gives every poll's number.
+    *mean* is the mean number of requests per poll before rounding up. Alternatively, *requests* gives the number for each poll.
 
     >>> from eligo import Dag, policies
     >>> dag = Dag.from_arcs([("a", "c"), ("x", "y"), ("x", "z"), ("b", "c")], tasks="abxcyz")
@@ -62,7 +62,7 @@ def drawn_requests(mean: float, run: int, seed: int, polls: int) -> Longs:
 
 
 def _draw_requests(run: int, mean: float) -> Iterator[int]:
-    """The requests of a run, without end: as the kernel draws them."""
+    """Yield the requests of a run, without end, as the kernel draws them."""
     stream = Draws(Draws(run).branch(1))
     while True:
         yield max(1, math.ceil(mean * stream.exponential()))
@@ -70,7 +70,7 @@ def _draw_requests(run: int, mean: float) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Trace:
-    """A game poll by poll: the tasks that each poll handed out, and the number of ready tasks after it."""
+    """A game poll by poll: the number of tasks that each poll handed out, and the number of ready tasks after it."""
 
     handed: tuple[int, ...]
     ready: tuple[int, ...]
@@ -79,7 +79,7 @@ class Trace:
 
     @property
     def polls(self) -> int:
-        """How many polls it took, or there were."""
+        """The number of polls that were played."""
         return len(self.handed)
 
 

@@ -1,4 +1,4 @@
-"""Which order is best, and when: the results of an experiment as sentences, tables and curves."""
+"""Comparison of orders: the results of an experiment as sentences, tables and curves."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ TIE, PERHAPS, NEVER, NOT_ALWAYS, BEST = "·", "~", "no end", "!", "*"
 
 
 def comparison(records: Iterable[Record], title: str = "Which order is best") -> Report:
-    """For every dag, and for all of them together: the answer in a sentence, a table, and curves."""
+    """Report the answer as a sentence, a table and curves, for every dag and for all of them together."""
     contests = contests_of(records)
     sections = [_section(contest) for contest in contests]
     if len(contests) > 1:
@@ -61,18 +61,18 @@ def answer(contest: Contest) -> str:
 
 
 def _so_far(contest: Contest, schedulers: Sequence[str]) -> str:
-    """The number of runs, if the orders may differ from the best by more than 0.5% by chance only."""
+    """The number of runs as text, if an order differs from the best by more than 0.5%, but not significantly; otherwise empty."""
     sure = all(contest.alike(name, column) for name in schedulers for column in contest.decisive)
     return "" if sure else f" in {_counted(contest.runs, 'run')}"
 
 
 def sentences(contest: Contest) -> list[str]:
-    """What the best order saves, the effect of rules for slow clients, and the runs that did not end."""
+    """The sentences on what the best order saves, on the rules for slow clients, and on runs that never end."""
     return [line for line in (_saved(contest), _ruled(contest), _endless(contest)) if line]
 
 
 def _saved(contest: Contest) -> str:
-    """What the winner saves against the usual order, where that is sure."""
+    """The sentence on what the winner saves compared with the usual order, if that is significant."""
     if USUAL not in contest.schedulers or contest.winner == USUAL:
         return ""
     sure = [c for c in contest.rates if contest.worse(USUAL, c) and not contest.worse(contest.winner, c)]
@@ -84,7 +84,7 @@ def _saved(contest: Contest) -> str:
 
 
 def _ruled(contest: Contest) -> str:
-    """What the rules for slow clients are worth, where that is sure."""
+    """The sentence on the effect of the rules for slow clients, if that is significant."""
     pay = contest.rules_pay
     if pay is None or abs(pay.value - 1) <= ALIKE or pay.low <= 1 <= pay.high:
         return ""
@@ -102,7 +102,7 @@ def _endless(contest: Contest) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, with a digit more where it is small.
+    """A share in per cent, with one more digit if it is small.
 
     >>> percent(0.0316), percent(0.316), percent(0.0051)
     ('3.2%', '32%', '0.5%')
@@ -129,7 +129,7 @@ def _everywhere(contest: Contest) -> str:
 
 
 def _capital(text: str) -> str:
-    """A sentence that does not begin with a name begins with a capital."""
+    """Capitalise a sentence unless it begins with the name of an order."""
     return f"N{text[1:]}" if text.startswith("no ") else text
 
 
@@ -183,13 +183,13 @@ STEADY = f"Finish time divided by its lower bound (1 is optimal), {TAKEN}"
 
 
 def _tables(contest: Contest) -> list[Table]:
-    """All games but the steady one in one table, that one in another, where each was played and anything differs."""
+    """One table for all games but the steady one and one for the steady game; a table without differences is left out."""
     games = [*([_table(contest)] if _any_differs(contest, _heads(contest)) else [])]
     return [*games, *([_steady(contest)] if _any_differs(contest, contest.pools) else [])]
 
 
 def _any_differs(contest: Contest, columns: Iterable[Column]) -> bool:
-    """Whether a table of these columns would show anything: of a single order, what it reaches; and what has no end."""
+    """Whether a table of these columns has something to show: a difference, a run that never ends, or a single order."""
     endless = {column for (_, column), count in contest.endless.items() if count}
     return any(len(contest.schedulers) == 1 or column in endless or contest.differs(column) for column in columns)
 
@@ -212,7 +212,7 @@ def _undiffering(contest: Contest) -> list[str]:
 
 
 def _alike(contest: Contest, columns: Iterable[Column]) -> str:
-    """That orders are alike, and whether that is sure."""
+    """The statement that all orders are alike, with the statistical error if it matters."""
     who = f"all {len(contest.schedulers)} orders are within"
     sure = all(contest.alike(name, column) for name in contest.schedulers for column in columns)
     chance = "the statistical error of " + _counted(contest.runs, "run")
@@ -224,7 +224,7 @@ def _at_bound(contest: Contest, column: Column) -> bool:
 
 
 def _steady(contest: Contest) -> Table:
-    """How far above the bound each ends on steady workers; the best in each column are marked."""
+    """The table of finish times on steady workers relative to the bound; the best in each column are marked."""
     best = {(i, j) for i, n in enumerate(contest.ranking) for j, c in enumerate(contest.pools) if contest.alike(n, c)}
     rows = [
         [f" {name_of(name)}", *(_over(contest, name, column, (i, j) in best) for j, column in enumerate(contest.pools))]
@@ -240,7 +240,7 @@ def _over(contest: Contest, name: str, column: Column, best: bool) -> str:
 
 
 def _table(contest: Contest) -> Table:
-    """Schedulers from the best on, columns across."""
+    """The table of all other games: one row per scheduler, best first."""
     heads = _heads(contest)
     best = contest.leaders or [contest.winner]
     rows = [
@@ -251,7 +251,7 @@ def _table(contest: Contest) -> Table:
 
 
 def _heads(contest: Contest) -> dict[Column, str]:
-    """A word or two over every column: ready, the rates, then the times."""
+    """The head of every column: ready, the rates, then the times."""
     volatile = [column for column in contest.columns if column.game == "volatile"]
     crowds = list(dict.fromkeys(column.crowd for column in volatile))
     heads = {column: "ready" for column in contest.columns if column.game == "pebble"}
@@ -263,7 +263,7 @@ def _heads(contest: Contest) -> dict[Column, str]:
 
 
 def _share_text(contest: Contest, name: str, column: Column) -> str:
-    """A share of the bound, or how much more than the best."""
+    """The text of a cell: a share of the bound, or the excess over the best."""
     if not contest.ends(name, column):
         return NEVER
     if column.game == "pebble":
@@ -275,7 +275,7 @@ def _share_text(contest: Contest, name: str, column: Column) -> str:
 
 
 def _more(relative: float) -> str:
-    """How much more than 1.
+    """The excess of a ratio over 1, as text.
 
     >>> [_more(value) for value in (1.004, 1.0316, 1.316, 31.6, math.inf)]
     ['·', '+3.2%', '+32%', '×32', 'no end']
@@ -288,7 +288,7 @@ def _more(relative: float) -> str:
 
 
 def _signs(cells: Sequence[str]) -> list[str]:
-    """What the signs mean that are seen."""
+    """The legend of the signs that occur in these cells."""
     legend = {
         BEST: f"{BEST} best",
         TIE: f"{TIE} within 0.5% of the best",
@@ -305,7 +305,7 @@ def _signs(cells: Sequence[str]) -> list[str]:
 
 
 def _heads_told(contest: Contest) -> list[str]:
-    """What the heads of the columns mean."""
+    """The legend of the column heads."""
     heads = _heads(contest)
     lines = ["ready: mean number of ready tasks, as a share of the upper bound"] if "ready" in heads.values() else []
     if contest.rates:
@@ -320,7 +320,7 @@ def _heads_told(contest: Contest) -> list[str]:
 
 
 def _crowd(column: Column) -> str:
-    """What is played with clients.
+    """The description of a game with volatile clients.
 
     >>> _crowd(Column("volatile", "count=4 stay=2 rules=none"))
     'time to completion with 4 clients that come and go (stay=2)'
@@ -332,7 +332,7 @@ def _crowd(column: Column) -> str:
 
 
 def _means(contest: Contest) -> Table:
-    """Every column's own values, with the margins of their means."""
+    """The table of every column's mean values with their margins."""
     rows = [[column.title, *(_mean(contest, name, column) for name in contest.ranking)] for column in _heads(contest)]
     title = "Means with 95% margins; all orders face the same clients, so differences are more certain than the margins"
     return Table(title=title, head=["", *map(name_of, contest.ranking)], rows=rows)
@@ -357,7 +357,7 @@ def _panel(contest: Contest) -> Panel | None:
     for colour, name in enumerate(contest.schedulers):
         means = [contest.relative(name, column) for column in contest.rates]
         value, low, high = ([mean[end] for mean in means] for end in range(3))
-        sure = all(map(math.isfinite, low))  # not after a single run
+        sure = all(map(math.isfinite, low))  # false after a single run
         curves.append(
             Curve(label=name, x=rates, y=value, low=low if sure else (), high=high if sure else (), colour=colour)
         )

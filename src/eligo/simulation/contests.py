@@ -1,8 +1,8 @@
-"""Who serves best, and where that is sure: the results of an experiment, dag by dag.
+"""Contests: which scheduler is best on each dag of an experiment, and whether that is significant.
 
-All schedulers meet the same requests and clients, run by run, so two of them are compared run by run. A difference counts
-where it is more than `ALIKE` and its interval, right for all pairs of schedulers together in 95 % of cases, is on one side;
-all else is a tie.
+All schedulers have the same requests and clients in each run, so two of them are compared run by run. A difference counts if
+it is more than `ALIKE` and its confidence interval excludes equality; the intervals of all pairs of schedulers hold together
+in 95 % of cases. Anything else is a tie.
 """
 
 import math
@@ -17,15 +17,15 @@ import numpy as np
 from eligo.simulation.statistics import Floats, Mean, ratio_of
 from eligo.simulation.tables import Record
 
-#: the measure that a game is about, and whether more of it is better
+#: the main measure of each game, and whether more is better
 MAIN = {
     "pebble": ("share", True),
     "batched": ("polls", False),
     "volatile": ("makespan", False),
     "steady": ("over", False),
 }
-CERTAIN = ("pebble", "steady")  # games in which nothing is left to chance
-ALIKE = 0.005  # two orders within this share of one another serve equally well
+CERTAIN = ("pebble", "steady")  # games without chance
+ALIKE = 0.005  # two orders that differ by at most this share count as equally good
 
 
 class Column(NamedTuple):
@@ -36,7 +36,7 @@ class Column(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What stands before its values.
+        """The title of a column's values.
 
         >>> Column("batched", "rate=8").title, Column("volatile", "count=16 rules=prudent").title
         ('polls, ρ = 8', 'makespan, 16 clients, rules=prudent')
@@ -55,17 +55,17 @@ class Column(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """The mean number of requests a poll, in the batched game."""
+        """The mean number of requests per poll, for the batched game."""
         return float(self.setting.removeprefix("rate=")) if self.game == "batched" else None
 
     @property
     def workers(self) -> int | None:
-        """How many work, in the steady game."""
+        """The number of workers, for the steady game."""
         return int(self.setting.removeprefix("workers=")) if self.game == "steady" else None
 
     @property
     def crowd(self) -> str:
-        """The settings of the clients, whatever rules the server has."""
+        """The settings of the clients, without the server's rules."""
         return " ".join(word for word in self.setting.split() if not word.startswith("rules="))
 
     @property
@@ -76,48 +76,48 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Contest:
-    """The values of each column's measure for each scheduler, run by run (or part by part); not a number without an end."""
+    """The values of each column's measure for each scheduler, run by run (or part by part); NaN for a run that never ends."""
 
     dag: str
     tasks: int
     runs: int
     values: Mapping[tuple[str, Column], Floats]
-    #: how many runs have no end
+    #: the number of runs that never end
     endless: Mapping[tuple[str, Column], int] = field(default_factory=dict)
 
     @cached_property
     def schedulers(self) -> list[str]:
-        """In the order in which they were listed."""
+        """The schedulers in the order in which they were listed."""
         return list(dict.fromkeys(name for name, _ in self.values))
 
     @cached_property
     def columns(self) -> list[Column]:
-        """In the order in which they were listed."""
+        """The columns in the order in which they were listed."""
         return list(dict.fromkeys(column for _, column in self.values))
 
     @cached_property
     def rates(self) -> list[Column]:
-        """Those of the batched game, by rate."""
+        """The columns of the batched game, by rate."""
         return sorted((column for column in self.columns if column.rate is not None), key=lambda c: c.rate or 0.0)
 
     @cached_property
     def pools(self) -> list[Column]:
-        """Those of the steady game, by the number of workers."""
+        """The columns of the steady game, by the number of workers."""
         return sorted((column for column in self.columns if column.workers is not None), key=lambda c: c.workers or 0)
 
     @property
     def decisive(self) -> list[Column]:
-        """What the best is judged by: the rates, or where none were played, everything."""
+        """The columns that decide which scheduler is best: those of the batched game, or all columns if it was not played."""
         return self.rates or self.columns
 
     @property
     def title(self) -> str:
-        """Its name without folders, and its size."""
+        """The dag's name without folders, and its number of tasks."""
         return f"{os.path.basename(self.dag)}, {self.tasks:,} tasks"
 
     @cached_property
     def compared(self) -> dict[Column, dict[str, Floats]]:
-        """The compared values: of orders that finish in at least half of the runs, where all of these do."""
+        """The compared values: those of orders that finish at least half of their runs, in the runs that all of them finish."""
         result: dict[Column, dict[str, Floats]] = {}
         for column in self.columns:
             values = {name: self.values[name, column] for name in self.schedulers if self._mostly(name, column)}
@@ -130,7 +130,7 @@ class Contest:
         return 2 * self.endless.get((scheduler, column), 0) <= self.runs
 
     def ends(self, scheduler: str, column: Column) -> bool:
-        """Whether there is something to compare it by."""
+        """Whether the scheduler has values to compare in this column."""
         return scheduler in self.compared[column]
 
     @cached_property
@@ -154,46 +154,46 @@ class Contest:
         return ratio if len(own) > 1 else Mean(ratio.value, -math.inf, math.inf)
 
     def relative(self, scheduler: str, column: Column) -> Mean:
-        """How many times the best scheduler's value this one's is, for shares how many times as small; run by run."""
+        """The ratio of this scheduler's value to the best one's, paired run by run; inverted for shares, so that 1 is best."""
         return self._relative[scheduler, column]
 
     def alike(self, scheduler: str, column: Column) -> bool:
-        """Whether it is the best or within half a per cent of it."""
+        """Whether the scheduler is the best or within half a per cent of it."""
         return self.relative(scheduler, column).value <= 1 + ALIKE
 
     def worse(self, scheduler: str, column: Column) -> bool:
-        """Whether it is worse than the best by more than half a per cent, and not by chance."""
+        """Whether the scheduler is significantly worse than the best, by more than half a per cent."""
         ratio = self.relative(scheduler, column)
         return ratio.value > 1 + ALIKE and ratio.low > 1
 
     def differs(self, column: Column) -> bool:
-        """Whether an order is worse than the best there; in games without chance, in any number of runs."""
+        """Whether any scheduler is worse than the best in this column; games without chance need no significance."""
         sure = column.game in CERTAIN
         return any(not self.alike(n, column) if sure else self.worse(n, column) for n in self.schedulers)
 
     @cached_property
     def leaders(self) -> list[str]:
-        """Those that are nowhere worse than the best, the best first: a tie, where they are several."""
+        """The schedulers that are worse than the best in no decisive column, best first; several are a tie."""
         never = [name for name in self.schedulers if not any(self.worse(name, column) for column in self.decisive)]
         return sorted(never, key=self.excess)
 
     @cached_property
     def ranking(self) -> list[str]:
-        """The leaders, and behind them who is nearest to the best on the whole."""
+        """The leaders, then the other schedulers by their excess over the best."""
         return [*self.leaders, *sorted((n for n in self.schedulers if n not in self.leaders), key=self.excess)]
 
     def excess(self, scheduler: str) -> float:
-        """The geometric mean over what is decisive of its values, relative to the best in each."""
+        """The geometric mean of the scheduler's values relative to the best, over the decisive columns."""
         return geometric([self.relative(scheduler, column).value for column in self.decisive])
 
     @property
     def winner(self) -> str:
-        """Who serves best on the whole."""
+        """The scheduler that is best overall."""
         return self.ranking[0]
 
     @cached_property
     def turns(self) -> list[tuple[str, list[Column]]]:
-        """The best order by rate, with few changes: each time the one that leads, or ties, over the most following rates."""
+        """The best schedulers by rate, with few changes: each leads or ties over the longest range of rates from its first one."""
         turns: list[tuple[str, list[Column]]] = []
         rest = self.rates
         while rest:
@@ -205,7 +205,7 @@ class Contest:
 
     @cached_property
     def rules_pay(self) -> Mean | None:
-        """What share of its time the winner needs with the rules for slow clients; None where that is not known."""
+        """The winner's time with the rules for slow clients as a share of its time without them; None if that is unknown."""
         crowds = [column for column in self.columns if column.game == "volatile"]
         pairs = [(c, d) for c in crowds for d in crowds if c.crowd == d.crowd and c.prudent and not d.prudent]
         if not pairs:
@@ -216,7 +216,7 @@ class Contest:
 
 
 def contests_of(records: Iterable[Record]) -> list[Contest]:
-    """The results, dag by dag; seeds are put together."""
+    """The results as one contest per dag; the runs of all seeds are combined."""
     by_dag: dict[str, dict[tuple[str, Column], list[Record]]] = {}
     for record in records:
         if record.measure == MAIN[record.game][0]:
@@ -238,7 +238,7 @@ def _contest(dag: str, cells: Mapping[tuple[str, Column], Sequence[Record]]) -> 
 
 
 def together(contests: Sequence[Contest]) -> Contest:
-    """All dags as one, each as important as any other: run by run, the mean of what each dag's values are to their mean."""
+    """All dags as one contest with equal weights: in each run, the mean over the dags of their values divided by their scale."""
     shared = [cell for cell in contests[0].values if all(cell in contest.values for contest in contests)]
     scaled: dict[tuple[str, Column], Floats] = {}
     for name, column in shared:
@@ -251,7 +251,7 @@ def together(contests: Sequence[Contest]) -> Contest:
 
 
 def _scale(contest: Contest, column: Column) -> float:
-    """What a value of this column is like on this dag, the same with rules and without; shares are alike everywhere."""
+    """The mean value of this column on this dag, the same with and without rules; 1 for ratios, which need no scaling."""
     if column.game in CERTAIN:
         return 1.0
     alike = [c for c in contest.columns if (c.game, c.crowd) == (column.game, column.crowd)]
@@ -260,7 +260,7 @@ def _scale(contest: Contest, column: Column) -> float:
 
 
 def geometric(values: Sequence[float]) -> float:
-    """The geometric mean, 1 of nothing.
+    """The geometric mean; 1 if there are no values.
 
     >>> geometric([2.0, 8.0])
     4.0

@@ -1,8 +1,8 @@
-"""Volatile clients served live: any allocator, with the rules around it, event by event.
+"""Live simulation of volatile clients: any allocator with its rules, event by event.
 
-This is what a server does, played against clients that come and go: asks, grants, results, losses, late results and copies
-all go through the product's own execution and allocators. The compiled `eligo.kernels.crowds` plays the same game for
-policies, some hundred times as fast, and is tested against this one event by event.
+It simulates a server with clients that come and go: asks, grants, results, losses, late results and copies all go through
+the library's own execution and allocators. The compiled `eligo.kernels.crowds` plays the same game for policies, some
+hundred times as fast, and is tested against this module event by event.
 """
 
 import math
@@ -15,11 +15,11 @@ from eligo.kernels.boards import Draws
 from eligo.names import Name
 from eligo.simulation.players import Player, playing
 
-PATIENT = 3000  # events without a result, for each client, after which a game has no end
+PATIENT = 3000  # events without a result, per client, after which a game counts as endless
 
 
 class Setting(NamedTuple):
-    """How clients come and go, in the unit of the tasks' times; see `eligo.simulation.Clients`."""
+    """The rates at which clients come and go, in the unit of the tasks' times; see `eligo.simulation.Clients`."""
 
     clients: int
     leave: float
@@ -33,18 +33,19 @@ class Setting(NamedTuple):
 
 @dataclass(eq=False)
 class Member:
-    """A client: where it is, what it has, and what the server believes it has."""
+    """A client: whether it is present, the tasks it has, and the tasks the server believes it has."""
 
     number: int
     draws: Draws
     speed: float = 0.0
     here: bool = False
     came: float = 0.0
-    #: when it leaves or comes, when its task is done while it is here, and when the server gives up on it
+    #: the times at which it next leaves or comes, finishes its task if present, and is given up by the server
     turns: float = math.inf
     ends: float = math.inf
     given_up: float = math.inf
-    #: its tasks, the first of them under way; how long that one takes yet while it is away, and took before `since`
+    #: its tasks, of which the first is running; for that one, the remaining time while the client is away, and the time spent
+    #: on it before `since`
     tasks: list[Name] = field(default_factory=list)
     left: float = 0.0
     worked: float = 0.0
@@ -53,7 +54,7 @@ class Member:
 
 
 class LiveCrowd:
-    """Clients playing against an allocator; *seconds* are the tasks' times at speed 1, by number."""
+    """Clients served by an allocator; *seconds* are the tasks' times at speed 1, by task number."""
 
     def __init__(  # noqa: PLR0913, PLR0917
         self,
@@ -74,12 +75,12 @@ class LiveCrowd:
         self.clients = [Member(c, Draws(base.branch(c))) for c in range(setting.clients)]
         self.waiting: dict[int, Ask] = {}
         self.now = self.here = self.useful = self.stalled = self.wasted = 0.0
-        self.check = math.inf  # when something that is out becomes overdue
-        #: when which client got which task, by number
+        self.check = math.inf  # when an assigned task becomes overdue
+        #: (time, client number, task number) of every start of a task
         self.log: list[tuple[float, int, int]] = []
 
     def play(self) -> int:
-        """Play until every task is executed; returns the number left if no client stays long enough to finish one."""
+        """Play until every task is executed. Return the number of unexecuted tasks, above 0 if no client stays long enough."""
         for client in self.clients:
             self._come_first(client)
         self._serve()
@@ -94,18 +95,18 @@ class LiveCrowd:
 
     @property
     def outcome(self) -> tuple[float, float, float, float, float]:
-        """The makespan, and the clients' time here, of use, waiting and wasted."""
+        """The makespan, and the clients' total time present, useful, stalled and wasted."""
         return self.now, self.here, self.useful, self.stalled, self.wasted
 
     def _next_event(self) -> tuple[float, int, int]:
-        """When something happens next, of which kind, and to which client."""
+        """The time, kind and client of the next event."""
         turns = [(client.turns, 0, client.number) for client in self.clients]
         ends = [(client.ends, 1, client.number) for client in self.clients]
         departures = [(client.given_up, 2, client.number) for client in self.clients]
         return min([*turns, *ends, *departures, (self.check, 3, 0)])
 
     def _step(self) -> bool:
-        """Make the next event happen; returns whether it brought a result."""
+        """Process the next event. Return whether it brought a result."""
         self.now, kind, number = self._next_event()
         client = self.clients[number]
         if kind == 0:
@@ -133,7 +134,7 @@ class LiveCrowd:
             client.turns = phase / come
 
     def _introduce(self, client: Member) -> None:
-        """Somebody new: a speed, and no past unless speeds are known."""
+        """Draw the speed of a new client and forget its predecessor's speed; with known speeds, record the new one."""
         bits, root = client.draws.draw(), self.setting.spread
         client.speed = 1.0 / math.sqrt(root)
         for i in range(24):
@@ -202,18 +203,18 @@ class LiveCrowd:
         self._run(client)
 
     def _run(self, client: Member) -> None:
-        """The client begins its first task."""
+        """Start the client's first task."""
         v = self.game.dag.number(client.tasks[0])
         self.log.append((self.now, client.number, v))
         client.since, client.worked = self.now, 0.0
         client.ends = self.now + self._takes(client)
 
     def _takes(self, client: Member) -> float:
-        """How long the client takes for its first task."""
+        """The time that the client takes for its first task."""
         return self.work[self.game.dag.number(client.tasks[0])] / client.speed
 
     def _deliver(self, client: Member) -> None:
-        """A client is done with its task, and is the first."""
+        """Take a client's result of its first task; no other client finished that task before."""
         task = client.tasks.pop(0)
         took = client.worked + (self.now - client.since)
         self.useful += took
@@ -231,7 +232,7 @@ class LiveCrowd:
                 self._stop(other, task)
 
     def _stop(self, client: Member, task: Name) -> None:
-        """Somebody else was faster with a task of this client."""
+        """Withdraw a task from this client because another client finished it first."""
         under_way = client.tasks[0] == task
         client.tasks.remove(task)
         if task in client.believed:
@@ -246,10 +247,10 @@ class LiveCrowd:
             self._run(client)
         elif client.here:
             self._ask(client)
-        elif client.tasks:  # it goes on with the next one when it returns
+        elif client.tasks:  # it starts the next one when it returns
             client.worked, client.left = 0.0, self._takes(client)
 
     def _give_up(self, client: Member) -> None:
-        """The server no longer waits for what it believes this client to have."""
+        """Stop waiting for the tasks that the server believes this client has."""
         tasks, client.believed, client.given_up = client.believed, [], math.inf
         self.game.give_up(*tasks)

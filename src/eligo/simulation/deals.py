@@ -1,7 +1,7 @@
-"""A whole dag dealt out to clients that come again and again, or to a stream of them, and what that costs.
+"""Deals: a whole dag handed out in fat tasks to returning clients or a stream of clients, with the cost.
 
-Time is an estimate: a client of size k does k tasks, or k seconds of work, in one unit, one after another, and every exchange
-with it takes a fixed time besides. Dealing single tasks to the same clients, in the order of the plan, is the comparison.
+Times are estimates: a client of size k does k tasks, or k seconds of work, in one unit of time, one after another, and every
+exchange with it takes a fixed time in addition. The comparison deals single tasks to the same clients in the plan's order.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +27,7 @@ from eligo.policies import from_order
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
-#: how many of its tasks, in its order, a client brings back done: all of them, some, or none and then it is gone
+#: the number of leading tasks of a fat task that a client returns finished: all, some, or none (then the client is gone)
 Returns = Callable[[FatTask], int]
 
 
@@ -36,10 +36,10 @@ class Dealing:
     """The result of dealing a dag to clients."""
 
     dag: Dag
-    #: the fat tasks in the order in which they came back, and of each how many tasks were done
+    #: the fat tasks in the order in which clients returned them, and the number of finished tasks of each
     fat_tasks: tuple[FatTask, ...]
     done: tuple[int, ...]
-    #: when the last one came back, and when the last single task would have; see the module
+    #: when the last fat task came back, and when the last single task would have come back; see the module
     makespan: float
     makespan_singly: float
     #: the plan's E(0..n)
@@ -153,14 +153,14 @@ def deal(  # noqa: PLR0913
 
 
 def _work(flow: Workflow) -> list[float]:
-    """What each task takes: its seconds where all are known, else one unit each."""
+    """The work of each task: its seconds if the seconds of all tasks are known, otherwise one unit each."""
     times = estimate(flow)
     work: list[float] = times.seconds.tolist() if times.own.all() else [1.0] * len(flow)
     return work
 
 
 class _Pool:
-    """The clients, as seats that somebody of some size sits in: for ever, or one client of a stream after the other."""
+    """The clients as seats: each seat yields the sizes of its clients, one client for all time or a stream of clients."""
 
     def __init__(self, sizes: Iterable[int], work: list[float], exchange: float) -> None:
         if not 0 <= exchange < float("inf"):
@@ -175,7 +175,7 @@ class _Pool:
             raise InputError("no clients to deal to")
 
     def played(self, dealer: ByCluster, returns: Returns) -> Iterator[tuple[float, FatTask, int]]:
-        """When each fat task came back, and how much of it was done."""
+        """Yield each fat task with the time at which it came back and the number of its finished tasks."""
         out: list[tuple[float, int, int, FatTask]] = []
         idle, now, number = list(range(len(self.seats))), 0.0, 0
         while True:
@@ -200,7 +200,7 @@ class _Pool:
             idle += [seat] if done or self.stream else []
 
     def played_singly(self, dealer: ByPolicy) -> float:
-        """When the last task is back if single ones are dealt, each when it is eligible."""
+        """The time at which the last task is back if single tasks are dealt, each as soon as it is eligible."""
         seats = [cycle(self.sizes)] if self.stream and self.sizes else [repeat(size) for size in self.sizes]
         game = dealer.execution
         out: list[tuple[float, int, int, Name]] = []
@@ -220,7 +220,7 @@ class _Pool:
 
 
 def _bring_back(game: Execution, fat: FatTask, done: int) -> None:
-    """The first tasks of a fat task are done, the others come back undone."""
+    """Complete the first *done* tasks of a fat task and give up the others."""
     for task in fat.tasks[:done]:
         game.complete(task)
     game.give_up(*fat.tasks[done:])

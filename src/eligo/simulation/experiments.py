@@ -1,7 +1,7 @@
-"""Experiments: every cell is played, kept as soon as it is finished, and never played twice.
+"""Experiments: every cell is played once and stored as soon as it is finished.
 
-All schedulers of a dag, a game and a seed meet the same random requests and clients. Results depend on the experiment alone,
-not on who computes them or in which order.
+All schedulers of a dag, a game and a seed have the same random requests and clients. Results depend only on the experiment,
+not on the process that computes them or on their order.
 """
 
 import os
@@ -32,24 +32,24 @@ from eligo.simulation.tables import CellKey, Record, Results, record_of
 from eligo.theory.eligibility import check_schedule
 from eligo.workflow import Workflow
 
-#: what is measured in each game, the first one is what it is about
+#: the measures of each game, the main one first
 MEASURES = {
     "pebble": ("share", "area"),
     "batched": ("polls",),
     "volatile": ("makespan", "utilisation", "stalled", "wasted"),
     "steady": ("over", "makespan"),
 }
-MOST_COUNTS = 20_000_000  # eligible tasks that are counted at once
+MOST_COUNTS = 20_000_000  # counts of eligible tasks that are held in memory at once
 ROWS = {game: len(measures) for game, measures in MEASURES.items()}
 
 Values = NDArray[np.float64]
-#: told how many cells are finished, and of how many
+#: called with the number of finished cells and the number of all cells
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A dag with what its plan comes to: without its *flow*, small enough to be sent to every process."""
+    """A dag with the results of its plan; without its *flow* it is small enough to be sent to every process."""
 
     source: Source
     fingerprint: str
@@ -57,16 +57,16 @@ class Planned:
     #: the order by which rules break ties
     ties: Ints = field(compare=False)
     area_bound: int
-    #: the workflow where it is at hand; other processes read it from its source
+    #: the workflow if this process plays the cells; other processes read it from its source
     flow: Workflow | None = field(default=None, compare=False)
 
     def order_for(self, scheduler: str) -> Ints | None:
-        """The order by which a scheduler goes, if it goes by one of the plan's."""
+        """The plan's order that a scheduler follows, or None if it follows no plan."""
         return {"quick": self.ties, "normal": self.sequence}.get(PLAN_EFFORT.get(scheduler, ""))
 
 
 class CellJob(NamedTuple):
-    """A cell to be played, and what it is known by."""
+    """A cell to be played, and its key."""
 
     planned: Planned
     cell: Cell
@@ -81,11 +81,11 @@ def play_experiment(  # noqa: PLR0913, PLR0917
     progress: Progress = lambda done, total: None,
     flows: Mapping[Source, Workflow] | None = None,
 ) -> list[Record]:
-    """Play the experiment; a row for every measure of every cell, in the order of the cells.
+    """Play the experiment and return a row for every measure of every cell, in the order of the cells.
 
-    *results* is a file, CSV or Parquet, in which finished cells are kept: what it has is not played again, so that an
-    experiment which was stopped goes on where it was. The work is spread over so many *processes*, or *on* a Dask cluster.
-    Workflows that were read already are in *flows*; the others are read once by every process.
+    *results* is a CSV or Parquet file that stores finished cells. Cells in it are not played again, so an experiment that was
+    stopped resumes. The work is spread over this number of *processes*, or *on* a Dask cluster. *flows* has workflows that
+    were read already; every process reads the others once.
     """
     store = Results(results, ROWS)
     marks = _Marks(flows or {})
@@ -108,7 +108,7 @@ def play_experiment(  # noqa: PLR0913, PLR0917
 
 
 class _Marks:
-    """Fingerprints: of dags with their run times, and of orders in files, which are also checked here, before the play."""
+    """Fingerprints of dags with their run times and of orders in files; the orders are also checked here, before any game."""
 
     def __init__(self, flows: Mapping[Source, Workflow]) -> None:
         self._flows = dict(flows)
@@ -117,13 +117,13 @@ class _Marks:
         self._orders: dict[tuple[Source, str], str] = {}
 
     def flow(self, source: Source) -> Workflow:
-        """The workflow of a source, which is read once."""
+        """The workflow of a source; it is read once."""
         if source not in self._flows:
             self._flows[source] = source.load()
         return self._flows[source]
 
     def dag(self, source: Source) -> str:
-        """That of a dag."""
+        """The fingerprint of a source's dag and run times."""
         if source not in self._marks:
             flow = self.flow(source)
             if not len(flow):
@@ -135,12 +135,12 @@ class _Marks:
         return self._marks[source]
 
     def played(self, cell: Cell) -> bool:
-        """Whether a cell can be played: on steady workers, where it is known how long every task runs."""
+        """Whether a cell can be played; steady workers need the run time of every task."""
         self.dag(cell.source)
         return cell.game.name != "steady" or cell.source in self._timed
 
     def key(self, cell: Cell) -> CellKey:
-        """What a cell is known by."""
+        """The key of a cell."""
         mark = self.dag(cell.source)
         if cell.scheduler not in SCHEDULERS:
             mark = self._order(cell.source, cell.scheduler)
@@ -162,7 +162,7 @@ def _short(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:12]
 
 
-# What is done elsewhere: functions of plain data
+# Functions that other processes run; their arguments are plain data
 
 
 def _planned(wanted: tuple[Source, str, Workflow | None]) -> Planned:
@@ -173,7 +173,7 @@ def _planned(wanted: tuple[Source, str, Workflow | None]) -> Planned:
 
 
 class _Arena:
-    """A dag that is played on, with what several of its cells need: each is worked out once."""
+    """A dag with the values that several of its cells share; each is computed once."""
 
     def __init__(self, planned: Planned) -> None:
         self.planned = planned
@@ -183,16 +183,16 @@ class _Arena:
 
     @cached_property
     def times(self) -> Estimate:
-        """How long tasks take."""
+        """The run times of the tasks."""
         return estimate(self.flow)
 
     @cached_property
     def rules(self) -> dict[str, Policy]:
-        """Of which steady workers get what ends soonest."""
+        """The policies from which the one that finishes first on steady workers is chosen."""
         return finishing_rules(self.flow, self.planned.sequence, self.planned.ties)
 
     def player(self, name: str) -> Player:
-        """The scheduler of that name."""
+        """The scheduler with this name."""
         if name not in self._players:
             self._players[name] = scheduler(name, self.flow, self.planned.order_for(name))
         return self._players[name]
@@ -219,7 +219,7 @@ class _Arena:
                 return self._volatile(player, cell)
 
     def _steady(self, cell: Cell) -> Values:
-        """When all is done on steady workers, run by run; "finish" is the order that a plan for these workers gives."""
+        """The finish time on steady workers, run by run; "finish" is the order of a plan for these workers."""
         seconds, workers = self.times.seconds, cell.game.workers
         if cell.scheduler != "finish":
             return makespans(self.player(cell.scheduler), workers, seconds, cell.runs, cell.seed)
@@ -233,7 +233,7 @@ class _Arena:
         return {measure: np.asarray(getattr(played, measure), np.float64) for measure in MEASURES["volatile"]}
 
 
-#: cells of one dag follow one another; a changed file has another fingerprint
+#: two entries suffice because the cells of one dag are consecutive; a changed file has another fingerprint
 _arena = lru_cache(maxsize=2)(_Arena)
 
 
@@ -245,13 +245,13 @@ def areas(player: Player, runs: int, seed: int) -> Values:
 
 
 def play_cell(job: CellJob) -> list[Record]:
-    """Play one cell: a row for every measure."""
+    """Play one cell and return a row for every measure."""
     arena = _arena(job.planned)
     return [record_of(job.key, len(arena.flow), measure, values) for measure, values in arena.play(job.cell).items()]
 
 
 def with_absolute_paths(experiment: Experiment) -> Experiment:
-    """The same for machines where another folder is the current one, as those of a cluster."""
+    """The experiment with absolute paths, for machines of a cluster, whose current folder may differ."""
     sources = tuple(
         replace(
             source,

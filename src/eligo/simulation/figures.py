@@ -1,4 +1,4 @@
-"""What an order comes to, in a few numbers that people understand."""
+"""Key figures of an order: the mean number of ready tasks and the polls to completion."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from eligo.simulation.batched import batched
 from eligo.theory.eligibility import Order, eligible_counts
 
 REQUESTS = (4.0, 16.0, 64.0)
-MOST_RUNS, MOST_PLAYED = 30, 300_000  # games, and tasks in all of them: a tenth of a second
+MOST_RUNS, MOST_PLAYED = 30, 300_000  # games, and tasks in all games: about 0.1 s
 
 
 class OrderFigures(NamedTuple):

@@ -1,4 +1,4 @@
-"""Work spread over this machine's processes, or over a Dask cluster: the same results whoever computes them."""
+"""Parallel work over processes of this machine or over a Dask cluster, with the same results."""
 
 import multiprocessing
 import signal
@@ -13,16 +13,16 @@ from eligo.errors import InputError
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
 
-AHEAD = 4  # jobs for each process, so that none waits
+AHEAD = 4  # jobs queued for each process, so that no process waits
 ON_DASK = "dask://"
 MOST_PROCESSES = 4096
 
 
 @contextmanager
 def workers(processes: int = 1, on: str | None = None) -> Iterator[Executor | None]:
-    """The executor of the work: of some processes, or of a Dask cluster; None for this process.
+    """The executor for the work, with several processes or a Dask cluster; None means this process.
 
-    Processes are spawned, so that nothing of this one is shared with them, on any system.
+    Processes are spawned, so they share nothing with this process on any system.
     """
     if not 1 <= processes <= MOST_PROCESSES:
         raise InputError(f"processes must be an integer from 1 to {MOST_PROCESSES:,}, got {processes}")
@@ -45,14 +45,14 @@ def workers(processes: int = 1, on: str | None = None) -> Iterator[Executor | No
 
 
 def _leave_signals_alone() -> None:
-    """Ctrl-C is for the process that collects the results; it tells the others."""
+    """Ignore Ctrl-C in a worker process; the process that collects the results handles it and stops the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def spread(
     function: Callable[[Job], Answer], jobs: Iterable[Job], executor: Executor | None, abreast: int
 ) -> Iterator[Answer]:
-    """The results of a function for each job, as they finish; only a limited number run at once."""
+    """Yield the result of a function for each job, as jobs finish; only a limited number are submitted at once."""
     if executor is None:
         yield from map(function, jobs)
         return

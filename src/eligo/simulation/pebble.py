@@ -15,7 +15,7 @@ Runs = int | range
 
 
 def play(player: Player, seed: int = 0) -> Ints:
-    """The order in which a player executes the tasks, as numbers; E(t) follows by `eligo.profile`.
+    """The order in which a player executes the tasks, as task numbers; `eligo.profile` computes its E(t).
 
     >>> from eligo import Dag, policies
     >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("b", "e")])
@@ -47,7 +47,7 @@ def profiles(player: Player, runs: Runs = 1, seed: int = 0) -> Ints:
 
 
 def run_seeds(runs: Runs, seed: int) -> list[int]:
-    """The seed of every run, independent of where and with which others it is played."""
+    """The seed of every run; it does not depend on the machine or on the other runs."""
     numbers = range(runs) if isinstance(runs, int) else runs
     if not len(numbers):
         raise InputError(f"runs must be at least 1, got {runs}")
@@ -58,7 +58,7 @@ def run_seeds(runs: Runs, seed: int) -> list[int]:
 
 
 def _play(player: Player, seeds: list[int], order: Ints, eligible: Ints) -> None:
-    """Play with every seed; where there is one row only, the next game overwrites it."""
+    """Play with every seed; if an array has a single row, each game overwrites it."""
     if isinstance(player, Policy):
         board = player.board()
         game = games.queued_pebbles if player.queue else games.pebbles

@@ -1,6 +1,7 @@
-"""Who plays: a policy, which the compiled games know, or any other allocator, which is played live.
+"""Players of the games: policies, which the compiled games can run, and other allocators, which are called live.
 
-Policies and best batches go by name, orders by their file; either can be had as an allocator for an execution.
+Policies and best batches are given by name, orders by their file. `playing` turns any player into an allocator for an
+execution.
 """
 
 import os
@@ -14,7 +15,7 @@ from eligo.execution import Execution
 from eligo.policies import POLICIES, Policy, policy
 from eligo.theory.eligibility import Order
 
-#: what can be compared by name
+#: the schedulers that can be compared by name
 SCHEDULERS = (*POLICIES, "batch-optimal")
 LONGEST = 14  # characters of a scheduler's name
 
@@ -32,7 +33,7 @@ Player = Policy | Live
 
 
 def scheduler(name: str, flow: object, order: Order | None = None) -> Player:
-    """The player with this name for a workflow; *order* is that of its plan, if known.
+    """The player with this name for a workflow; *order* is the order of its plan, if known.
 
     >>> scheduler("fifo", {"a": [], "b": ["a"]})
     Policy('fifo', 2 tasks)
@@ -41,19 +42,19 @@ def scheduler(name: str, flow: object, order: Order | None = None) -> Player:
     """
     if name not in SCHEDULERS or name in POLICIES:
         return policy(name, flow, order)
-    from eligo.allocating import allocator  # with batches and clusters, which policies do without
+    from eligo.allocating import allocator  # imports batches and clusters, which policies do not need
 
     workflow = as_workflow(flow)
     return Live(name, workflow.dag, lambda game, seed: allocator(name, workflow, game, rules=None, seed=seed))
 
 
 def playing(player: Player, execution: Execution, seed: int = 0) -> Allocator:
-    """The player as an allocator of an execution."""
+    """Return the player as an allocator for an execution."""
     return ByPolicy(player, execution, seed) if isinstance(player, Policy) else player.make(execution, seed)
 
 
 def name_of(scheduler: str) -> str:
-    """A scheduler's name, that of a file without folders, and short enough for a table.
+    """A scheduler's name, shortened to fit a table; for a file, its name without folders.
 
     >>> name_of("critical-path"), name_of("orders/what-i-did-last-year.txt")
     ('critical-path', 'what-i-…ar.txt')

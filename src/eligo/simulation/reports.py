@@ -1,4 +1,4 @@
-"""Results as plain data: findings beside published values, tables, curves; the command prints them, `eligo.plotting` draws.
+"""Reports as plain data: findings beside published values, tables, curves; the command prints, `eligo.plotting` draws them.
 
 A report has sections; a section has an answer, words, findings, tables and pictures; a picture has panels; a panel has
 curves.
@@ -14,25 +14,25 @@ from eligo.simulation.deals import Dealing
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A published value and ours."""
+    """A published value and the value computed here."""
 
     what: str
     published: str
     ours: str
-    #: None where there is nothing to compare
+    #: None if there is nothing to compare
     agrees: bool | None = None
-    #: why ours differs, or what else must be known
+    #: why our value differs, or other remarks
     why: str = ""
 
     @property
     def answer(self) -> str:
-        """Whether they agree, in a word."""
+        """Whether the values agree, as one word."""
         return "-" if self.agrees is None else "yes" if self.agrees else "NO"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Words in rows and columns; the marked cells, (row, column), stand out."""
+    """Text in rows and columns; the marked cells, (row, column), are highlighted."""
 
     title: str
     head: Sequence[str]
@@ -42,7 +42,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """Points, or a line through them; `low` and `high` are the ends of intervals where there are any."""
+    """Points, or a line through them; `low` and `high` are the ends of their intervals, if any."""
 
     label: str
     x: Sequence[float]
@@ -51,15 +51,15 @@ class Curve:
     high: Sequence[float] = ()
     #: "line" (with a mark at every point), "points", "fit" (a thin line without marks)
     style: str = "line"
-    #: which of the palette's colours
+    #: index of the colour in the palette
     colour: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Curves over one pair of axes; `level` is a value to which the eye should compare, such as a ratio of 1.
+    """Curves on one pair of axes; `level` is a reference value, such as a ratio of 1.
 
-    Where curves would show nothing there are none, and words instead.
+    If curves would show nothing, the panel has words instead.
     """
 
     title: str
@@ -86,23 +86,23 @@ class Section:
     """A part of a report."""
 
     title: str
-    #: what a reader wants to know first
+    #: the main result in one sentence
     answer: str = ""
     words: Sequence[str] = ()
     findings: Sequence[Finding] = ()
     tables: Sequence[Table] = ()
-    #: tables for a page, which has room
+    #: further tables, for a page with more room
     details: Sequence[Table] = ()
     pictures: Sequence[Picture] = ()
-    #: fat tasks to be drawn in their dags, alone or all that were dealt, by the names of their pictures
+    #: fat tasks to be drawn in their dags, single ones or whole dealings, by the names of their pictures
     fat_tasks: Mapping[str, FatTask | Dealing] = field(default_factory=dict)
-    #: the workflow that they are of, where more is known than its dag
+    #: the workflow of the fat tasks, if more than its dag is known
     flow: object = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What was found, section by section."""
+    """The results, section by section."""
 
     title: str
     words: Sequence[str] = ()
@@ -121,7 +121,7 @@ class Report:
         return (picture for section in self.sections for picture in section.pictures)
 
     def document(self) -> dict[str, Any]:
-        """The report as plain data, fit for JSON; curves included, so that the figures can be drawn elsewhere."""
+        """The report as plain data for JSON, with the curves, so that other programs can draw the figures."""
         return {"title": self.title, "words": list(self.words), "sections": [_plain(each) for each in self.sections]}
 
 

@@ -1,4 +1,4 @@
-"""An experiment as data: dags x schedulers x games x seeds, and the file that says so.
+"""Experiments as data: dags x schedulers x games x seeds, and the file that describes them.
 
     name: meshes and one workflow
     dags:
@@ -14,11 +14,12 @@
     runs: 50
     seeds: [0]
 
-Files are found beside the experiment's own. A family has a dag for each of its `sizes`, a number, or a list where it takes
-several. A scheduler is one of `eligo.simulation.SCHEDULERS` or a file with an order. `rates` are mean numbers of requests a
-poll. The settings of `volatile` are the fields of `eligo.simulation.Clients`; `rules`, none or prudent (what eligo's server
-does about slow clients); and `times`, recorded, drawn (around the recorded ones) or equal. A list of settings is played one
-by one. `steady` are so many equal workers who stay, played where the seconds of every task are known.
+Paths are relative to the experiment's file. A family has one dag for each entry of `sizes`: a number, or a list if the family
+takes several. A scheduler is one of `eligo.simulation.SCHEDULERS` or a file with an order. `rates` are mean numbers of
+requests per poll. The settings of `volatile` are the fields of `eligo.simulation.Clients`; `rules`, none or prudent (what
+eligo's server does about slow clients); and `times`, recorded, drawn (around the recorded ones) or equal. A list of settings
+is played one by one. `steady` takes numbers of equal workers that stay; it is played only if the seconds of every task are
+known.
 """
 
 import inspect
@@ -52,7 +53,7 @@ CLIENTS = tuple(field.name for field in fields(Clients))
 GAMES = ("pebble", "batched", "volatile", "steady")
 RATES = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 WORKERS = (4, 16, 64)
-RUNS = 50  # what the comparison paper has
+RUNS = 50  # as in the comparison paper
 MOST_RUNS = 1_000_000
 MOST_CELLS = 1_000_000
 
@@ -62,32 +63,32 @@ Setting = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where a dag comes from: a file, or a family with its sizes."""
+    """The source of a dag: a file, or a family with its sizes."""
 
     label: str
     path: str | None = None
     family: str = ""
     sizes: tuple[Size, ...] = ()
     seed: int = 0
-    #: whether every arc of the file is turned round
+    #: whether every arc of the file is reversed
     reverse: bool = False
-    #: files or folders that say how long tasks took in earlier runs
+    #: files or folders with the run times of tasks in earlier runs
     histories: tuple[str, ...] = ()
 
     @classmethod
     def of_file(cls, path: str, folder: str = "", reverse: bool = False) -> "Source":
-        """A file, called as it was given."""
+        """The source for a file; its label is the path as given."""
         label = f"{path} reversed" if reverse else path
         return cls(label=label, path=os.path.join(folder, path), reverse=reverse)
 
     @classmethod
     def of_family(cls, family: str, sizes: Sequence[Size], seed: int = 0) -> "Source":
-        """A dag of a family, called as one would ask for it."""
+        """The source for a dag of a family; its label is the family, the sizes and the seed."""
         words = " ".join(map(str, (family, *sizes)))
         return cls(label=f"{words} seed {seed}" if seed else words, family=family, sizes=tuple(sizes), seed=seed)
 
     def load(self) -> Workflow:
-        """The workflow, with what is known of earlier runs."""
+        """Load the workflow, with the run times of earlier runs."""
         return with_history(self._loaded(), *self.histories)
 
     def _loaded(self) -> Workflow:
@@ -112,7 +113,7 @@ class Game(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The settings in a word or two, without spaces around the equals sign.
+        """The settings as short text, without spaces around the equals sign.
 
         >>> Game("batched", (("rate", 8.0),)).label
         'rate=8'
@@ -122,12 +123,12 @@ class Game(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Of the batched game, the mean number of requests a poll."""
+        """The mean number of requests per poll, for the batched game."""
         return float(dict(self.setting)["rate"])
 
     @property
     def workers(self) -> int:
-        """Of the steady game, how many work."""
+        """The number of workers, for the steady game."""
         return int(dict(self.setting)["workers"])
 
 
@@ -143,7 +144,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """What is to be played; `cells` lists it all."""
+    """The games to be played; `cells` lists them all."""
 
     sources: tuple[Source, ...]
     schedulers: tuple[str, ...]
@@ -171,13 +172,13 @@ class Experiment:
             raise InputError(f"a seed must be a non-negative integer, got {min(self.seeds)}")
 
     def cells(self) -> Iterator[Cell]:
-        """Every entry, dag by dag."""
+        """Yield every cell, dag by dag."""
         for source, game, seed, name in product(self.sources, self.games, self.seeds, self.schedulers):
             yield Cell(source, name, game, seed, self.runs)
 
 
 def check_scheduler(name: str) -> None:
-    """Refuse a scheduler that is neither known nor a file."""
+    """Raise an error for a scheduler that is neither a known name nor a file."""
     if name not in SCHEDULERS and not os.path.isfile(name):
         raise InputError(
             f"unknown policy {shorten(name)!r} (choose from {', '.join(SCHEDULERS)}, or give a file with an order)"
@@ -185,7 +186,7 @@ def check_scheduler(name: str) -> None:
 
 
 def batched_games(rates: Iterable[float]) -> tuple[Game, ...]:
-    """The batched game at each of these rates, which are finite and above 0.
+    """The batched game at each of these rates, which must be positive and finite.
 
     >>> [game.label for game in batched_games([2, 0.5])]
     ['rate=2', 'rate=0.5']
@@ -212,7 +213,7 @@ def steady_games(workers: Iterable[object]) -> tuple[Game, ...]:
 
 
 def volatile_game(**settings: Any) -> Game:
-    """The game with clients that come and go; what is not set is as `eligo.simulation.Clients` has it.
+    """The game with clients that come and go; settings not given have the defaults of `eligo.simulation.Clients`.
 
     >>> volatile_game(count=4, rules="prudent").label
     'count=4 rules=prudent'
@@ -228,7 +229,7 @@ def volatile_game(**settings: Any) -> Game:
 
 
 def crowd_of(game: Game) -> tuple[Clients, Rules, str]:
-    """The clients of a volatile game, the server's rules, and what the tasks' times are."""
+    """The clients of a volatile game, the server's rules, and the kind of the tasks' times."""
     settings = dict(game.setting)
     rules, times = settings.pop("rules", "none"), settings.pop("times", "recorded")
     if rules not in RULES:
@@ -247,7 +248,7 @@ def crowd_of(game: Game) -> tuple[Clients, Rules, str]:
 
 
 def read_compared(path: str, reverse: bool = False) -> Experiment | Workflow:
-    """What a file describes: an experiment, where it is YAML that has dags, schedulers or games, else a workflow."""
+    """Read a file: an experiment if it is YAML with the key dags, schedulers or games, otherwise a workflow."""
     loaded = load_any(path)
     lines = loaded.text.splitlines() if path.endswith((".yaml", ".yml")) else ()
     if not any(line.startswith(("dags:", "schedulers:", "games:")) for line in lines):
@@ -261,7 +262,7 @@ def read_compared(path: str, reverse: bool = False) -> Experiment | Workflow:
 
 
 def parse_experiment(text: str, folder: str = "") -> Experiment:
-    """The experiment that a text describes; files are looked for in the folder.
+    """The experiment that a text describes; its paths are relative to the folder.
 
     >>> found = parse_experiment("dags: [{family: w, sizes: [[3, 2]]}]\\nschedulers: [fifo]\\ngames: {pebble: {}}")
     >>> [source.label for source in found.sources], found.games, found.runs

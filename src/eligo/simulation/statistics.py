@@ -1,6 +1,6 @@
-"""Means with their intervals.
+"""Means with their confidence intervals.
 
-What a comparison of schedulers needs of statistics [1]_, section 5.1, and no more.
+This module has only the statistics that a comparison of schedulers needs [1]_, section 5.1.
 
 .. [1] Hall, Rosenberg, Venkataramani (2006), A comparison of dag-scheduling strategies for Internet-based computing.
 """
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 SURE = 0.95
-NEARLY_NORMAL = 100  # degrees of freedom from which on a series for Student's distribution is exact enough
+NEARLY_NORMAL = 100  # from this many degrees of freedom a series for Student's distribution is exact enough
 
 
 class Mean(NamedTuple):
@@ -31,7 +31,7 @@ class Mean(NamedTuple):
 
 
 def mean_of(values: ArrayLike, together: int = 1) -> Mean:
-    """The mean of the values with its interval; *together* intervals are all right in 95 % of cases.
+    """The mean of the values with its interval, wide enough that *together* such intervals all hold in 95 % of cases.
 
     >>> print(mean_of([1.0, 2.0, 3.0]))
     2 ± 2.5
@@ -42,7 +42,7 @@ def mean_of(values: ArrayLike, together: int = 1) -> Mean:
 
 
 def mean_with(value: float, deviation: float, runs: int, together: int = 1) -> Mean:
-    """A mean of which the deviation of its runs is known; a single run has no interval."""
+    """A mean with its interval, from the standard deviation of its runs; a single run gets a margin of 0."""
     margin = student(runs - 1, together) * deviation / math.sqrt(runs) if runs > 1 else 0.0
     return Mean(value, value - margin, value + margin)
 
@@ -51,7 +51,7 @@ def mean_with(value: float, deviation: float, runs: int, together: int = 1) -> M
 def student(freedom: int, together: int = 1) -> float:
     """The number of deviations that cover 95 % of Student's distribution with these degrees of freedom.
 
-    Of so many intervals *together*, all are right in at least 95 % of cases (Bonferroni).
+    With *together* intervals, all of them hold in at least 95 % of cases (Bonferroni).
 
     >>> [round(student(k), 3) for k in (1, 5, 49, 1000)], round(student(49, 15), 3)
     ([12.706, 2.571, 2.01, 1.962], 3.086)
@@ -67,7 +67,7 @@ def student(freedom: int, together: int = 1) -> float:
 
 
 def _student(freedom: int, chance: float) -> float:
-    """By bisection of the angle whose tangent is t / sqrt(freedom), for which the distribution is a finite sum."""
+    """Compute it by bisection of the angle whose tangent is t / sqrt(freedom), for which the distribution is a finite sum."""
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         angle = (low + high) / 2
@@ -83,7 +83,7 @@ def _student(freedom: int, chance: float) -> float:
 
 
 def ratio_of(values: ArrayLike, base: ArrayLike, together: int = 1) -> Mean:
-    """The ratio of two means over runs that belong together in pairs, with its interval (first order).
+    """The ratio of the means of paired runs, with its interval (first order).
 
     >>> ratio_of([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
     Mean(value=2.0, low=2.0, high=2.0)

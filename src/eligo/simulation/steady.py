@@ -1,4 +1,4 @@
-"""A steady pool: workers who stay, or cores that tasks share, and tasks that take as long as is known. When is all done?"""
+"""Finish times on a steady pool: workers that stay, or cores that tasks share, and known run times."""
 
 import math
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class Finish(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How much later than the bound it ends, as a share of the bound."""
+        """The time by which the finish exceeds the bound, as a share of the bound."""
         return self.makespan / self.bound.seconds - 1 if self.bound.seconds else 0.0
 
 
@@ -35,10 +35,10 @@ def finish_on(
 ) -> Finish:
     """The finish of a workflow on a pool, with tasks chosen by an order or policy.
 
-    *workers* is their number, their speeds, or whatever else `Pool.of` takes; *order* is a name, or the tasks themselves, of
-    which each worker gets the first that is ready. With *improve* the order is bettered forward and backward for this pool.
-    Unless *improve* is False, "finish" is the order found to end soonest on this pool, never later than "ready" or the
-    tasks as they come in the workflow.
+    *workers* is their number, their speeds, or anything else that `Pool.of` takes. *order* is a name, or a sequence of tasks,
+    from which each worker gets the first ready one. With *improve* the order is improved forward and backward for this pool.
+    Unless *improve* is False, "finish" is the order found to finish first on this pool. It never finishes later than "ready"
+    or the order of the tasks in the workflow.
 
     >>> from eligo import Dag, Task, Workflow
     >>> fork = Dag.from_parents({"a": [], "b": ["a"], "c": ["a"], "d": ["a"]})
@@ -62,7 +62,7 @@ def finish_on(
 
 
 def makespans(player: Player, workers: int, seconds: Floats, runs: int = 1, seed: int = 0) -> Floats:
-    """The finish on equal workers for each run; played once if nothing is random."""
+    """The finish time on equal workers for each run; a player without random choices is played once."""
     pool = Clients(count=min(workers, len(seconds)), spread=1.0, stay=math.inf)
     played = runs if isinstance(player, Policy) and player.drawn else 1
     return np.resize(volatile(player, pool, played, seed, seconds).makespan, runs)

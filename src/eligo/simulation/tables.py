@@ -1,8 +1,8 @@
 """Results in one tidy table: a row for every measure of every cell, in a CSV file that grows cell by cell.
 
-A cell's rows are appended in a single write, so that whatever stops the program leaves a table that can be read; a cell that
-was cut off is played again. A name that ends in .parquet gives that format (`pip install pyarrow`) once all is played; until
-then the rows wait in a CSV file beside it.
+A cell's rows are appended in a single write, so the table stays readable whenever the program stops; a cell that was cut off
+is played again. A file name that ends in .parquet selects that format (`pip install pyarrow`), which is written at the end;
+until then the rows are in a CSV file beside it.
 """
 
 import csv
@@ -20,7 +20,7 @@ from eligo.simulation.statistics import Floats
 
 
 class CellKey(NamedTuple):
-    """What a cell is known by; `fingerprint` changes with the dag, or the order, behind the names."""
+    """The identity of a cell; `fingerprint` changes if the dag or the order behind the names changes."""
 
     dag: str
     fingerprint: str
@@ -33,11 +33,11 @@ class CellKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A row: the mean of one measure over a cell's runs that ended, None where none did, and their standard deviation.
+    """A row: the mean and standard deviation of one measure over a cell's runs that ended, None if none did.
 
-    `parts` are the means of at most `PARTS` equally long stretches of runs, one after the other (the runs themselves,
-    where they are no more), None where no run of it ends. All schedulers meet the same clients in run k, so that
-    differences between two of them are told part by part.
+    `parts` are the means of at most `PARTS` consecutive groups of runs of equal length (single runs if there are at most
+    `PARTS`), None for a group in which no run ends. All schedulers have the same clients in run k, so two of them are
+    compared part by part.
     """
 
     dag: str
@@ -51,13 +51,13 @@ class Record:
     measure: str
     mean: float | None
     deviation: float | None
-    #: how many runs have no end
+    #: the number of runs that never end
     endless: int
     parts: tuple[float | None, ...]
 
     @property
     def key(self) -> CellKey:
-        """The cell that it belongs to."""
+        """The key of the row's cell."""
         return CellKey(*(getattr(self, name) for name in CellKey._fields))
 
 
@@ -68,7 +68,7 @@ PARQUET, WAITING = ".parquet", ".waiting.csv"
 
 
 def record_of(key: CellKey, tasks: int, measure: str, values: Floats) -> Record:
-    """A cell's row for one measure, from its values run by run; a run has no end where its value is not finite."""
+    """A cell's row for one measure, from its values run by run; a run never ends if its value is not finite."""
     ended = values[np.isfinite(values)]
     cuts = np.linspace(0, len(values), min(PARTS, len(values)) + 1).astype(int).tolist()
     return Record(
@@ -83,15 +83,15 @@ def record_of(key: CellKey, tasks: int, measure: str, values: Floats) -> Record:
 
 
 def _part(values: Floats) -> float | None:
-    """The mean of the runs that end, as it is written: more digits than seven would only fill the file."""
+    """The mean of the runs that end, rounded to seven digits as in the file, to keep the file small."""
     ended = values[np.isfinite(values)]
     return float(f"{ended.mean():.7g}") if len(ended) else None
 
 
 class Results:
-    """The finished cells of an experiment, kept in a file where there is one.
+    """The finished cells of an experiment, stored in a file if one is given.
 
-    *complete* says how many rows a cell of a game has; cells with fewer were cut off.
+    *complete* is the number of rows that a cell of each game has; cells with another number were cut off and are dropped.
     """
 
     def __init__(self, path: str | None, complete: dict[str, int]) -> None:
@@ -99,12 +99,12 @@ class Results:
         self.cells: dict[CellKey, list[Record]] = {}
         self._journal = None if path is None else path + WAITING if path.endswith(PARQUET) else path
         if path is not None and path.endswith(PARQUET):
-            _check_parquet()  # before anything is played in vain
+            _check_parquet()  # fail before anything is played
         for file in dict.fromkeys((path, self._journal)):
             if file is not None and os.path.exists(file) and os.path.getsize(file):
                 self._take(_read_parquet(file) if file.endswith(PARQUET) else read_records(file))
         if self._journal is not None and os.path.exists(self._journal):
-            self._rewrite(self._journal)  # without what was cut off
+            self._rewrite(self._journal)  # without cells that were cut off
 
     def _take(self, records: Iterable[Record]) -> None:
         cells: dict[CellKey, list[Record]] = {}
@@ -113,7 +113,7 @@ class Results:
         self.cells |= {key: rows for key, rows in cells.items() if len(rows) == self.complete.get(key.game)}
 
     def add(self, records: Sequence[Record]) -> None:
-        """A cell is finished: its rows go to the file at once, all or none."""
+        """Add a finished cell; its rows are appended to the file in one write."""
         self.cells[records[0].key] = list(records)
         if self._journal is None:
             return
@@ -121,7 +121,7 @@ class Results:
         _append(self._journal, _csv([*head, *map(_row, records)]))
 
     def finish(self, order: Iterable[CellKey]) -> list[Record]:
-        """The rows of these cells in this order; in the file they come first, and those of other experiments behind them."""
+        """Write the final file and return the rows of these cells in this order; rows of other experiments follow them in the file."""
         wanted = dict.fromkeys(order)
         rest = [key for key in self.cells if key not in wanted]
         self.cells = {key: self.cells[key] for key in (*wanted, *rest)}
@@ -143,7 +143,7 @@ class Results:
 
 
 def read_records(path: str) -> list[Record]:
-    """The rows of a CSV file; a last line that was cut off is passed over."""
+    """The rows of a CSV file; an incomplete last line is skipped."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
@@ -190,13 +190,13 @@ KINDS: dict[str, Callable[[str], Any]] = {
 
 
 def _row(record: Record) -> tuple[object, ...]:
-    """Its words in a CSV file; nothing for None."""
+    """The fields of a record in a CSV file; None is an empty field."""
     parts = " ".join(NO_END if part is None else f"{part:.7g}" for part in record.parts)
     return (*astuple(record)[:-1], parts)
 
 
 def replace_file(path: str, data: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     part = f"{path}.part"
     try:
         with open(part, "wb") as file:

@@ -1,12 +1,12 @@
-"""Clients that nobody controls: they arrive, leave, return late or never, and differ in speed.
+"""Volatile clients: they arrive, leave, return late or never, and differ in speed.
 
-An event-driven simulation. A client that is here and has nothing to do asks; the allocator chooses among the ready tasks;
-where there are none the client waits (it is *stalled*) and is served when one becomes ready, the first to have asked first.
-All that happens at one moment has happened before anybody is served.
-A task takes its seconds divided by the client's speed. See `Clients` for how they come and go, `eligo.allocating.Rules` for
-what the server may do beyond its choice. Run k of a seed meets the same clients, and the same task times, whoever plays.
+This is an event-driven simulation. A client that is present and idle asks for a task, and the allocator chooses among the
+ready tasks. If there are none, the client waits (it is *stalled*) until one becomes ready; clients are served in the order
+in which they asked. All events of one moment are processed before any client is served.
+A task takes its seconds divided by the client's speed. `Clients` describes how clients come and go, `eligo.allocating.Rules`
+what the server may do besides choosing tasks. Run k of a seed has the same clients and task times for every player.
 
-Policies are played compiled (`eligo.kernels.crowds`), other allocators live (`eligo.simulation.crowd`).
+Policies run compiled (`eligo.kernels.crowds`), other allocators live (`eligo.simulation.crowd`).
 """
 
 import math
@@ -30,21 +30,21 @@ Floats = NDArray[np.float64]
 class Clients:
     """The clients of a simulation. Times are in units of the mean task time at speed 1."""
 
-    #: how many there are, those away included
+    #: the number of clients, including those that are away
     count: int = 16
-    #: the fastest is at most so many times as fast as the slowest; evenly spread on a logarithmic scale around 1
+    #: the largest possible ratio of two clients' speeds; speeds are uniform on a logarithmic scale around 1
     spread: float = 30.0
-    #: how long one stays, on average; infinite where nobody ever leaves
+    #: the mean length of a stay; infinite if clients never leave
     stay: float = 10.0
-    #: how long one is away, on average
+    #: the mean length of an absence
     away: float = 10.0
-    #: whether stays and absences have these lengths, rather than exponential ones of this mean
+    #: whether all stays and absences have exactly these lengths; otherwise lengths are exponential with these means
     fixed: bool = False
-    #: the probability that who leaves keeps its task and returns with it, late; otherwise its work is lost
+    #: the probability that a leaving client keeps its task and resumes it when it returns; otherwise its work is lost
     keeps: float = 0.0
-    #: how long after a client left the server gives its task to others
+    #: the time after a client's departure until the server reassigns its task
     patience: float = 0.0
-    #: the probability that who leaves never returns and a stranger comes instead
+    #: the probability that a leaving client never returns and a new client takes its place
     renewal: float = 0.0
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Clients:
 
     @property
     def present(self) -> float:
-        """How many are here on average."""
+        """The mean number of clients that are present."""
         share = 1.0 if math.isinf(self.stay) else self.stay / (self.stay + self.away)
         return self.count * share
 
@@ -72,9 +72,8 @@ class Clients:
 class Played:
     """The results of all runs; times are in the unit of the tasks' seconds.
 
-    The clients' time here is spent on results, on work that is lost or done twice (*wasted*), or waiting (*stalled*).
-    A run has no end where clients always leave before they are done: its makespan is infinite, and the rest is not known
-    (not a number).
+    Clients spend their time present on results, on work that is lost or done twice (*wasted*), or waiting (*stalled*).
+    A run never ends if clients always leave before they finish a task: its makespan is infinite and its other values are NaN.
     """
 
     makespan: Floats
@@ -85,12 +84,12 @@ class Played:
 
     @property
     def utilisation(self) -> Floats:
-        """The share of the clients' time here that led to a result."""
+        """The share of the clients' time present that led to a result."""
         return self.useful / np.maximum(self.present, 1e-300)
 
     @property
     def endless(self) -> int:
-        """How many runs have no end."""
+        """The number of runs that never end."""
         return int(np.isinf(self.makespan).sum())
 
 
@@ -132,7 +131,7 @@ def volatile(  # noqa: PLR0913 - the setting is the question
 
 
 def setting_of(clients: Clients, unit: float) -> Setting:
-    """How clients come and go where a mean task takes *unit*."""
+    """Convert the clients' times to rates, where a mean task takes *unit*."""
     leave = 0.0 if math.isinf(clients.stay) else 1.0 / (clients.stay * unit)
     come = 1.0 / (clients.away * unit)
     lasting = (clients.fixed, clients.keeps, clients.patience * unit, clients.renewal, clients.spread)
@@ -140,7 +139,7 @@ def setting_of(clients: Clients, unit: float) -> Setting:
 
 
 def compiled_crowd(policy: Policy, setting: Setting, rules: Rules) -> Crowd:
-    """The compiled game of a policy and the rules around it."""
+    """The compiled game of a policy with these rules."""
     board = policy.board(both_ends=rules.slow > 0)
     if rules.long and rules.expected is not None:
         for v in np.flatnonzero(rules.expected > rules.long * _mean(rules.expected)).tolist():

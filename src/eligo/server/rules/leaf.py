@@ -1,8 +1,8 @@
-"""A server below a server, without a network, a disk or a clock: grants of the parent are workflows here.
+"""The rules of a leaf server, which serves the grants of a parent server as workflows; no network, disk or clock.
 
-Each grant taken from the parent is submitted to this server's own service under a key of its own, so that a restart
-submits it again without effect. Its tasks are numbered by their places in the grant. What the parent is told of each
-follows from the outcomes and files that this service keeps, so nothing else must be kept of it.
+Each grant taken from the parent is submitted to this server's own service under its own key, so that submitting it again
+after a restart has no effect. Its tasks are numbered by their places in the grant. The results for the parent follow from
+the outcomes and files that this service keeps, so nothing else has to be stored.
 """
 
 from collections import deque
@@ -25,12 +25,12 @@ from eligo.stores.service import Changes
 from eligo.work.attempts import Attempt
 from eligo.workflow import Task, Workflow
 
-KEY = "grant:"  # what the keys of workflows begin with that are grants of a parent
+KEY = "grant:"  # prefix of the keys of workflows that are grants of a parent
 OWNER = "parent"
-AHEAD = 4.0  # seconds of work that should be ready here; at half of it more is asked for
+AHEAD = 4.0  # seconds of work that should be ready here; below half of it, this server requests more
 WINDOW = 5.0  # seconds over which the rate of results is measured
-RECENT = 10.0  # seconds after which a client that is not heard of wants nothing
-MOST_WANTED = 10_000  # tasks in one request
+RECENT = 10.0  # seconds of silence after which a client is assumed to want no tasks
+MOST_WANTED = 10_000  # maximum number of tasks in one request
 
 
 class Want(NamedTuple):
@@ -43,23 +43,23 @@ class Want(NamedTuple):
 
 @dataclass(slots=True)
 class HeldGrant:
-    """A grant of the parent, and how far this server has come with it."""
+    """A grant of the parent, and this server's progress with it."""
 
     key: str
     tasks: tuple[Assigned, ...]
-    #: by the place of each task, the places of those that it depends on
+    #: by the place of each task, the places of the tasks that it depends on
     after: list[list[int]]
-    #: how often the owner lets a failed task be tried again; None: as often as this server does
+    #: maximum number of retries of a failed task, set by the owner; None: this server's default
     retries: int | None = None
     workflow: str = ""
-    #: by the places of tasks: the results that were accepted here, and how attempts ended that were not
+    #: by the places of tasks: the attempts that were accepted here, and the last attempts that were not
     done: dict[int, Attempt] = field(default_factory=dict)
     undone: dict[int, Attempt] = field(default_factory=dict)
-    #: the places of tasks that are done, and of those of which the parent has the result
+    #: the places of finished tasks whose results the parent lacks, and of tasks whose results it has
     fresh: set[int] = field(default_factory=set)
     settled: set[int] = field(default_factory=set)
     files: dict[str, HashedFile] = field(default_factory=dict)
-    #: by the place of each task, the places of those that read a file of it that stays inside the grant
+    #: by the place of each task, the places of the tasks that read those of its files that stay inside the grant
     readers: list[set[int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,10 +70,10 @@ class HeldGrant:
         self.readers = [set().union(*(readers.get(name, ()) for name in task.inside)) for task in self.tasks]
 
     def results(self, lost: Mapping[int, str]) -> list[Delivery]:
-        """The results to send to the parent now, with *lost* tasks that will not run here.
+        """The results to send to the parent now, including those of *lost* tasks, which will not run here.
 
-        The parent accepts a result with those that it depends on, and without a file that stays here only with the
-        results of all who read it.
+        The parent accepts a result only with or after the results that it depends on. It accepts a result without a file
+        that stays here only with or after the results of all tasks that read the file.
         """
         ready, before = set(self.fresh), -1
         while len(ready) != before:
@@ -87,7 +87,7 @@ class HeldGrant:
         return [self._result(v, lost) for v in sorted([*ready, *(v for v in lost if v not in self.settled)])]
 
     def _result(self, v: int, lost: Mapping[int, str]) -> Delivery:
-        """What the parent is told of one task; where somebody lost reads a file that stays here, it is brought too."""
+        """The result of one task for the parent; it includes the files that stay here if a lost task reads one of them."""
         task = self.tasks[v]
         if v in lost:
             return _lost_result(task, self.undone.get(v), lost[v])
@@ -109,20 +109,20 @@ def _lost_result(task: Assigned, end: Attempt | None, why: str) -> Delivery:
 
 
 class Leaf:
-    """The grants that a server holds of its parent."""
+    """The grants that this server holds from its parent."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
         #: by key
         self.grants: dict[str, HeldGrant] = {}
-        #: workflows of grants that are over and may be forgotten
+        #: workflows of completed grants, which may be forgotten
         self.over: list[str] = []
-        #: tasks that the parent has granted and that are not submitted here yet
+        #: number of tasks that the parent has granted and that are not submitted here yet
         self.coming = 0
         self._by_workflow: dict[str, HeldGrant] = {}
         self._places: dict[str, tuple[HeldGrant, int]] = {}  # by lease
-        self._changed: dict[str, None] = {}  # keys of grants of which the parent may have to be told something
-        self._rates: deque[tuple[float, int]] = deque()  # when how many results were accepted here
+        self._changed: dict[str, None] = {}  # keys of grants that may have results for the parent
+        self._rates: deque[tuple[float, int]] = deque()  # times, and the number of results accepted here at each
         self._memory = self._since = float("inf")
 
     # Grants
@@ -145,12 +145,12 @@ class Leaf:
             service.provide(now, workflow, [(name, *files[name]) for name in served.files.missing if name in files])
 
     def strays(self) -> list[str]:
-        """Workflows of grants that are not held any more."""
+        """The workflows of grants that this server no longer holds."""
         workflows = [served.id for served in self.service.served.values() if served.row.key.startswith(KEY)]
         return [workflow for workflow in workflows if workflow not in self._by_workflow]
 
     def note(self, changes: Changes) -> None:
-        """What this service keeps: results, failures and files."""
+        """Record the results, failures and files that this service stores."""
         by_workflow, accepted = self._by_workflow, 0
         for row in changes.files:
             if (grant := by_workflow.get(row.workflow)) is not None:
@@ -170,7 +170,7 @@ class Leaf:
             self._rates.append((self.service.books.now, accepted))
 
     def drop_gone(self, now: float, is_gone: Callable[[str], bool]) -> None:
-        """Cancel the grants of which the parent says that nothing that is left to do is ours any more."""
+        """Cancel the grants whose unfinished tasks the parent has all taken back; *is_gone* tells that for a lease."""
         for grant in self.grants.values():
             remaining = [
                 task.lease for v, task in enumerate(grant.tasks) if v not in grant.settled and v not in grant.done
@@ -181,7 +181,7 @@ class Leaf:
     def give_up(self, now: float) -> None:
         """Cancel all grants if no client has responded for so long that its leases have expired.
 
-        That long, counted from the first call: after a restart clients have time to come back.
+        This time starts no earlier than the first call, so that clients can reconnect after a restart.
         """
         self._since = min(self._since, now)
         books = self.service.books
@@ -197,7 +197,7 @@ class Leaf:
     # Results
 
     def due(self) -> list[Delivery]:
-        """The results due to the parent; call `settle` once they are delivered, else `look_again`."""
+        """Take the results that are due to the parent; call `settle` once they are delivered."""
         changed, self._changed = self._changed, {}
         grants = [self.grants[key] for key in changed if key in self.grants]
         return [result for grant in grants for result in grant.results(self._failed_places(grant))]
@@ -210,7 +210,7 @@ class Leaf:
         return deliveries
 
     def _failed_places(self, grant: HeldGrant) -> dict[int, str]:
-        """The places of tasks that will not be done here, and why; "" where it is nobody's fault."""
+        """The places of tasks that will not be finished here, with the reason; "" if the task itself did not fail."""
         served = self.service.served.get(grant.workflow)
         row = self.service.books.ended.get(grant.workflow)
         state = served.state if served is not None else CANCELLED if row is None else row.state
@@ -223,7 +223,7 @@ class Leaf:
         return lost
 
     def settle(self, now: float, results: Iterable[Delivery]) -> list[str]:
-        """The parent has these; the keys of the grants that are over by it."""
+        """Record that the parent has these results; returns the keys of the grants that are complete with them."""
         over = list[str]()
         for result in results:
             grant, v = self._places.pop(result.lease)
@@ -241,7 +241,7 @@ class Leaf:
     # How much to ask for
 
     def want(self, now: float) -> Want | None:
-        """What to ask the parent for; None where there is enough for the clients that are here."""
+        """The request to the parent; None if there are enough tasks for the connected clients."""
         ready = sum(one.ready for key in self._by_workflow if (one := self.service.served.get(key)) is not None)
         appetite, have = self._appetite(now), self.coming + ready
         if 2 * have >= appetite:  # few large grants cost less than many small ones
@@ -251,7 +251,7 @@ class Leaf:
         return Want(min(appetite - have, MOST_WANTED), cores, self._memory)
 
     def _appetite(self, now: float) -> int:
-        """How many tasks should be ready: those that clients wait for, and what they do in the next seconds."""
+        """The number of tasks that should be ready: those that clients wait for, and those they will run in the next seconds."""
         waiting = [ticket.request for ticket in self.service.requests.waiting]
         if waiting:
             self._memory = max(request.memory for request in waiting)
@@ -263,7 +263,7 @@ class Leaf:
 
 
 def grant_of(key: str, tasks: Sequence[Assigned], words: Mapping[str, Any]) -> HeldGrant:
-    """The grant from an answer of the parent; without dependencies, each task depends on the one before it."""
+    """The grant in an answer of the parent; if the answer has no dependencies, each task depends on the one before it."""
     after = words.get("after")
     if after is None:
         after = [[v - 1] if v else [] for v in range(len(tasks))]
@@ -285,7 +285,7 @@ def given_files(tasks: Iterable[Assigned]) -> dict[str, HashedFile]:
 
 
 def prepare_grant(grant: HeldGrant) -> Prepared:
-    """A grant as a workflow, in the parent's order; what is signed is the same, so that clients can check it."""
+    """The workflow of a grant, in the parent's order; the signed content is unchanged, so that clients can check it."""
     tasks = grant.tasks
     arcs = [(u, v) for v, places in enumerate(grant.after) for u in places]
     tails, heads = (np.array([arc[end] for arc in arcs], np.int32) for end in (0, 1))
@@ -298,7 +298,7 @@ def prepare_grant(grant: HeldGrant) -> Prepared:
         timeout=tasks[0].timeout,
         retries=grant.retries,
         signed=all(task.signature is not None for task in tasks),
-        copies=1,  # whether a slow client is overtaken is for the owner to say, and the parent to do
+        copies=1,  # the owner decides whether slow tasks are duplicated, and the parent does it
         rules=False,
         files=any(task.inputs or task.makes for task in tasks),
         inside=False,

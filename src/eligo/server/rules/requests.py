@@ -1,4 +1,4 @@
-"""Requests: who asks is answered as soon as something is ready for it."""
+"""Requests of clients for work, each answered as soon as a task is ready for it."""
 
 import secrets
 from collections import OrderedDict, deque
@@ -20,10 +20,10 @@ from eligo.server.rules.state import Books
 from eligo.server.rules.tickets import Granted, Request, Ticket, offer_of
 from eligo.work.attempts import Lease
 
-MOST_KEYS = 20_000  # requests whose keys are remembered though what they got has come back
-SLACK = 100  # requests that may be noted though they wait no longer, beside as many as wait
-MOST_OFFERS = 16  # different offers with which one client may wait: each is tried whenever something changes
-OVER = 5.0  # seconds that a client stays away whose request may not wait
+MOST_KEYS = 20_000  # requests whose keys are remembered after their leases have ended
+SLACK = 100  # outdated entries of `_ends` that are tolerated, besides one per waiting request
+MOST_OFFERS = 16  # maximum number of different waiting offers of one client: each is tried at every change
+OVER = 5.0  # seconds that a client stays away if its request may not wait
 
 
 class Secrets:
@@ -33,7 +33,7 @@ class Secrets:
         self._words: list[str] = []
 
     def next(self) -> str:
-        """Another one."""
+        """The next secret."""
         if not self._words:
             digits = secrets.token_hex(8 * 512)
             self._words = [digits[i : i + 16] for i in range(0, len(digits), 16)]
@@ -41,7 +41,7 @@ class Secrets:
 
 
 class Got(NamedTuple):
-    """The grants of a request, by lease numbers only, so that ended leases can be freed."""
+    """A grant of a request, by lease numbers only, so that ended leases can be freed."""
 
     workflow: str
     numbers: range
@@ -49,27 +49,27 @@ class Got(NamedTuple):
 
 
 class Requests:
-    """Those who wait for work, the first come first, and what requests got."""
+    """The requests that wait for work, in order of arrival, and the grants of answered requests."""
 
     def __init__(self, books: Books) -> None:
         self.books = books
-        #: "drain" where an operator wants nothing new handed out, "pause" where the server ends, "stop" where all is done
+        #: "drain" if an operator stops new assignments, "pause" if the server shuts down, "stop" if all work is finished
         self.draining: Literal["drain", "pause", "stop"] | None = None
-        self._keys: OrderedDict[tuple[str, str], list[Got]] = OrderedDict()  # what each request got
+        self._keys: OrderedDict[tuple[str, str], list[Got]] = OrderedDict()  # the grants of each request
         self.waiting: dict[Ticket, None] = {}
         self._fresh: dict[Ticket, None] = {}
-        self._asked: dict[str, dict[str, Ticket]] = {}  # those who wait, by client and key
-        self._replaced: list[Ticket] = []  # those whose clients have asked again under the same key
+        self._asked: dict[str, dict[str, Ticket]] = {}  # unanswered requests, by client and key
+        self._replaced: list[Ticket] = []  # requests that a newer one with the same key has replaced
         self._secrets = Secrets()
         self._numbers = count()
-        self._kinds: dict[Hashable, dict[Ticket, None]] = {}  # those who wait, by what fits them
-        #: those who wait and are tried with every workflow as soon as their clients have room: they had none, or offer more
+        self._kinds: dict[Hashable, dict[Ticket, None]] = {}  # waiting requests, by offer
+        #: waiting requests to try with every workflow once their clients have room: they had none, or their offers changed
         self._again: dict[Ticket, None] = {}
-        self._pauses = Alarms()  # when clients may get tasks again that were left out for a while
-        self._ends: list[tuple[float, int, Ticket]] = []  # when those who wait give up; some do no longer
+        self._pauses = Alarms()  # when paused clients may get tasks again
+        self._ends: list[tuple[float, int, Ticket]] = []  # a heap of timeouts; some entries are outdated
 
     def recall(self, served: Served) -> None:
-        """What clients have of a workflow that is gone on with, they got as answers to requests."""
+        """Record the grants of a restored workflow under the requests that they answered."""
         grants: dict[tuple[str, str, int], list[Lease]] = {}
         for lease in served.leases.values():
             grants.setdefault((lease.client, lease.key, lease.first), []).append(lease)
@@ -80,7 +80,7 @@ class Requests:
             )
 
     def forget(self, workflow: str) -> None:
-        """What requests got of a workflow that another server holds now, they may ask for there."""
+        """Forget the grants of a workflow that another server holds now; repeated requests are answered there."""
         for key, grants in [*self._keys.items()]:
             remaining = [got for got in grants if got.workflow != workflow]
             if not remaining:
@@ -95,7 +95,7 @@ class Requests:
         self._ends = self._sorted_ends()
 
     def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
-        """A client asks for work; `serve` answers. The same key again gets what it got before."""
+        """Add a client's request for work, which `serve` answers; a repeated key gets the same tasks again."""
         self.books.now = client.seen = now
         until = now + min(request.wait, self.books.terms.longest_wait)
         ticket = Ticket(client, key, request, until, offer_of(client, request))
@@ -118,7 +118,7 @@ class Requests:
         )
 
     def _queue(self, ticket: Ticket) -> None:
-        """A request waits; one that waits under the same key gets nothing: its client would get twice as much."""
+        """Queue a request; it replaces a waiting one with the same key, so that the client does not get twice as much."""
         older = self._asked.get(ticket.client.id, {}).get(ticket.key)
         if older is not None:
             self.withdraw(older)
@@ -164,7 +164,7 @@ class Requests:
                 self._try_again(ticket)
 
     def serve(self, now: float) -> list[Ticket]:
-        """Answer those who wait, the first come first, as far as anything is ready; those whose time is over get nothing."""
+        """Answer waiting requests in order of arrival, as far as tasks are ready; requests that have timed out get none."""
         self.books.now = now
         self._stir_due(now)
         self.books.agenda.catch_up()
@@ -174,7 +174,7 @@ class Requests:
         finally:
             self._keep_waiting(fresh)
         over = answered + self._replaced
-        if self.waiting and (self.draining or not self.books.agenda.behind):  # what is behind may have something
+        if self.waiting and (self.draining or not self.books.agenda.behind):  # a workflow that is behind may have tasks
             over += self._late(now)
         self._replaced = []
         for ticket in over:
@@ -182,7 +182,7 @@ class Requests:
         return over
 
     def _stir_due(self, now: float) -> None:
-        """Look at the workflows whose time has come: tasks are tried again, and copies of tasks may be given."""
+        """Check the workflows whose alarms are due: failed tasks are retried, and copies of tasks may be handed out."""
         books = self.books
         for workflow in books.agenda.alarms.due(now):
             served = books.served[workflow]
@@ -194,7 +194,7 @@ class Requests:
                 books.agenda.alarms.set(served.id, served.tries.next_due)
 
     def _keep_waiting(self, tickets: Iterable[Ticket]) -> None:
-        """Those of them who got nothing wait."""
+        """Let those of the requests wait that got nothing."""
         for ticket in tickets:
             if not ticket.grants:
                 self.waiting[ticket] = None
@@ -202,7 +202,7 @@ class Requests:
                 heappush(self._ends, (ticket.until, ticket.number, ticket))
 
     def _late(self, now: float) -> list[Ticket]:
-        """Those who wait no longer; when nothing more is handed out, that is everybody."""
+        """The waiting requests that have timed out; while the server drains, all of them."""
         late = [ticket for ticket in self.waiting if not ticket.grants] if self.draining else []
         for ticket in late:
             self._dismiss(ticket)
@@ -221,12 +221,12 @@ class Requests:
         ticket.stop = ticket.client.dismissed = self.draining == "stop"
         ticket.away = OVER
 
-    # Who gets what
+    # Assignment
 
     def _answer(self, fresh: Iterable[Ticket]) -> list[Ticket]:
-        """Give what there is to those who come and those who wait; who got something.
+        """Hand out tasks to new and waiting requests; returns those that got some.
 
-        What has not changed since has nothing for those who wait, so that they are tried with the other workflows alone.
+        Waiting requests are tried only with workflows that have changed, since the others had nothing for them.
         """
         agenda, now = self.books.agenda, self.books.now
         stirred = agenda.take_stirred(now, self._kinds)
@@ -238,7 +238,7 @@ class Requests:
         return [ticket for ticket, queue in line if self._answer_one(ticket, queue)]
 
     def _roomy(self, now: float) -> Sequence[Ticket]:
-        """Those who are to be tried again and whose clients have room now, in the order in which they came."""
+        """The requests that are to be tried with every workflow and whose clients have room now, in order of arrival."""
         changed, self.books.roomier = self.books.roomier.union(self._pauses.due(now)), set()
         roomy = list[Ticket]()
         for ticket in self._again and [one for id in changed for one in self._asked.get(id, {}).values()]:
@@ -257,7 +257,7 @@ class Requests:
     def _line(
         self, sources: dict[Ticket, TurnQueue], stirred: dict[Hashable, TurnQueue]
     ) -> Iterator[tuple[Ticket, TurnQueue]]:
-        """Those who may get something in the order in which they came, with the workflows that they may get it from."""
+        """The requests that may get tasks, in order of arrival, each with the workflows that may have them."""
         if not stirred:
             return iter(sources.items())
 
@@ -271,7 +271,7 @@ class Requests:
         return merge(sources.items(), *starmap(those_of, stirred.items()), key=lambda place: place[0].number)
 
     def _answer_together(self, served: Served, line: Iterator[tuple[Ticket, TurnQueue]]) -> list[Ticket]:
-        """Give what the only workflow has that may have something; who got something."""
+        """Hand out tasks of the only workflow that may have some; returns the requests that got some."""
         agenda, now, answered = self.books.agenda, self.books.now, list[Ticket]()
         while some := list(islice(line, max(1, served.ready))):
             if not agenda.offers(served, now):
@@ -286,7 +286,7 @@ class Requests:
         return answered
 
     def _answer_one(self, ticket: Ticket, queue: TurnQueue) -> bool:
-        """Give what the first workflow has that has something; whether any has."""
+        """Hand out tasks of the first workflow that has some for a request; returns whether there is one."""
         agenda, client = self.books.agenda, ticket.client
         if not client.room(self.books.now):
             self._try_again(ticket)
@@ -310,10 +310,10 @@ class Requests:
             agenda.refuse(served, ticket.client.id, ticket.offer, queues, self.books.now)
 
     def _grant(self, served: Served, tickets: Sequence[Ticket]) -> None:
-        """Whatever a workflow has for these, all together."""
-        waiting: dict[int, deque[Ticket]] = {}  # by what they ask for, which several may do alike
+        """Hand out tasks of a workflow to these requests, all together."""
+        waiting: dict[int, deque[Ticket]] = {}  # by ask, which several requests may share
         queue = list[Ask]()
-        promised: dict[str, int] = {}  # tasks, to clients with several requests
+        promised: dict[str, int] = {}  # number of tasks, by client, which may have several requests
         for ticket in tickets:
             client = ticket.client.id
             asks = self._asks(served, ticket, promised.get(client, 0))
@@ -335,19 +335,19 @@ class Requests:
             self.books.touch(served)
 
     def _idle(self, served: Served) -> Iterator[tuple[str, float, Fits | None]]:
-        """The clients that wait and may get tasks, until when each is here at least, and what of a workflow fits it."""
+        """The waiting clients that may get tasks, until when each stays at least, and which tasks of a workflow fit it."""
         for client, tickets in self._asked.items():
             until = self.books.here_until(client)
             for ticket in tickets.values() if until > -inf else ():
                 yield client, max(until, ticket.until), served.fits_of(client, ticket.offer)
 
     def _asks(self, served: Served, ticket: Ticket, promised: int) -> list[Ask]:
-        """What a client asks of a workflow, no more than it may have."""
+        """The asks of a request to a workflow, limited by the room of its client."""
         request, client = ticket.request, ticket.client
         room = max(0, client.room(self.books.now) - promised)
         size = request.size if request.seconds is None else served.tasks_in(client.id, request.seconds)
         if served.wishes.quorum > 1:
-            size = 1  # what waits for others to agree cannot be built upon
+            size = 1  # no task can start from a result that waits for others to agree
         grants = min(request.grants, room // max(1, min(size, room)) if room else 0)
         return [served.ask(client.id, min(size, room), ticket.offer, request.files)] * grants if grants else []
 
@@ -362,7 +362,7 @@ class Requests:
             pass
 
     def _forgets_oldest(self) -> bool:
-        """Forget the oldest request, unless something of it is out."""
+        """Forget the oldest request unless it has active leases; returns whether it was forgotten."""
         key, grants = self._keys.popitem(last=False)
         if any(self._still_out(got) is not None for got in grants):
             self._keys[key] = grants
@@ -370,7 +370,7 @@ class Requests:
         return True
 
     def _still_out(self, got: Got) -> Granted | None:
-        """What of a grant its client still has; None: nothing."""
+        """The part of a grant that its client still holds; None if there is none."""
         served = self.books.served.get(got.workflow)
         leases = [] if served is None else [served.leases[i] for i in got.numbers if i in served.leases]
         return Granted(served, leases, got.why) if served is not None and leases else None

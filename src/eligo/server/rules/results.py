@@ -1,4 +1,4 @@
-"""Results: the first good one counts, whoever brings it and however late; none is lost, and none counts twice."""
+"""Results of tasks: the first good one counts, from any client and however late; none is lost, and none counts twice."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
@@ -14,34 +14,34 @@ from eligo.server.schema import ResultWords
 from eligo.stores.service import FileRow
 from eligo.work.attempts import Attempt, Lease
 
-LOST = {"expired", "dropped"}  # the ends of leases whose results may still come
+LOST = {"expired", "dropped"}  # the outcomes of leases whose results may still arrive
 DIED = "the client died while running the task"
-#: of the id of a lease
+#: the parts of a lease id: workflow, number and secret
 LeaseId = tuple[str, int, str]
 
 
 class Deliveries:
-    """What clients bring; *has_file* says whether a file with this hash is there."""
+    """The processing of results from clients; *has_file* returns whether a file with this hash is stored."""
 
     def __init__(self, books: Books, has_file: Callable[[str], bool]) -> None:
         self.books, self.has_file = books, has_file
         self._past = UNKNOWN
-        #: results that came again, and those of them that differ, since the server began
+        #: repeated results since the server started: those that agree with the accepted ones, and those that differ
         self.duplicates = self.conflicts = 0
 
     def deliver(self, now: float, client: Client, deliveries: Sequence[ResultWords], past: Past = UNKNOWN) -> list[str]:
-        """What a client brings; what it is told of each: the same result again gets the same answer.
+        """Process the results of a client; returns the answer to each. A repeated result gets the same answer.
 
-        `ForgottenError` where something must be read first: `wanted` says what, and *past* is what was read.
+        Raises `ForgottenError` if something must be read first: `wanted` returns what, and *past* is what was read.
         """
         self.books.now = client.seen = now
         self._past = self._absorbed(past)
         lease_ids = [parts_of(result.lease) for result in deliveries]
         together = self._together(client, deliveries, lease_ids) if len(lease_ids) > 1 else {}
         answers, numbers = [""] * len(lease_ids), [number for _, number, _ in lease_ids]
-        good = list[Brought]()  # those of one workflow that are simply good are accepted together
+        good = list[Brought]()  # plainly good results of one workflow are accepted together
         try:
-            for i in sorted(range(len(lease_ids)), key=numbers.__getitem__):  # as they were to be run
+            for i in sorted(range(len(lease_ids)), key=numbers.__getitem__):  # in the order of execution
                 lease, result = self.books.find(lease_ids[i], client.id), deliveries[i]
                 if good and (lease is None or lease.workflow != good[0][0].workflow):
                     self._accept(client, good)
@@ -56,12 +56,12 @@ class Deliveries:
         return answers
 
     def _deliver(self, client: Client, lease_id: LeaseId, result: ResultWords, together: Collection[Place]) -> str:
-        """What is told of a result that is not simply good."""
+        """The answer to a result that is not plainly good."""
         lease = self._lease(lease_id, client.id)
         return lease if isinstance(lease, str) else self._judged(client, lease, result, together)
 
     def _completes(self, lease: Lease, result: ResultWords, together: Collection[Place]) -> bool:
-        """Whether a result of a task that is out needs nobody who agrees, and is whole; then the task is executed."""
+        """Whether a result of an assigned task is complete and needs no agreement; if so, the task is marked as executed."""
         served = self.books.served[lease.workflow]
         if result.outcome != "done" or served.codes[lease.task] != ALLOCATED or served.wishes.quorum > 1:
             return False
@@ -98,7 +98,7 @@ class Deliveries:
         return self._take_failure(client, served, lease, result)
 
     def _lease(self, lease_id: LeaseId, client: str) -> Lease | str:
-        """A lease that this client has, or has lost; else what it was told when it brought the result before."""
+        """The lease that this client holds or has lost; otherwise the answer to its earlier delivery, or "refused"."""
         lease = self.books.find(lease_id, client)
         if lease is not None:
             return lease
@@ -114,7 +114,7 @@ class Deliveries:
             raise ForgottenError
         return Lease(*past[:6], key="", first=number, since=past.began)
 
-    # What only the store knows
+    # Data that only the store has
 
     def _end_of(self, place: Place) -> Attempt | None:
         recent = self.books.recent.get(place)
@@ -123,7 +123,7 @@ class Deliveries:
         return recent or self._past.ends[place]
 
     def wanted(self, client: Client, deliveries: Sequence[ResultWords]) -> Lacking:
-        """What must be read before these can be delivered."""
+        """What must be read before these results can be processed."""
         lacking, books = Lacking(), self.books
         for result in deliveries:
             workflow, number, _ = lease_id = parts_of(result.lease)
@@ -139,7 +139,7 @@ class Deliveries:
         return lacking
 
     def _absorbed(self, past: Past) -> Past:
-        """What was read, with what happened since; nothing where that is so much that some of it is forgotten again."""
+        """The data read, with what happened since; `UNKNOWN` if so much happened that some of it has left the memory."""
         books = self.books
         if past is UNKNOWN or books.ends - past.at >= MOST_RECENT:
             return UNKNOWN
@@ -151,7 +151,7 @@ class Deliveries:
         return past
 
     def _too_late(self, lease: Lease, result: ResultWords) -> str:
-        """Its workflow has ended: is this what was accepted? Nothing is kept of it, since the answer stays the same."""
+        """Compare a result of an ended workflow with the accepted one; nothing is stored, since the answer stays the same."""
         digests = self.books.digests_of(lease.workflow) or ()
         accepted = digests[lease.task] if lease.task < len(digests) else 0
         alike = result.outcome != "done" or not accepted or accepted == short(result.digest)
@@ -161,7 +161,7 @@ class Deliveries:
         return "duplicate" if alike else "conflict"
 
     def _files(self, workflow: str, result: ResultWords) -> Mapping[str, FileRow | None]:
-        """The files of a workflow that has ended, as far as a result has any of these names."""
+        """The files of an ended workflow, at least those that a result names."""
         served = self.books.served.get(workflow)
         if served is not None:
             return {} if served.files is None else served.files.there
@@ -172,7 +172,7 @@ class Deliveries:
     def _together(
         self, client: Client, deliveries: Sequence[ResultWords], lease_ids: Sequence[LeaseId]
     ) -> dict[Place, tuple[Lease, ResultWords]]:
-        """The results of one call that count if all of them do, by workflow and task, where files travel."""
+        """The results of one call that count if all of them do, by workflow and task, for workflows whose files are sent."""
         candidates = dict[Place, tuple[Lease, ResultWords]]()
         travelling = {workflow for workflow in {lease_id[0] for lease_id in lease_ids} if self._travels(workflow)}
         for result, lease_id in zip(deliveries, lease_ids, strict=True) if travelling else ():
@@ -187,12 +187,12 @@ class Deliveries:
         return candidates
 
     def _travels(self, workflow: str) -> bool:
-        """Whether results of a workflow have files, and count by themselves."""
+        """Whether results of a workflow have files and count without agreement."""
         served = self.books.served.get(workflow)
         return served is not None and served.files is not None and served.wishes.quorum == 1
 
     def _counts(self, lease: Lease, result: ResultWords, others: dict[Place, tuple[Lease, ResultWords]]) -> bool:
-        """Whether a result will be accepted if these others are, those that it waits for before it."""
+        """Whether a result will be accepted if these others are; those that its task depends on come before it."""
         served = self.books.served[lease.workflow]
         for u in served.flow.dag.parents_of(lease.task).tolist():
             before = others.get((served.id, u))
@@ -201,13 +201,13 @@ class Deliveries:
         return self._lacking(served, lease.task, result, others) is None
 
     def _take_back_loss(self, served: Served, lease: Lease) -> None:
-        """A client that was not heard of is: an attempt counts once, as what came of it."""
+        """Uncount the loss of an expired lease whose client has responded: an attempt counts once, by its outcome."""
         past = self._end_of((lease.workflow, lease.number))
         if past is not None and past.answer == "expired" and served.counts_for(lease):
             served.tries.losses[lease.task] -= 1
 
     def _take_loss(self, served: Served, lease: Lease, result: ResultWords) -> str:
-        """The client died while it ran the task, which counts like a lease that expired."""
+        """Record that the client died while it ran the task; this counts like an expired lease."""
         if lease.number in served.leases:
             self.books.lose(served, lease, "lost", DIED)
         else:
@@ -225,13 +225,13 @@ class Deliveries:
         return "returned"
 
     def _refuse(self, served: Served, lease: Lease, result: ResultWords) -> str:
-        """What the task needs is not done, so nobody can have run it: who has it has it no more."""
+        """Refuse a result of a task whose dependencies are not finished, so that it cannot have run; its lease ends."""
         result = replace(result, failure="the result arrived before the results that the task depends on")
         self._give_back(served, lease, result, "refused")
         return "refused"
 
     def _give_back(self, served: Served, lease: Lease, result: ResultWords, answer: str) -> None:
-        """A lease ends by something that is not a result, be it out or lost before."""
+        """End a lease, active or lost, with a delivery that does not finish its task."""
         live = lease.number in served.leases
         self.books.bring(served, [(lease, result)], answer, result.failure)
         if live:
@@ -241,7 +241,7 @@ class Deliveries:
         self.books.came_back(served)
 
     def _duplicate(self, served: Served, lease: Lease, result: ResultWords) -> str:
-        """The task is done already: is this what was accepted?"""
+        """Compare a result of a finished task with the accepted one; returns "duplicate" or "conflict"."""
         accepted = 0 if served.digests is None else served.digests[lease.task]
         there = {} if served.files is None else served.files.there
         alike = (
@@ -255,7 +255,7 @@ class Deliveries:
         return answer
 
     def _lacking(self, served: Served, task: int, result: ResultWords, together: Collection[Place]) -> str | None:
-        """Why a result is not whole: None where it is."""
+        """Why a result is incomplete; None if it is complete."""
         outputs = served.flow.task(served.flow.dag.tasks[task]).outputs
         for name, file in result.outputs.items():
             if name not in outputs:
@@ -268,7 +268,7 @@ class Deliveries:
         return None
 
     def _needless(self, served: Served, name: str, together: Collection[Place]) -> bool:
-        """Whether whoever reads a file has read it."""
+        """Whether a file has readers that are all finished or finish together with its task, so that it is not needed."""
         readers = [] if served.files is None else served.files.readers.get(name, [])
         codes = served.codes
         return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
@@ -285,7 +285,7 @@ class Deliveries:
         return "accepted"
 
     def _believed(self, client: Client, served: Served, task: int, result: ResultWords) -> bool:
-        """Whether a result counts without others: its client is trusted, nobody said otherwise, and no spot check is due."""
+        """Whether a result counts alone: its client is trusted, no other result differs, and no spot check is due."""
         if not client.trusted(self.books.terms):
             return False
         owner, voters = self.books.owner_of(client.id), served.voters(task)
@@ -294,11 +294,11 @@ class Deliveries:
         return self.books.random.random() >= self.books.terms.spot_checks or self.books.owners_here() <= {owner}
 
     def _alone(self, client: Client) -> bool:
-        """Whether nobody else is here."""
+        """Whether no other client is connected."""
         return all(one is client for one in self.books.connected())
 
     def _accept(self, client: Client, good: list[Brought]) -> None:
-        """The first good results of tasks of a workflow count, and are gathered no longer; whoever else is at it may stop."""
+        """Accept the first good results of tasks of a workflow and empty the list; other leases of these tasks end."""
         if not good:
             return
         served, came, good[:] = self.books.served[good[0][0].workflow], good[:], ()
@@ -331,7 +331,7 @@ class Deliveries:
         self.books.note(client.id)
 
     def _judge(self, client: Client, votes: Mapping[int, Vote], digest: str | None) -> None:
-        """Those who said the same were right, and those who did not were not."""
+        """Credit the clients whose votes agree with the accepted digest, and penalise the others."""
         for other, vote_digest in votes.values():
             if other in self.books.clients and other != client.id:
                 voter = self.books.clients[other]
@@ -354,9 +354,9 @@ class Deliveries:
         return "failed"
 
     def _blame(self, client: Client, served: Served, task: int) -> None:
-        """A failure is its client's, as long as the task has failed with nobody else and there are other clients."""
+        """Blame a client for a failure if the task has failed with no other client and other clients are connected."""
         before = served.failed_with.setdefault(task, set())
-        if len(before) == 1 and client.id not in before:  # only the first of all was blamed
+        if len(before) == 1 and client.id not in before:  # only the first client was blamed
             self._forgive(*before)
         if before <= {client.id} and not self._alone(client):
             client.failed(self.books.now, self.books.terms)
@@ -372,6 +372,6 @@ class Deliveries:
 
 
 def _same_files(there: Mapping[str, FileRow | None], result: ResultWords) -> bool:
-    """Whether a result has the files that are there; what stayed inside a grant cannot be compared otherwise."""
+    """Whether a result has the same files as those stored; if files stayed inside a grant, its digest cannot be compared."""
     pairs = ((there.get(name), file.sha256) for name, file in result.outputs.items())
     return bool(there and result.outputs) and all(row is not None and row.sha256 == sha256 for row, sha256 in pairs)

@@ -1,4 +1,4 @@
-"""One workflow that is being served: its execution, who has what of it, and its files."""
+"""A workflow that is being served: its execution, its leases and its files."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -32,16 +32,16 @@ from eligo.work.tries import Retries, Tries
 from eligo.workflow import Workflow
 
 RUNNING, PAUSED, DONE, BROKEN, CANCELLED = "running", "paused", "done", "failed", "cancelled"
-UNAVAILABLE = "unavailable"  # what is kept of it cannot be restored; never written to a store
-HELD_BACK = "held"  # by its owner or an operator, until it is resumed; paused is what waits for files or signatures
+UNAVAILABLE = "unavailable"  # its stored state cannot be restored; never written to a store
+HELD_BACK = "held"  # by its owner or an operator, until it is resumed; PAUSED waits for files or signatures
 ENDED = {DONE, BROKEN, CANCELLED}
-FINAL = {DONE, CANCELLED}  # nothing more comes of these; what is broken may be tried again
-MOST_VOTED = 1_000  # tasks that wait for more results, the oldest, that are looked at first
-MOST_KNOWN = 10_000  # kinds of askers
-BATCH_SECONDS = 0.005  # for one batch, while all others wait
-MOST_POSTPONED = 1_000  # tasks: for more, an allocator takes too long to be made while clients wait
-MOST_GROWN = 100_000  # tasks: for more, every client waits too long while some are added
-MOST_AT_ONCE = 1_000  # tasks in a grant that is sized by seconds
+FINAL = {DONE, CANCELLED}  # these never change again; a failed workflow may be retried
+MOST_VOTED = 1_000  # the oldest tasks that wait for more results, which are considered first
+MOST_KNOWN = 10_000  # maximum number of entries in each cache of asks and fits
+BATCH_SECONDS = 0.005  # to compute one batch, while all other clients wait
+MOST_POSTPONED = 1_000  # tasks: a larger allocator takes too long to build while clients wait
+MOST_GROWN = 100_000  # tasks: adding to a larger workflow makes every client wait too long
+MOST_AT_ONCE = 1_000  # maximum number of tasks in a grant that is sized by seconds
 
 
 class Vote(NamedTuple):
@@ -52,7 +52,7 @@ class Vote(NamedTuple):
 
 
 class Postponed:
-    """An allocator that is made when it is asked first: a server with many workflows starts sooner."""
+    """An allocator that is built on its first use, so that a server with many workflows starts sooner."""
 
     def __init__(self, execution: Execution, make: Callable[[], Allocator]) -> None:
         self.execution, self._make = execution, make
@@ -67,7 +67,7 @@ class Postponed:
 
 
 class Fitting:
-    """Which tasks of a workflow clients of an owner can get whose offers meet some of its needs."""
+    """The test of which tasks of a workflow the clients of one owner can get, for offers that meet the same needs."""
 
     def __init__(self, served: "Served", owner: str, met: bytes) -> None:
         self.match = Match(met, served.supply) if served.needs.demanding else None
@@ -75,7 +75,7 @@ class Fitting:
         self._index, self._group, self._met = served.flow.dag.index, served.needs.group, met
 
     def __call__(self, task: Name) -> bool:
-        """Whether they can get a task: not one of which the owner has brought a result."""
+        """Whether they can get a task; they cannot if the owner has already delivered a result of it."""
         v, served = self._index[task], self._served
         return bool(self._met[self._group[v]]) and (v not in served.votes or self._owner not in served.voters(v))
 
@@ -85,7 +85,7 @@ def _fits_nothing(task: Name) -> bool:
 
 
 class Served:
-    """A workflow, its execution and its leases. Numbers are those of tasks; see `Service` for who calls this when."""
+    """A workflow, its execution and its leases. Numbers are those of tasks; `Service` calls these methods."""
 
     def __init__(
         self, row: WorkflowRow, flow: Workflow, execution: Execution, order: Ints | None, clock: Callable[[], float]
@@ -95,7 +95,7 @@ class Served:
         self.codes = execution.codes
         self.id, self.state = row.id, row.state
         self.wishes = Wishes(**json.loads(row.settings))
-        #: the order that its policy goes by, such as that of its plan; and the most tasks that can be ready after each step
+        #: the order that its policy follows, such as that of its plan; the maximum number of ready tasks after each step
         self.order = order
         self.ceiling: Ints | None = None
         small = len(self.flow) <= MOST_POSTPONED and self.wishes.policy in {*POLICIES, *ALLOCATORS}
@@ -106,21 +106,21 @@ class Served:
         self.files = self._travels()
         self.signatures: dict[str, str] = {}
         self.leases: dict[int, Lease] = {}
-        self.holding: dict[int, tuple[int, ...]] = {}  # the leases of each task that is out
-        self._out: dict[int, int] = {}  # how many leases of each grant are out, by its first number
+        self.holding: dict[int, tuple[int, ...]] = {}  # the lease numbers of each assigned task
+        self._out: dict[int, int] = {}  # how many leases of each grant are active, by its first number
         self.number = 0
         self.tries = Tries()
         self.failed_with: dict[int, set[str]] = {}
-        self.votes: dict[int, dict[int, Vote]] = {}  # by task and number of the lease
-        #: whose vote a client's result is; None: it does not count
+        self.votes: dict[int, dict[int, Vote]] = {}  # by task and lease number
+        #: the owner for whom a client's result counts as a vote; None: it does not count
         self.owner_of: Callable[[str], str | None] = lambda client: client
-        self.retried: dict[int, int] = {}  # the number up to which leases of a task that its owner retried do not count
-        self.kept = self._looked = len(execution.journal)  # moves that are kept, and that were looked at for orphans
-        self.grown = len(execution.additions)  # additions that are kept
-        #: of the results that were accepted; None: they must be read before a result can be compared
+        self.retried: dict[int, int] = {}  # the number up to which leases of a retried task do not count
+        self.kept = self._looked = len(execution.journal)  # moves that are stored, and that were searched for orphans
+        self.grown = len(execution.additions)  # additions that are stored
+        #: digests of the accepted results; None: they must be read before a result can be compared
         self.digests: Digests[int] | None = None if len(execution.journal) else blank(len(self.flow))
         self.lost, self.repeated, self.saved = row.lost, 0, 0
-        #: clients that refuse its tasks, as far as they have said so since the server began
+        #: clients that have refused its tasks since the server started
         self.distrusted_by: set[str] = set()
         self._fits: dict[tuple[str, Offer], Fits | None] = {}
         self._fitting_by_met: dict[tuple[str, bytes], Fits] = {}
@@ -132,7 +132,7 @@ class Served:
         )
         return files if files is not None and (files.makers or files.needs) else None
 
-    # How it grows
+    # Growth
 
     def grow(self, new: NewTasks) -> tuple[str, ...]:
         """Add tasks; returns their names. Per-task data are rebuilt; allocators follow by themselves."""
@@ -156,7 +156,7 @@ class Served:
         return names
 
     def refusal(self, added: str) -> str | None:
-        """Add the tasks that a task adds; why they are refused, or None."""
+        """Add the tasks that a task adds; returns why they are refused, or None."""
         if not self.wishes.grow:
             return "tasks of this workflow may not add tasks (submit it with --grow)"
         try:
@@ -168,7 +168,7 @@ class Served:
         return None
 
     def _check_inputs(self, new: NewTasks) -> None:
-        """Refuse tasks that read what is not there and no task makes: nobody would bring it."""
+        """Refuse tasks that read a file that is not stored and that no task writes: it would never arrive."""
         if not self.wishes.files:
             return
         available = {
@@ -181,7 +181,7 @@ class Served:
                     raise InputError(f"new task {shorten(name)!r} reads {shorten(file)!r}, which no task writes")
 
     def _check_growth(self, new: NewTasks) -> None:
-        """Refuse tasks for what cannot grow: who signed it signed all of it, and some policies serve few tasks only."""
+        """Refuse tasks for a signed workflow, whose signatures cover all of it, and tasks beyond the limit of its policy."""
         size, most = len(self.flow) + len(new.flow), MOST_TASKS.get(self.wishes.policy, MOST_GROWN)
         if self.wishes.signed:
             raise InputError("cannot add tasks to a signed workflow")
@@ -192,7 +192,7 @@ class Served:
             self._check_arcs(new, MOST_ARCS[self.wishes.policy])
 
     def _check_arcs(self, new: NewTasks, most: int) -> None:
-        """Refuse tasks that may make too many dependencies: every file that a new task reads may be one."""
+        """Refuse tasks that may add too many dependencies: every file that a new task reads may add one."""
         inside = sum(len(new.flow.task(name).inputs) for name in new.flow.dag.tasks) if new.linked else 0
         arcs = needed_arcs(self.flow.dag) + new.flow.dag.arc_count + len(new.after) + inside
         if arcs > most:
@@ -209,16 +209,16 @@ class Served:
         return allocator(self.wishes.policy, self.flow, self.execution, rules=None, order=order)
 
     def follow(self, order: Ints) -> None:
-        """Go by another plan from now on; what is known of clients stays known."""
+        """Follow another plan from now on; what the allocator has learned about clients is kept."""
         self.order = order
         self.allocator.allocator = self._inner(order)
 
     def make_ready(self) -> None:
-        """Work out what would otherwise be worked out when the first client asks, while all wait."""
+        """Compute in advance what the first request would otherwise compute while all clients wait."""
         _ = self.flow.dag.index, self.commands, self.needs.demanding and self.supply
         self.allocator.hand_out([])
 
-    # What it is
+    # Properties
 
     @property
     def open(self) -> bool:
@@ -227,7 +227,7 @@ class Served:
 
     @property
     def waits(self) -> bool:
-        """Whether files or signatures are missing without which nothing is handed out."""
+        """Whether files or signatures are missing, so that no tasks are handed out."""
         return bool(self.unsigned) or (self.files is not None and self.files.waits)
 
     @property
@@ -247,26 +247,26 @@ class Served:
 
     @cached_property
     def commands(self) -> Sequence[str | tuple[str, ...]]:
-        """What each task runs."""
+        """The command of each task."""
         return self.flow.column("command")
 
     @cached_property
     def needs(self) -> Needs:
-        """What tasks need that not every client may have."""
+        """The needs of tasks, which not every client may meet."""
         return Needs(self.flow)
 
     def counts_for(self, lease: Lease) -> bool:
-        """Whether what comes of a lease counts: not where its task was retried by its owner since."""
+        """Whether the outcome of a lease counts; it does not if the owner has retried its task since."""
         return lease.number > self.retried.get(lease.task, 0)
 
     def voters(self, task: int, digest: str | None = None) -> set[str]:
-        """The owners of the clients that brought a result of a task; those that brought this one."""
+        """The owners of the clients that delivered a result of a task; with *digest*, only those that delivered this one."""
         votes = self.votes.get(task, {}).values()
         owners = {self.owner_of(vote.client) for vote in votes if digest is None or vote.digest == digest}
         return {owner for owner in owners if owner is not None}
 
     def ask(self, client: str, size: int, offer: Offer, files: frozenset[str] = frozenset()) -> Ask:
-        """The ask of a client that has some files, for a number of tasks that it can run."""
+        """The ask of a client for up to *size* tasks that its offer fits; *files* are hash prefixes of files that it has."""
         if files and self.files is not None and self.wishes.locality:
             return Ask(client, size=size, fits=self.fits_of(client, offer), saves=self.files.kept_by(files))
         key = (client, size, offer)
@@ -283,7 +283,7 @@ class Served:
         self._asks = {key: ask for key, ask in self._asks.items() if key[0] != client}
 
     def fits_of(self, client: str, offer: Offer) -> Fits | None:
-        """Which tasks a client can get; None: all. The same function for all who can get the same."""
+        """The test of which tasks a client can get; None: all. Clients that can get the same tasks share one function."""
         if client in self.distrusted_by:
             return _fits_nothing
         key = ((self.owner_of(client) or client) if self.wishes.quorum > 1 else "", offer)
@@ -306,14 +306,14 @@ class Served:
         return Supply(self.needs, self.execution)
 
     def _may_fit(self, ask: Ask) -> bool:
-        """Whether a ready task may fit, without a look at each."""
+        """Whether a ready task may fit, without a test of each."""
         if ask.fits is _fits_nothing:
             return False
         match = ask.fits.match if isinstance(ask.fits, Fitting) else None
         return match is None or match.ready
 
     def tasks_in(self, client: str, seconds: float) -> int:
-        """The number of tasks that a client does in some seconds, estimated from results so far."""
+        """The number of tasks that a client runs in some seconds, estimated from the results so far."""
         speeds = self.allocator.speeds
         if not speeds.results or not speeds.seconds:
             return 1
@@ -336,7 +336,7 @@ class Served:
         return grants + self.allocator.hand_out(remaining)
 
     def _grant_chosen(self, ask: Ask, task: Name) -> Grant:
-        """A task that was chosen here, and not by the allocator."""
+        """Grant a task that was chosen here and not by the allocator."""
         self.execution.take(task)
         self.allocator.has(ask.client, task)
         return Grant(ask, (task,), "other clients have delivered results for it; they count once enough agree")
@@ -344,9 +344,9 @@ class Served:
     # Leases
 
     def lease(self, tasks: Sequence[Name], client: str, secret: str, key: str, since: float) -> list[Lease]:
-        """A client gets tasks, by one grant."""
+        """Lease tasks to a client as one grant; returns the leases."""
         first, id, tries = self.number + 1, self.id, self.tries.begun
-        make = tuple.__new__  # by its name it takes twice as long
+        make = tuple.__new__  # calling the class by its name takes twice as long
         self.number += len(tasks)
         leases = list[Lease]()
         for number, task in enumerate(map(self.flow.dag.index.__getitem__, tasks), first):
@@ -356,7 +356,7 @@ class Served:
         return leases
 
     def add(self, leases: Sequence[Lease]) -> None:
-        """Clients have tasks."""
+        """Record active leases."""
         by_number, holding, out = self.leases, self.holding, self._out
         for lease in leases:
             number, task = lease.number, lease.task
@@ -367,7 +367,7 @@ class Served:
                 self.repeated += 1
 
     def drop(self, leases: Sequence[Lease]) -> tuple[list[Lease], list[int]]:
-        """Clients have tasks no more: which they had, and the grants, by their first numbers, of which nothing is out now."""
+        """Remove leases; returns those that were active, and the first numbers of the grants without active leases now."""
         by_number, holding, out, over = self.leases, self.holding, self._out, list[int]()
         had = [lease for lease in leases if by_number.pop(lease.number, None) is not None]
         for lease in had:
@@ -387,16 +387,16 @@ class Served:
         return [self.leases[number] for number in self.holding.get(task, ())]
 
     def orphans(self) -> list[Lease]:
-        """The leases of tasks that, since this was asked before, came back because what they wait for did."""
+        """The leases of tasks that were returned since the last call because a task that they wait for was returned."""
         moves, self._looked = self.execution.since(self._looked), len(self.execution.journal)
         codes = self.codes
         back = {v for kind, v in unpacked(moves) if kind == RELEASE and codes[v] not in {ALLOCATED, HELD}}
         return [lease for v in back for lease in self.holders(v)]
 
-    # What comes of tasks
+    # Outcomes of tasks
 
     def come_back(self, task: int) -> None:
-        """Return a task undone for one of its holders."""
+        """Take an unfinished task back from one of its holders."""
         self.execution.give_up(self.flow.dag.tasks[task])
 
     def set_aside(self, task: int) -> None:
@@ -404,13 +404,13 @@ class Served:
         self.execution.fail(self.flow.dag.tasks[task])
 
     def forget(self, tasks: Sequence[int]) -> None:
-        """Tasks are done: how it went before does not matter any more."""
+        """Drop the records of earlier attempts at finished tasks."""
         self.tries.forget(tasks)
         for task in tasks if self.failed_with else ():
             self.failed_with.pop(task, None)
 
     def try_again(self, now: float) -> None:
-        """What has waited long enough after a failure is ready again."""
+        """Make the failed tasks ready whose retry is due."""
         for task in self.tries.due(now):
             if self.codes[task] == FAILED:
                 self.execution.release(self.flow.dag.tasks[task])
@@ -435,11 +435,11 @@ class Served:
 
     @property
     def tally(self) -> Sums:
-        """What has come of it."""
+        """Its totals so far."""
         return Sums(len(self.flow), len(self.execution.executed), self.lost, self.repeated, self.saved)
 
     def counts(self) -> dict[str, int]:
-        """How many tasks are in which state."""
+        """The number of tasks in each state."""
         game = self.execution
         failed = np.asarray(game.codes) == FAILED
         failed[[v for _, v in self.tries.later]] = False

@@ -1,8 +1,8 @@
-"""The rules of the server, without a network, a disk or a clock: time is passed in, and what must be kept is given out.
+"""The rules of the server, without a network, a disk or a clock: the caller passes in the time and stores the changes.
 
-Each move changes the state at once and leaves what is to be kept in `take_changes`; whoever speaks for the service answers
-nobody before that is kept. `now` is a clock that only goes forward; how far the clock on the wall is ahead of it is fixed
-when the service begins, so that nobody loses a task because somebody set a clock.
+Each method changes the state at once, and `take_changes` returns what must be stored. The caller answers clients only after
+it has stored that. `now` is a monotonic clock. The lead of the wall clock over it is fixed when the service starts, so that
+no client loses a task because a clock was set.
 """
 
 import secrets
@@ -32,10 +32,10 @@ NOTHING = Archive()
 
 
 class Service:
-    """What a server does, one method a move.
+    """The operations of a server, one method each.
 
-    *gate* knows whose each client is, where they need tokens; *archive* has what is kept and no longer in memory;
-    *has_file* says whether a file with this hash is there.
+    *gate* knows the owner of each client if clients need tokens. *archive* reads what is stored and no longer in memory.
+    *has_file* returns whether a file with this hash is stored.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Service:
         return self.books.clients
 
     def take_changes(self) -> Changes | None:
-        """What is to be kept of all that happened since this was asked before."""
+        """The changes to store since the last call; None if there are none."""
         return self.books.take_changes()
 
     def restore(
@@ -83,23 +83,23 @@ class Service:
         return faults
 
     def recalled(self, row: WorkflowRow, store: ServiceStore) -> Served | Unavailable:
-        """A workflow as it was kept, for `adopt`, or why it cannot be restored; this may run in another thread."""
+        """Restore a stored workflow for `adopt`, or return why that is impossible; this may run in another thread."""
         try:
             return recalled(row, store, lambda: self.books.now)
         except Exception as error:
-            if isinstance(error, OSError) and store.shared:  # the connection, not this workflow
+            if isinstance(error, OSError) and store.shared:  # the connection failed, not this workflow
                 raise
             return Unavailable(row._replace(document=b"", plan=None), fault_of(error))
 
     def ended(self, row: WorkflowRow) -> None:
-        """A workflow has ended, here or elsewhere."""
+        """Record a workflow that has ended, here or on another server."""
         self._submitted[row.key] = row.id
         self.books.ended[row.id] = row
 
     def adopt(self, now: float, restored: Served | Unavailable) -> Unavailable | None:
         """Resume a workflow; its leases are extended by a full term.
 
-        One that cannot be restored is listed with the reason and returned, and nothing of it is changed.
+        A workflow that cannot be restored is listed with the reason and returned; its stored state is not changed.
         """
         self.books.now = now
         self._submitted[restored.row.key] = restored.row.id
@@ -137,14 +137,14 @@ class Service:
         self._submitted = {key: id for key, id in self._submitted.items() if id not in lost}
 
     def forget_purged(self, key: str) -> None:
-        """Another server has purged the workflow of this key, if it had one."""
+        """Forget the ended workflow of this key, if there is one, because another server has purged it."""
         if self._submitted.get(key) in self.books.ended:
             self.forget([self._submitted[key]])
 
     # Workflows
 
     def built(self, now: float, ready: Prepared, key: str) -> Served:
-        """A workflow for `submit`, with all that takes long; this may take its time in another thread."""
+        """Build a workflow for `submit`, with everything that takes long; this may run in another thread."""
         row = new_row(ready, f"w-{secrets.token_hex(5)}", key, now + self.books.ahead, RUNNING)
         served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
         served.ceiling = ready.ceiling
@@ -203,12 +203,12 @@ class Service:
         return served.files.missing
 
     def _go_on(self, served: Served) -> None:
-        """A workflow that waits for files or signatures goes on once all are there."""
+        """Resume a workflow that was waiting for files or signatures if none is missing any more."""
         if served.state == PAUSED and not served.waits:
             self.books.enter(served, RUNNING)
 
     def sign(self, now: float, workflow: str, signatures: dict[str, str]) -> None:
-        """The owner's signatures of tasks."""
+        """Store the owner's signatures of tasks."""
         self.books.now = now
         served = self._open(workflow)
         for task, signature in signatures.items():
@@ -218,7 +218,7 @@ class Service:
         self._go_on(served)
 
     def cancel(self, now: float, workflow: str) -> bool:
-        """Hand out nothing more of a workflow, whose results are of no use any more; whether it had not ended."""
+        """Cancel a workflow, so that no more of its tasks are handed out; returns False if it had already ended."""
         self.books.now = now
         if workflow in self.books.unavailable:
             self._cancel_unavailable(self.books.unavailable.pop(workflow).row)
@@ -229,7 +229,7 @@ class Service:
         return True
 
     def _cancel_unavailable(self, row: WorkflowRow) -> None:
-        """How many of its tasks are done is not known, so its tally counts none."""
+        """Cancel a workflow that cannot be restored; its tally counts no tasks, since their states are unknown."""
         tally = Sums(0, 0, row.lost, 0, 0).text()
         self.ended(row._replace(state=CANCELLED, ended=self.books.wall, tally=tally))
         self.books.changes.states.append((row.id, CANCELLED))
@@ -251,7 +251,7 @@ class Service:
         served = self._open(workflow)
         chosen = [v for v in map(served.flow.dag.number, tasks) if v in served.holding]
         for lease in [served.leases[number] for v in chosen for number in list(served.holding[v])]:
-            if lease.number in served.leases:  # else it came back with one that it waited for
+            if lease.number in served.leases:  # otherwise it was returned with a task that it waited for
                 self.books.end(served, [lease], "dropped", "its owner released it")
                 self.books.come_back(served, lease.task)
                 self.books.came_back(served)
@@ -333,7 +333,7 @@ class Service:
     # Clients
 
     def enrol(self, now: float, name: str, cores: float = 1.0, approved: bool = True) -> Client:
-        """A client that was not here before."""
+        """Create a new client."""
         self.books.now = now
         created, quota = now + self.books.ahead, self.books.terms.first_quota
         client = Client(f"c-{secrets.token_hex(6)}", name, cores, created, approved, quota, seen=now)
@@ -342,12 +342,12 @@ class Service:
         return client
 
     def is_away(self, seen: float, approved: bool) -> bool:
-        """Whether a client that was seen then for the last time may be forgotten."""
+        """Whether a client that was last seen at the time *seen* may be forgotten."""
         terms = self.books.terms
         return self.books.now - seen > (terms.forget_clients if approved else terms.forget_strangers)
 
     def away(self, now: float, clients: Iterable[str]) -> list[str]:
-        """Those of some clients that have nothing and may be forgotten; of the others it is kept that they were here."""
+        """Those of the clients that hold no tasks and may be forgotten; the times at which others were seen are stored."""
         self.books.now = now
         present = [client for id in clients if (client := self.clients.get(id)) is not None]
         for client in present:
@@ -356,9 +356,9 @@ class Service:
         return [client.id for client in present if not client.holds and self.is_away(client.seen, client.approved)]
 
     def forget_clients(self, now: float, clients: Iterable[str], elsewhere: Collection[str] = ()) -> list[str]:
-        """Forget clients, unless they have come meanwhile; which. Other servers know those that are *elsewhere*.
+        """Forget clients unless they have called meanwhile; returns which. Other servers know the clients in *elsewhere*.
 
-        Of who ever did something, the store still has the name: whoever reads what came of its tasks may want it.
+        The store keeps the row of a client that ever finished, failed or lost a task: readers of outcomes may need its name.
         """
         forgotten = self.away(now, clients)
         for served in self.served.values() if forgotten else ():
@@ -375,12 +375,12 @@ class Service:
             self.books.changes.clients_gone.append((id,))
 
     def approve(self, client: str, approved: bool = True) -> None:
-        """A client may have work from now on, or no more."""
+        """Approve a client for work, or revoke its approval."""
         self.books.changes.approvals.append((client, approved))
         self._approved(self.clients[client], approved)
 
     def _approved(self, client: Client, approved: bool) -> None:
-        """The votes of a client that is revoked do not count any more."""
+        """Set the approval of a client; the votes of a revoked client no longer count."""
         revoked, client.approved = client.approved and not approved, approved
         for served in self.served.values() if revoked else ():
             for task in served.votes:
@@ -389,7 +389,7 @@ class Service:
                 self.books.after(served)
 
     def mark_client(self, client: str, held: bool | None = None, tags: Sequence[str] | None = None) -> None:
-        """What an operator says of a client: whether it gets tasks, and its tags; None leaves it as it is."""
+        """Set an operator's marks of a client: whether it is held and gets no tasks, and its tags; None changes nothing."""
         record = self.clients[client]
         record.held = record.held if held is None else held
         self.books.roomier.add(client)
@@ -402,7 +402,7 @@ class Service:
             self.requests.renew_offers(client)
 
     def learn(self, row: ClientRow) -> None:
-        """A client that another server knows: as it was kept, but for what it has here."""
+        """Add or update a client from its row, which another server wrote; the tasks that it holds here still count."""
         existing = self.clients.get(row.id)
         if existing is not None:
             self._approved(existing, bool(row.approved))
@@ -416,15 +416,15 @@ class Service:
     # Work
 
     def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
-        """A client asks for work; `serve` answers. The same key again gets what it got before."""
+        """Add a client's request for work, which `serve` answers; a repeated key gets the same tasks again."""
         return self.requests.ask(now, client, key, request)
 
     def serve(self, now: float) -> list[Ticket]:
-        """Answer those who wait, the first come first, as far as anything is ready; those whose time is over get nothing."""
+        """Answer waiting requests in order of arrival, as far as tasks are ready; requests that have timed out get none."""
         return self.requests.serve(now)
 
     def deliver(self, now: float, client: Client, deliveries: Sequence[ResultWords]) -> list[str]:
-        """What a client brings; what it is told of each: the same result again gets the same answer."""
+        """Process the results of a client; returns the answer to each. A repeated result gets the same answer."""
         past = UNKNOWN
         while True:
             try:
@@ -434,7 +434,7 @@ class Service:
                 past = self.archive.read(lacking, past, self.books.ends)
 
     def renew(self, now: float, client: Client, ids: Iterable[str]) -> list[str]:
-        """A client lives and has these; those that it has no more."""
+        """Renew the leases of a client; returns the ids of those that it no longer holds."""
         self.books.now = client.seen = now
         lost = []
         for id in ids:

@@ -1,4 +1,4 @@
-"""The state of a server: what is served, who has what until when, and what of it is still to be kept."""
+"""The state of a server: its workflows, clients and leases, and the changes that are not stored yet."""
 
 import hmac
 from collections import Counter
@@ -23,10 +23,10 @@ from eligo.stores.packing import packed_addition
 from eligo.stores.service import AdditionRow, Changes, Moves, WorkflowRow
 from eligo.work.attempts import Attempt, Lease
 
-MOST_DIGITS = 19  # of the number of a lease: more fit no database
-SELDOM = 1.0  # seconds between two times that what is thought of clients is kept
-MOST_RECENT = 10_000  # outcomes that are remembered at least, up to twice as many, beside those that are not kept yet
-#: what a client brought of a lease
+MOST_DIGITS = 19  # lease numbers have fewer digits: longer ones do not fit into a database column
+SELDOM = 1.0  # seconds between two writes of changed client records
+MOST_RECENT = 10_000  # outcomes in memory, up to twice as many, besides those that are not stored yet
+#: a lease, and the result that a client delivered for it
 Brought = tuple[Lease, ResultWords]
 
 
@@ -39,10 +39,10 @@ class Unavailable(NamedTuple):
 
 @dataclass(eq=False)
 class Books:
-    """Everything that is served, to whom, and on what terms; every part of the rules writes in the same books."""
+    """The shared state that every part of the rules reads and writes: workflows, clients, leases and settings."""
 
     terms: ServerTerms = field(default_factory=ServerTerms)
-    #: how far the clock on the wall is ahead of `now`
+    #: seconds by which the wall clock is ahead of `now`
     ahead: float = 0.0
     now: float = 0.0
     served: dict[str, Served] = field(default_factory=dict)
@@ -52,13 +52,13 @@ class Books:
     #: workflows that could not be restored; the next start tries again
     unavailable: dict[str, Unavailable] = field(default_factory=dict)
     random: Random = field(default_factory=Random)
-    #: the owner of a client's token, None where that is not known; where there are no tokens, each client is its own
+    #: the owner of a client's token, None if unknown; without tokens, each client is its own owner
     token_owner: Callable[[str], str | None] = lambda client: client
-    #: since the server began: leases that were lost, failed tasks to be tried again, and tasks that failed for good
+    #: since the server started: lost leases, scheduled retries of failed tasks, and permanently failed tasks
     expired: int = 0
     retries: int = 0
     failed: int = 0
-    #: leases that ended, since then
+    #: leases that have ended since the server started
     ends: int = 0
 
     def __post_init__(self) -> None:
@@ -67,32 +67,32 @@ class Books:
         self._touched: set[str] = set()
         self._dirty: set[str] = set()
         self._urgent, self._told = False, 0.0
-        self._over: set[str] = set()  # workflows that have ended just now
-        self._progressed: set[str] = set()  # those that have changed or left since it was asked which
+        self._over: set[str] = set()  # workflows that have ended since the last `take_changes`
+        self._progressed: set[str] = set()  # workflows that have changed or left since the last `take_progressed`
         self.due = Deadlines(self._out)
         self.recent = Recent()
         self._remembered = Remembered()
-        # when the offers of connected clients were looked at, and what they were
+        # when the offers of connected clients were last collected, and the offers
         self._offers: tuple[float, frozenset[Offer | None]] = (-inf, frozenset())
-        #: clients whose room for tasks may have changed since those of their requests were looked at that wait for it
+        #: clients whose room for tasks may have changed since their waiting requests were last checked
         self.roomier = set[str]()
-        #: what clients have that only other servers know
+        #: the number of tasks of each client that only other servers know
         self.strangers: Counter[str] = Counter()
 
-    # What is kept
+    # Changes to store
 
     @property
     def moved(self) -> list[Served]:
-        """The workflows of which something is to be kept."""
+        """The workflows with changes that are not stored yet."""
         return [self.served[workflow] for workflow in self._touched | self._over]
 
     def take_progressed(self) -> set[str]:
-        """The workflows that have changed, or are served no longer, since this was asked before."""
+        """The workflows that have changed, or are no longer served, since the last call."""
         progressed, self._progressed = self._progressed, set()
         return progressed
 
     def take_changes(self) -> Changes | None:
-        """What is to be kept of all that happened since this was asked before."""
+        """The changes to store since the last call; None if there are none."""
         for workflow in self._touched:
             served = self.served[workflow]
             for number, added in enumerate(served.execution.additions[served.grown :], served.grown):
@@ -113,7 +113,7 @@ class Books:
         for workflow in [key for key in self._over if self.served[key].state in FINAL]:
             self._leave(self.served.pop(workflow))
         self._over = set()
-        self.recent.age(MOST_RECENT)  # what was taken before is kept
+        self.recent.age(MOST_RECENT)  # the changes of earlier calls are stored by now
         if not self.changes:
             return None
         changes, self.changes = self.changes, Changes()
@@ -127,12 +127,12 @@ class Books:
             self._remembered.add(served.id, served.digests)
 
     def digests_of(self, workflow: str) -> "Digests[int] | None":
-        """The digests of the results of a workflow that were accepted; None where they must be read first."""
+        """The digests of a workflow's accepted results; None if they must be read from the store first."""
         served = self.served.get(workflow)
         return self._remembered.get(workflow) if served is None else served.digests
 
     def learn_digests(self, workflow: str, digests: "Digests[int]") -> None:
-        """The same, as they were read."""
+        """Set the digests of a workflow's accepted results, as read from the store."""
         served = self.served.get(workflow)
         if served is not None and served.digests is None:
             digests.frombytes(bytes(8 * (len(served.flow) - len(digests))))
@@ -141,25 +141,25 @@ class Books:
             self._remembered.add(workflow, digests)
 
     def touch(self, served: Served) -> None:
-        """A workflow's execution has moved."""
+        """Mark a workflow whose execution has changed."""
         self._touched.add(served.id)
 
     def note(self, client: str, urgent: bool = False) -> None:
-        """What is thought of a client has changed; that is kept now and then, or, where *urgent*, with the next changes."""
+        """Mark a client record as changed; it is stored with the next changes if *urgent*, otherwise once per second at most."""
         if client in self.clients:
             self.roomier.add(client)
             self._dirty.add(client)
             self._urgent |= urgent
 
     def forget_client(self, client: str) -> None:
-        """A client is remembered no longer."""
+        """Remove a client from memory."""
         if client in self._dirty:
             self.changes.clients.append(self.clients[client].row(self.ahead))
             self._dirty.discard(client)
         del self.clients[client]
 
     def forget(self, workflow: str) -> None:
-        """Another server holds a workflow: nothing that is known of it here counts, and nothing is written of it."""
+        """Drop a workflow, such as one that another server holds, with all its changes that are not stored yet."""
         served = self.served.pop(workflow, None)
         self.ended.pop(workflow, None)
         self.unavailable.pop(workflow, None)
@@ -177,27 +177,27 @@ class Books:
     # Clients
 
     def gone_at(self, client: Client) -> float:
-        """When a client counts as gone unless it is heard of again: as late as it would lose its tasks."""
+        """When a client counts as gone unless it calls again: the time at which its leases would expire."""
         return client.seen + self.terms.lease + self.terms.grace
 
     def is_alive(self, client: Client) -> bool:
-        """Whether a client was heard of within the time of a lease."""
+        """Whether a client has called within the term of a lease."""
         return self.now < self.gone_at(client)
 
     def connected(self) -> Iterator[Client]:
-        """The clients that may get tasks and were heard of within the time of a lease."""
+        """The approved clients that have called within the term of a lease."""
         return (client for client in self.clients.values() if client.approved and self.is_alive(client))
 
     def here_until(self, id: Hashable) -> float:
-        """Until when a client is alive if it is not heard of again; -inf if it gets no tasks."""
+        """Until when a client counts as alive if it does not call again; -inf if it gets no tasks."""
         client = self.clients.get(str(id))
-        if client is None:  # one that only another server knows is lost with its lease
+        if client is None:  # a client that only another server knows is lost when its lease expires
             return inf if id in self.strangers else -inf
         works = client.approved and not client.held and client.paused <= self.now
         return self.gone_at(client) if works else -inf
 
     def unmet(self, served: Served, tasks: Ints) -> list[Unmet]:
-        """What these tasks need and no connected client has; nothing as long as some client has not said what it has."""
+        """The needs of these tasks that no connected client meets; empty while some connected client has not sent its offer."""
         if not served.needs.demanding or served.state in ENDED:
             return []
         offers = self._offers_here()
@@ -205,12 +205,12 @@ class Books:
         return served.needs.unmet(declared, tasks) if len(declared) == len(offers) else []
 
     def learn_offer(self, client: Client, offer: Offer) -> None:
-        """A client says what it has."""
+        """Record the offer of a client."""
         if client.offer != offer:
             client.offer, self._offers = offer, (-inf, frozenset())
 
     def _offers_here(self) -> frozenset[Offer | None]:
-        """What connected clients have, as of at most a second ago: many workflows are told at once."""
+        """The offers of connected clients, at most a second old, because many workflows are described at once."""
         if self.now - self._offers[0] >= SELDOM:
             self._offers = self.now, frozenset(client.offer for client in self.connected())
         return self._offers[1]
@@ -219,16 +219,16 @@ class Books:
 
     @property
     def wall(self) -> float:
-        """What the clock on the wall shows."""
+        """The time of the wall clock."""
         return self.now + self.ahead
 
     @property
     def until(self) -> float:
-        """When a lease ends that is given or renewed now."""
+        """When a lease that is granted or renewed now expires."""
         return self.now + self.terms.lease + self.terms.grace
 
     def hold(self, client: str, tasks: int) -> None:
-        """Count more tasks for a client, known here or not."""
+        """Change the number of tasks that a client holds, whether it is known here or not."""
         if client in self.clients:
             self.clients[client].holds += tasks
             self.roomier.add(client)
@@ -238,11 +238,11 @@ class Books:
                 del self.strangers[client]
 
     def _out(self, workflow: str) -> KeysView[int]:
-        """The numbers of the leases of a workflow."""
+        """The numbers of the active leases of a workflow."""
         return (self.served[workflow].leases if workflow in self.served else {}).keys()
 
     def find(self, lease_id: tuple[str, int, str], client: str) -> Lease | None:
-        """A lease that this client has, by the parts of its id."""
+        """The lease with these parts of an id, if this client holds it."""
         workflow, number, secret = lease_id
         served = self.served.get(workflow)
         lease = None if served is None else served.leases.get(number)
@@ -251,7 +251,7 @@ class Books:
     def lose(self, served: Served, lease: Lease, answer: str, why: str) -> None:
         """Return a task whose client stopped responding or died."""
         client = self.clients.get(lease.client)
-        started = served.codes[lease.task] != HELD  # what waited for others was not tried
+        started = served.codes[lease.task] != HELD  # a task that waited for others was not attempted
         self.end(served, [lease], answer if started else "dropped", why)
         served.lost += 1
         self.expired += 1
@@ -274,7 +274,7 @@ class Books:
     def bring(
         self, served: Served, came: Sequence[Brought], answer: str, failure: str | None = None
     ) -> tuple[list[Attempt], float]:
-        """End leases with results, which are stored by lease number; returns them and the run times."""
+        """End leases with results, which are stored by lease number; returns the attempts and their total run time."""
         self._drop(served, [lease for lease, _ in came])
         ends, took = self._ends(came, answer, failure)
         self._keep(ends)
@@ -288,9 +288,9 @@ class Books:
         self.changes.ended += [(served.id, first) for first in over]
 
     def _ends(self, came: Sequence[Brought], answer: str, failure: str | None) -> tuple[list[Attempt], float]:
-        """What came of leases; and the seconds that clients say their tasks took, as far as they can be true."""
+        """The attempts of leases, and the total seconds that clients report, each limited to the age of its lease."""
         wall, attempts, total = self.wall, list[Attempt](), 0.0
-        make = tuple.__new__  # by its name it takes twice as long
+        make = tuple.__new__  # calling the class by its name takes twice as long
         for lease, result in came:
             took = result.seconds if result.seconds <= wall - lease.since else max(0.0, wall - lease.since)
             rest = (result.code, result.memory, result.digest, result.tail, result.saved)
@@ -309,24 +309,24 @@ class Books:
         self.after(served)
 
     def after(self, served: Served) -> None:
-        """Something may be ready now, or all may be over."""
+        """Update a workflow after a change that may have made tasks ready or ended it."""
         self._touched.add(served.id)
         self._progressed.add(served.id)
         self.agenda.stir(served)
         if served.state != RUNNING or served.execution.idle:
             self.settle(served)
 
-    # What becomes of tasks and workflows
+    # States of tasks and workflows
 
     def enter(self, served: Served, state: str) -> None:
-        """A workflow is in another state now."""
+        """Change the state of a workflow."""
         served.state = state
         served.row = served.row._replace(state=state)
         self.agenda.stir(served)
         self.changes.states.append((served.id, state))
 
     def settle(self, served: Served) -> None:
-        """A workflow whose tasks are all done, or cannot be, has ended; one that can go on again does."""
+        """End a workflow whose tasks are all finished or can no longer run; resume a failed one that can run again."""
         verdict = served.verdict
         if served.state == BROKEN and verdict != BROKEN:
             self.enter(served, RUNNING)
@@ -371,7 +371,7 @@ class Books:
         self.failed += not again
 
     def waits_for_retry(self, served: Served, task: int, failure: str | None) -> bool:
-        """Whether a failed task is now waiting for a retry; else the cause is recorded."""
+        """Schedule the retry of a failed task; returns False if none is left, and then records the cause."""
         spent = self.spent(served, task)
         if spent is not None:
             served.tries.give_up(task, failure or spent)
@@ -383,7 +383,7 @@ class Books:
         return until is not None
 
     def reconsider(self, served: Served, task: int, failure: str | None = None) -> None:
-        """Something is known of earlier attempts at a task that was not known when it came back."""
+        """Update a task after more became known about its earlier attempts than when it was returned."""
         code = served.codes[task]
         if code in {ELIGIBLE, ALLOCATED} and self.spent(served, task) is None:
             return
@@ -400,7 +400,7 @@ class Books:
             self.failed += not again and cause is None
 
     def owner_of(self, client: str) -> str | None:
-        """Whose vote a client's result is; None where it does not count, such as that of a client that was revoked."""
+        """The owner for whom a client's result counts as a vote; None if it does not count, as for a revoked client."""
         record = self.clients.get(client)
         return self.token_owner(client) if record is not None and record.approved else None
 
