@@ -66,11 +66,11 @@ class Queue(Protocol):
     looks: tuple[float, float]
 
     def submit(self, folder: Path, job: Job, words: Sequence[str]) -> str:
-        """Submit a job that runs this command line in a folder, and return the system's name for it. Raise InputError if it is refused."""
+        """Submit a job that runs these words in a folder, and return the system's name for it; InputError if refused."""
         ...
 
     def look(self, folder: Path) -> Mapping[int, Sighting] | None:
-        """The state of a folder's jobs by job number, or None if the system did not answer. A job that is missing has ended."""
+        """The state of a folder's jobs by number, or None if the system did not answer. A missing job has ended."""
         ...
 
     def remove(self, keys: Collection[str]) -> None:
@@ -83,7 +83,7 @@ class Queue(Protocol):
 
 
 def asked(words: Sequence[str], unanswered: Sequence[str], folder: Path | None = None, stdin: str = "") -> str:
-    """Return the output of a program of a batch system; raise `UnansweredError` if its error message contains one of these words."""
+    """Return a program's output; raise `UnansweredError` if its error message contains one of the words *unanswered*."""
     try:
         done = subprocess.run(  # noqa: S603 - a list of words, none of them from the user
             words, cwd=folder, input=stdin, capture_output=True, text=True, errors="replace", timeout=TOOL, check=False
@@ -126,7 +126,7 @@ class _Out:
 
 
 class QueueEngine:
-    """Runs a limited number of jobs in a batch system at a time: the order is decided here, and the system's own queue stays short."""
+    """Runs a limited number of jobs at a time in a batch system, so that eligo decides the order, not the queue."""
 
     def __init__(self, queue: Queue, workers: int, folder: str | Path, python: str | None = None) -> None:
         self.name = queue.name
@@ -223,7 +223,7 @@ class QueueEngine:
         self._looks = min(self._looks, time.monotonic() + self._look_pause)
 
     def _look(self) -> None:
-        """Ask the system for the state of all jobs, less often the longer nothing happens, and resubmit the jobs that it did not take."""
+        """Ask the system for the state of all jobs, less often if nothing happens, and resubmit jobs that it did not take."""
         now = time.monotonic()
         if not self._out or now < self._looks:
             return
@@ -299,7 +299,7 @@ class QueueEngine:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def end_strays(self, mark: str) -> None:
-        """Remove jobs of this run that outlived the process which submitted them, with the files that they would start from."""
+        """Remove jobs of this run that outlived the process that submitted them, and the files that they would start from."""
         if self._folder.parent.exists():
             try:
                 self._queue.end_strays(mark)

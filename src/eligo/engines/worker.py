@@ -30,7 +30,8 @@ NO_PROGRAM = 127  # the exit code that shells use
 KILOBYTE = 1024  # the unit in which the system reports the memory of a process that ended
 DONE, BEGUN = "done", ".begun"
 NOT_OURS = 75  # exit code: another worker has started this job already
-STEP, LONGEST_PAUSE = 0.0005, 0.1  # seconds between two checks of a process: a fiftieth of its run time so far, within these limits
+#: seconds between two checks of a process: a fiftieth of its run time so far, within these limits
+STEP, LONGEST_PAUSE = 0.0005, 0.1
 #: errors that mean that the machine, not the task, lacks something to start a process
 SHORT = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
 SHORTAGE = 30.0  # seconds for which a start is retried if the machine lacks something
@@ -40,7 +41,7 @@ F_SETOWN_EX, F_OWNER_PID = 15, 1  # Linux; not in Python's module
 
 
 class Performed(NamedTuple):
-    """The result of one task, as a worker sends it: an `Attempt` without what only the engine knows, and a function's value."""
+    """The result of one task, as a worker sends it: an `Attempt` without the engine's part, and a function's value."""
 
     began: float
     ended: float
@@ -68,7 +69,7 @@ def said(code: int) -> str | None:
 
 
 def own_memory(peak: int) -> int | None:
-    """The peak memory of a process in bytes, or None if it may be the memory that the process inherited as a copy of this one."""
+    """The peak memory of a process in bytes, or None if it may have inherited that memory from this process."""
     return peak * KILOBYTE if peak > own_peak() else None
 
 
@@ -148,7 +149,7 @@ def _spawned(work: "Command", base: Mapping[str, str]) -> "subprocess.Popen[byte
 
 
 def _opened(marker: str, stack: ExitStack) -> tuple[int, ...]:
-    """Open the file that all processes of a command hold open, at a number that scripts do not use; empty on another machine."""
+    """Open the file that all processes of a command keep open, at a number unused by scripts; empty on another machine."""
     try:
         first = os.open(marker, os.O_RDWR | os.O_CLOEXEC)  # a process that only reads it is not a task
     except OSError as error:

@@ -34,7 +34,7 @@ def batched(
 ) -> Longs:
     """The number of polls that a player takes to execute its dag, for each run.
 
-    *mean* is the mean number of requests per poll before rounding up. Alternatively, *requests* gives the number for each poll.
+    *mean* is the mean number of requests per poll before rounding up; or *requests* gives the number for each poll.
 
     >>> from eligo import Dag, policies
     >>> dag = Dag.from_arcs([("a", "c"), ("x", "y"), ("x", "z"), ("b", "c")], tasks="abxcyz")

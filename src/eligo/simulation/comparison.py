@@ -61,7 +61,7 @@ def answer(contest: Contest) -> str:
 
 
 def _so_far(contest: Contest, schedulers: Sequence[str]) -> str:
-    """The number of runs as text, if an order differs from the best by more than 0.5%, but not significantly; otherwise empty."""
+    """The number of runs as text, if an order differs from the best by more than 0.5%, but not significantly; else empty."""
     sure = all(contest.alike(name, column) for name in schedulers for column in contest.decisive)
     return "" if sure else f" in {_counted(contest.runs, 'run')}"
 

@@ -117,7 +117,7 @@ class Contest:
 
     @cached_property
     def compared(self) -> dict[Column, dict[str, Floats]]:
-        """The compared values: those of orders that finish at least half of their runs, in the runs that all of them finish."""
+        """The compared values: of orders that finish at least half of their runs, in the runs that all of them finish."""
         result: dict[Column, dict[str, Floats]] = {}
         for column in self.columns:
             values = {name: self.values[name, column] for name in self.schedulers if self._mostly(name, column)}
@@ -154,7 +154,7 @@ class Contest:
         return ratio if len(own) > 1 else Mean(ratio.value, -math.inf, math.inf)
 
     def relative(self, scheduler: str, column: Column) -> Mean:
-        """The ratio of this scheduler's value to the best one's, paired run by run; inverted for shares, so that 1 is best."""
+        """The ratio of this scheduler's value to the best one's, paired by run; inverted for shares, so 1 is best."""
         return self._relative[scheduler, column]
 
     def alike(self, scheduler: str, column: Column) -> bool:
@@ -193,7 +193,7 @@ class Contest:
 
     @cached_property
     def turns(self) -> list[tuple[str, list[Column]]]:
-        """The best schedulers by rate, with few changes: each leads or ties over the longest range of rates from its first one."""
+        """The best schedulers by rate, with few changes: each leads or ties over the longest range of rates that it can."""
         turns: list[tuple[str, list[Column]]] = []
         rest = self.rates
         while rest:
@@ -238,7 +238,7 @@ def _contest(dag: str, cells: Mapping[tuple[str, Column], Sequence[Record]]) -> 
 
 
 def together(contests: Sequence[Contest]) -> Contest:
-    """All dags as one contest with equal weights: in each run, the mean over the dags of their values divided by their scale."""
+    """All dags as one contest with equal weights: in each run, the mean over the dags of scaled values."""
     shared = [cell for cell in contests[0].values if all(cell in contest.values for contest in contests)]
     scaled: dict[tuple[str, Column], Floats] = {}
     for name, column in shared:

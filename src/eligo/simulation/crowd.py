@@ -80,7 +80,7 @@ class LiveCrowd:
         self.log: list[tuple[float, int, int]] = []
 
     def play(self) -> int:
-        """Play until every task is executed. Return the number of unexecuted tasks, above 0 if no client stays long enough."""
+        """Play until every task is executed. Return the number of unexecuted tasks; some remain if no client stays long."""
         for client in self.clients:
             self._come_first(client)
         self._serve()

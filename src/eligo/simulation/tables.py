@@ -121,7 +121,7 @@ class Results:
         _append(self._journal, _csv([*head, *map(_row, records)]))
 
     def finish(self, order: Iterable[CellKey]) -> list[Record]:
-        """Write the final file and return the rows of these cells in this order; rows of other experiments follow them in the file."""
+        """Write the file and return the rows of these cells in this order; rows of other experiments follow in the file."""
         wanted = dict.fromkeys(order)
         rest = [key for key in self.cells if key not in wanted]
         self.cells = {key: self.cells[key] for key in (*wanted, *rest)}

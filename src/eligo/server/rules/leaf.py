@@ -251,7 +251,7 @@ class Leaf:
         return Want(min(appetite - have, MOST_WANTED), cores, self._memory)
 
     def _appetite(self, now: float) -> int:
-        """The number of tasks that should be ready: those that clients wait for, and those they will run in the next seconds."""
+        """The number of tasks that should be ready: those that clients wait for or will run in the next seconds."""
         waiting = [ticket.request for ticket in self.service.requests.waiting]
         if waiting:
             self._memory = max(request.memory for request in waiting)

@@ -145,7 +145,7 @@ class Books:
         self._touched.add(served.id)
 
     def note(self, client: str, urgent: bool = False) -> None:
-        """Mark a client record as changed; it is stored with the next changes if *urgent*, otherwise once per second at most."""
+        """Mark a client record as changed; it is stored with the next changes if *urgent*, else at most once per second."""
         if client in self.clients:
             self.roomier.add(client)
             self._dirty.add(client)
@@ -197,7 +197,7 @@ class Books:
         return self.gone_at(client) if works else -inf
 
     def unmet(self, served: Served, tasks: Ints) -> list[Unmet]:
-        """The needs of these tasks that no connected client meets; empty while some connected client has not sent its offer."""
+        """The needs of these tasks that no connected client meets; empty while a connected client has sent no offer."""
         if not served.needs.demanding or served.state in ENDED:
             return []
         offers = self._offers_here()
