@@ -389,9 +389,10 @@ class ClientWords(Struct):
 
 
 class ClientsWords(Struct):
-    """A list of clients."""
+    """A list of clients; `after` is the parameter for the next page, or null."""
 
     clients: list[ClientWords]
+    after: str | None = None
 
 
 class TokenAskWords(Brief):

@@ -20,10 +20,12 @@ from eligo.server.schema import encode
 SMALL = 16_384  # bytes that are read at once
 PART = 2**18  # bytes of a large body that are looked at in one step
 TOKENS = 2_000  # names, texts and braces that are looked at in one step
-MOST_VALUES = 2**17  # in one body
-#: where escaped characters are blanked: a text, with the colon that makes it a name; what else has a meaning
-TOKEN = re.compile(rb'[^"{},]*+(?:("[^"]*")(\s*+:)?|[{},])')
-OPEN, CLOSE, COMMA = b"{},"
+MOST_VALUES = 2**17  # in one body: elements of lists and fields of objects, and lists and objects within them
+#: where escaped characters are blanked: a text, with the colon that makes it a name; what else has a meaning; the rest
+TOKEN = re.compile(rb'("[^"]*")(\s*+:)?|[\[{},]|[^"\[{},]{1,256}+')
+OPEN, CLOSE = b"{}"
+VALUES = b",[{"  # there is one of these for each value, but for the first of a list or object
+TEXT = b'"\\u003'  # may begin a text with a colon
 BLANKS = (b'" ', b'"\n', b'"\t', b'"\r')
 Decode = Callable[[bytes], Any]
 anything = msgspec.json.Decoder().decode
@@ -52,19 +54,34 @@ class Reader:
 
 async def _read(body: bytes, decode: Decode) -> Any:
     text = await _blanked(body)
-    scanned = text.count(b",") > MOST_VALUES  # mostly inside texts, or there are too many
+    values = 0
+    for mark in VALUES:
+        values += text.count(mark)
+        await asyncio.sleep(0)
+    scanned = values > MOST_VALUES  # mostly inside texts, or there are too many
     if scanned:
         await _scan(body, text)
     await asyncio.sleep(0)
     words = decode(body)
-    if scanned:
-        return words
     await asyncio.sleep(0)
-    known = encode(words)
-    await asyncio.sleep(0)
-    if _is_odd(text) or text.count(b'":') > (await _blanked(known)).count(b'":'):
+    if not (scanned or await _is_plain(text, words)):
         await _scan(body, text)
     return words
+
+
+async def _is_plain(text: bytes, words: object) -> bool:
+    """Whether it is certain that no name is given twice, without looking at each."""
+    known = encode(words)
+    await asyncio.sleep(0)
+    names = text.count(b'":')
+    await asyncio.sleep(0)
+    if names > (await _blanked(known)).count(b'":'):
+        return False
+    for sign in (TEXT, *(BLANKS if names < text.count(b":") else ())):
+        await asyncio.sleep(0)
+        if sign in text:
+            return False
+    return True
 
 
 async def _blanked(body: bytes) -> bytes:
@@ -105,8 +122,8 @@ async def _scan(body: bytes, text: bytes) -> None:
             if token[2]:
                 _note(names[-1], body[token.start(1) : token.end(1)])
             elif not token[1]:
-                mark = text[token.end() - 1]
-                values += mark == COMMA
+                mark = text[token.start()]
+                values += mark in VALUES
                 _nest(names, mark)
         if values >= MOST_VALUES:
             raise RefusedError(413, f"the body has more than {MOST_VALUES:,} values (send it in several requests)")
@@ -133,7 +150,7 @@ def _note(names: set[bytes], name: bytes) -> None:
 def _is_odd(text: bytes) -> bool:
     r"""Whether quotes before a colon are no measure of names: blanks are between them, or a text begins with r"\u003a"."""
     apart = text.count(b'":') < text.count(b":") and any(blank in text for blank in BLANKS)
-    return apart or b'"\\u003' in text
+    return apart or TEXT in text
 
 
 def refuse_repeated(body: bytes, words: object = None) -> None:

@@ -223,7 +223,7 @@ def described(addresses: list[Address]) -> bytes:
 
 
 def _endpoint(address: Address) -> Endpoint:
-    kinds = {"limit": int | None, "after": int | None}
+    kinds = {"limit": int | None, "after": str | None if address.path == "/v1/clients" else int | None}
     query = {name: kinds.get(name, str | None) for name in address.query or ()}
     gives = {address.status: dict if address.gives is dict else address.gives}
     scopes = () if address.scope is None else tuple(address.scope.split("|"))
