@@ -112,7 +112,7 @@ class Answering:
         self.address, self._who, self._reader = address, who, reader or Reader()
         self.status, self.kind = address.status, PLAIN if address.gives is bytes else JSON
         self._scopes = None if address.scope is None else frozenset(address.scope.split("|"))
-        self._decode = None if address.takes in (None, bytes) else msgspec.json.Decoder(address.takes).decode
+        self._decode: Any = None if address.takes in (None, bytes) else msgspec.json.Decoder(address.takes).decode
         self._posts = address.method == "POST"
         self._answers: OrderedDict[tuple[str, str, bytes], asyncio.Future[Any]] = OrderedDict()
 
