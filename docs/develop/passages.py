@@ -9,7 +9,6 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
