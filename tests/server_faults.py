@@ -76,6 +76,11 @@ class ServerProcess:
         self.kills = 0
 
     @property
+    def command(self) -> Sequence[str]:
+        """What is `eligo`."""
+        return COMMAND
+
+    @property
     def address(self) -> tuple[str, int]:
         return (self.host, self.port)
 
@@ -92,7 +97,16 @@ class ServerProcess:
 
     def begin(self) -> None:
         """Start, without waiting until it serves."""
-        command = [*self.before, *COMMAND, "serve", "--store", str(self.store), "--port", str(self.port), *self.options]
+        command = [
+            *self.before,
+            *self.command,
+            "serve",
+            "--store",
+            str(self.store),
+            "--port",
+            str(self.port),
+            *self.options,
+        ]
         with open(self.folder / "server.log", "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self.environment)
 

@@ -111,6 +111,18 @@ def test_a_workflow_does_not_make_the_server_read_a_file(
         submit(server, "&ignore=all", form)
 
 
+def test_added_tasks_do_not_make_the_server_read_a_file(server: ServerProcess, place: Path) -> None:
+    flow = b'{"tasks": [{"name": "a", "run": "true"}]}'
+    workflow = server.call("POST", "/v1/workflows?files=false", flow).words["workflow"]
+    for _, text in FILES:
+        for form in forms(text, place):
+            reply = server.call("POST", f"/v1/workflows/{workflow}/tasks", form.encode())
+            assert reply.status < 500, (text, reply)
+            assert WORD not in reply.body.decode(), (text, reply)
+    assert WORD not in server.get(f"/v1/workflows/{workflow}/tasks").body.decode()
+    assert server.call("POST", f"/v1/workflows/{workflow}/cancel", {}).status == 200
+
+
 def test_options_of_a_workflow_are_words_of_a_list_or_labels(server: ServerProcess, place: Path) -> None:
     before = sorted(os.listdir(server.folder))
     flow = '{"tasks": [{"name": "a", "run": "true"}]}'

@@ -66,9 +66,25 @@ export function again(): void {
   void list();
 }
 
+interface Page {
+  workflows: WorkflowLine[];
+  before?: string | null;
+}
+
+async function everyPage(): Promise<WorkflowLine[]> {
+  const found: WorkflowLine[] = [];
+  let before = "";
+  do {
+    const page = await get<Page>(`/v1/workflows${before && `?before=${encodeURIComponent(before)}`}`);
+    found.push(...page.workflows);
+    before = page.before ?? "";
+  } while (before);
+  return found;
+}
+
 export async function list(): Promise<void> {
   try {
-    workflows.value = (await get<{ workflows: WorkflowLine[] }>("/v1/workflows")).workflows;
+    workflows.value = await everyPage();
     problem.value = "";
   } catch (trouble) {
     if (asked.peek() === null) problem.value = said(trouble);

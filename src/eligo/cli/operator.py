@@ -133,7 +133,7 @@ def list_clients(door: ServerDoor, changes: ClientChanges, json: bool) -> int:
     owner = door.owner()
     for path, words in changes.calls():
         owner.post(f"/v1/clients/{path}", words)
-    clients = owner.get("/v1/clients")["clients"]
+    clients = _fetch_clients(owner)
     if json:
         print_json({"clients": clients})
         return 0
@@ -152,6 +152,16 @@ def list_clients(door: ServerDoor, changes: ClientChanges, json: bool) -> int:
         uncut=["client", "state", "tags"],
     )
     return 0
+
+
+def _fetch_clients(owner: Owner) -> list[dict[str, Any]]:
+    """All clients, page by page; servers of before this version send all at once."""
+    page = owner.get("/v1/clients")
+    clients: list[dict[str, Any]] = page["clients"]
+    while after := page.get("after"):
+        page = owner.get(f"/v1/clients?{urlencode({'after': after})}")
+        clients += page["clients"]
+    return sorted(clients, key=lambda one: one["name"])
 
 
 def _client_state(client: dict[str, Any]) -> str:

@@ -123,8 +123,12 @@ class ServerSource:
 
     def summaries(self) -> list[Document]:
         """The workflows in a few words each, as the API lists them."""
-        listed: list[Document] = self._get("/v1/workflows")["workflows"]
-        return listed
+        page = self._get("/v1/workflows")
+        listed: list[Document] = page["workflows"]
+        while before := page.get("before"):
+            page = self._get(f"/v1/workflows?{urlencode({'before': before})}")
+            listed += page["workflows"]
+        return sorted(listed, key=lambda one: (one.get("made", 0.0), one["workflow"]))
 
     def words(self, workflow: str) -> Document:
         """A workflow in a few words, also where it cannot be restored and so has no view."""

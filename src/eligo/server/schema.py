@@ -1,8 +1,10 @@
 """The messages of the API: every request and response body."""
 
+import re
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from hashlib import sha256
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -10,14 +12,19 @@ from msgspec import Meta, Struct
 from eligo.client.tails import last_of
 from eligo.names import LABEL
 
-Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+HEX = re.compile("[0-9a-f]*")
+NAME, PREFIX = re.compile(LABEL), re.compile("[0-9a-f]{16}")
+# Where a message may have very many of a text, its pattern is only told: msgspec would look at each before it counts them.
+# The message looks at all together instead, once there are not too many.
+Hash = Annotated[str, Meta(min_length=64, max_length=64, extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Amount = Annotated[float, Meta(ge=0, le=1e15)]
 Short = Annotated[str, Meta(max_length=200, pattern="^[^\\x00]*$")]
 Text = Annotated[str, Meta(max_length=8192)]
-Label = Annotated[str, Meta(pattern=f"^{LABEL}$")]
-Prefix = Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]
-FileName = Annotated[str, Meta(min_length=1, max_length=4096, pattern="^[^\\x00]*$")]
+Label = Annotated[str, Meta(extra_json_schema={"pattern": f"^{LABEL}$"})]
+Prefix = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{16}$"})]
+Lease = Annotated[str, Meta(max_length=200)]
+FileName = Annotated[str, Meta(min_length=1, max_length=4096, extra_json_schema={"pattern": "^[^\\x00]*$"})]
 Outcome = Literal["done", "failed", "returned"]
 MOST_TASKS = 10_000  # in one request or answer
 MOST_ADDED = 2**18  # letters of a document with tasks that a task adds
@@ -35,12 +42,29 @@ def _hash(text: str) -> str:
 class Brief(Struct, omit_defaults=True):
     """A message that omits default values; every request body is one (see `http.routes.Answering`)."""
 
+    most: ClassVar[int] = 2**16  # bytes
+
+
+def check_all(texts: Collection[str], pattern: re.Pattern[str], what: str) -> None:
+    """Refuse a list of which some text is not as it must be."""
+    for text in texts:
+        if pattern.fullmatch(text) is None:
+            raise ValueError(f"{text[:50]!r} is not {what}")
+
 
 class FileWords(Struct):
     """A file, identified by its content."""
 
     sha256: Hash
     size: Count
+
+
+def check_files(files: Collection[Mapping[str, FileWords]]) -> None:
+    """Refuse files of which some name has a NUL character or some hash is none, all at once."""
+    if any("\0" in name for some in files for name in some):
+        raise ValueError("the name of a file must not contain NUL")
+    if HEX.fullmatch("".join([file.sha256 for some in files for file in some.values()])) is None:
+        raise ValueError("sha256 must be 64 hexadecimal digits in lower case")
 
 
 class EnrolWords(Brief):
@@ -72,6 +96,10 @@ class AskWords(Brief):
     labels: Annotated[list[Label], Meta(max_length=64)] = []
     #: prefixes of the hashes of files that it has cached
     files: Annotated[list[Prefix], Meta(max_length=256)] = []
+
+    def __post_init__(self) -> None:
+        check_all(self.labels, NAME, "a label")
+        check_all(self.files, PREFIX, "a prefix of a hash: 16 hexadecimal digits in lower case")
 
 
 class SignedWords(Struct):
@@ -128,7 +156,9 @@ class GrantsWords(Struct):
 class RenewWords(Brief):
     """The leases that a client renews."""
 
-    leases: Annotated[list[Short], Meta(max_length=MOST_TASKS)]
+    most = 2**21
+
+    leases: Annotated[list[Lease], Meta(max_length=MOST_TASKS)]
 
 
 class GoneWords(Struct):
@@ -140,7 +170,7 @@ class GoneWords(Struct):
 class ResultWords(Brief):
     """The result of a task."""
 
-    lease: Annotated[str, Meta(max_length=200)]
+    lease: Lease
     outcome: Outcome
     seconds: Amount = 0.0
     code: Annotated[int, Meta(ge=1 - 2**31, le=2**31 - 1)] | None = None
@@ -168,8 +198,13 @@ class ResultWords(Brief):
 class DeliverWords(Brief):
     """The results of a client, and its next request for work."""
 
+    most = 2**23
+
     results: Annotated[list[ResultWords], Meta(max_length=MOST_TASKS)]
     ask: AskWords | None = None
+
+    def __post_init__(self) -> None:
+        check_files([one.outputs for one in self.results if one.outputs])
 
 
 class AnswersWords(Struct):
@@ -196,8 +231,13 @@ class SubmittedWords(Struct):
 class InputsWords(Brief):
     """Uploaded files by their names in the workflow, and the owner's signatures of tasks."""
 
+    most = 2**23
+
     files: dict[FileName, FileWords] = {}
     signatures: dict[str, Text] | None = None
+
+    def __post_init__(self) -> None:
+        check_files([self.files])
 
 
 class AddedWords(Struct):
@@ -217,11 +257,15 @@ class MissingWords(Struct):
 class RetryWords(Brief):
     """The tasks to retry; null: all failed tasks."""
 
+    most = 2**23
+
     tasks: list[str] | None = None
 
 
 class ReleaseWords(Brief):
     """The tasks to take back from their clients."""
+
+    most = 2**23
 
     tasks: list[str]
 
@@ -345,9 +389,10 @@ class ClientWords(Struct):
 
 
 class ClientsWords(Struct):
-    """A list of clients."""
+    """A list of clients; `after` is the parameter for the next page, or null."""
 
     clients: list[ClientWords]
+    after: str | None = None
 
 
 class TokenAskWords(Brief):
@@ -391,6 +436,9 @@ class TagsWords(Brief):
     """The new tags of a client, which replace the present ones."""
 
     tags: Annotated[list[Label], Meta(max_length=32)]
+
+    def __post_init__(self) -> None:
+        check_all(self.tags, NAME, "a label")
 
 
 class DrainWords(Brief):

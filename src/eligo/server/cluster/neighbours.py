@@ -18,7 +18,7 @@ import msgspec
 from eligo.server.cluster.calls import Neighbour
 from eligo.server.cluster.holders import Holding
 from eligo.server.http.handlers import Api
-from eligo.server.http.parameters import page_of
+from eligo.server.http.parameters import Row, page_of
 from eligo.server.http.refusals import RefusedError
 from eligo.server.http.routes import Address, ApiCall
 from eligo.server.rules.served import FINAL
@@ -268,16 +268,17 @@ class Neighbours:
         return await (self.api.submit(call) if there is None else self._passed(there, call))
 
     async def workflows(self, call: ApiCall) -> Any:
-        """All workflows."""
-        service = self.api.desk.service
+        """A page of all workflows; those of other servers as these tell of the same page."""
+        service, states = self.api.desk.service, await asyncio.to_thread(self.api.store.states)
+        chosen, before = page_of(call, [Row(i, id, state) for i, (id, state) in enumerate(states.items())])
+        here = [id for id in chosen if id in service.served]
+        by_id = {one.workflow: one async for one in self.api.told_in_turn(here)}
         if FORWARDED in call.scope["state"]["headers"]:
-            return WorkflowsWords([await self.api.told(workflow) for workflow in list(service.served)])
-        by_id = {workflow: await self.api.told(workflow) for workflow in list(service.served)}
+            return WorkflowsWords([*by_id.values()])
         for there in self.holding.others():
             with suppress(RefusedError):
                 words = msgspec.json.decode(await self._passed(there, call), type=WorkflowsWords)
                 by_id.update((one.workflow, one) for one in words.workflows if one.workflow not in by_id)
-        chosen, before = page_of(call, await asyncio.to_thread(self.api.store.states))
         return WorkflowsWords([by_id.get(id) or await self.api.kept(id) for id in chosen], before)
 
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from eligo.server.auth.admission import Entrance
 from eligo.server.auth.tokens import demand
 from eligo.server.dispatcher import Desk
 from eligo.server.http.budgets import origin
-from eligo.server.http.parameters import MOST_LISTED, page_of, read_request, read_wishes
+from eligo.server.http.parameters import MOST_LISTED, Row, clients_after, page_of, read_request, read_wishes
 from eligo.server.http.refusals import RefusedError, unknown_workflow
 from eligo.server.http.routes import Address, ApiCall
 from eligo.server.logs import emit
@@ -73,6 +74,7 @@ from eligo.stores.service import ServiceStore, Sums, WorkflowRow
 from eligo.version import __version__
 from eligo.work.attempts import Attempt
 
+TOGETHER = 5  # workflows of a list that are described at once
 #: what would be made a second time
 ONCE = {"/v1/clients", "/v1/tokens"}
 
@@ -124,9 +126,15 @@ class Api:
         return AnswersWords(answers, grants.grants, grants.lease, grants.wait, grants.stop)
 
     async def clients(self, call: ApiCall) -> ClientsWords:
-        """List the clients."""
+        """List the clients, by id."""
         await self.catch_up()
-        return ClientsWords([*map(self._client_words, self._service.clients.values())])
+        clients, words = self._service.clients, list[ClientWords]()
+        chosen, after = clients_after(call, clients)
+        for client in chosen:
+            if client in clients:
+                words.append(self._client_words(clients[client]))
+            await asyncio.sleep(0)  # who has done nothing yet is looked for in every workflow
+        return ClientsWords(words, after)
 
     async def client(self, call: ApiCall) -> ClientWords:
         """Show one client."""
@@ -241,14 +249,23 @@ class Api:
         return MissingWords(missing)
 
     async def workflows(self, call: ApiCall) -> WorkflowsWords:
-        """List workflows; with a limit, the newest first."""
+        """List workflows, the newest first."""
         books = self._service.books
-        rows = [*books.ended.values(), *(served.row for served in books.served.values())]
-        rows += [one.row._replace(state=UNAVAILABLE) for one in books.unavailable.values()]
-        chosen, before = page_of(call, {row.id: row.state for row in sorted(rows, key=lambda row: (row.made, row.id))})
-        words = WorkflowsWords([await self.told(workflow) for workflow in chosen], before)
+        every = chain(books.ended.values(), (served.row for served in books.served.values()))
+        rows = [Row(row.made, row.id, row.state) for row in every]
+        rows += [Row(one.row.made, one.row.id, UNAVAILABLE) for one in books.unavailable.values()]
+        chosen, before = page_of(call, rows)
+        words = WorkflowsWords([one async for one in self.told_in_turn(chosen)], before)
         await self._until_kept()
         return words
+
+    async def told_in_turn(self, workflows: Iterable[str]) -> AsyncIterator[WorkflowWords]:
+        """The states of workflows, without those that are purged meanwhile; others are answered in between."""
+        for count, workflow in enumerate(workflows):
+            with suppress(RefusedError):
+                yield await self.told(workflow)
+            if count % TOGETHER == 0:
+                await asyncio.sleep(0)
 
     async def workflow(self, call: ApiCall) -> WorkflowWords:
         """Show the state of a workflow."""
@@ -392,8 +409,12 @@ class Api:
         """All endpoints."""
         one = "/v1/workflows/{workflow}"
         page = {"after": "where to begin: `after` of the previous page", "limit": "maximum number of entries"}
+        some = {
+            "after": "only clients after this one: `after` of the previous page",
+            "limit": "maximum number of entries",
+        }
         pages = {
-            "limit": "maximum number, the newest first", "state": "only workflows in this state",
+            "limit": "maximum number, at most 1000", "state": "only workflows in this state",
             "before": "only workflows submitted before this one: `before` of the previous page",
         }  # fmt: skip
         ask = {
@@ -413,7 +434,7 @@ class Api:
             ("POST", "/v1/deliver", "work", self.deliver, DeliverWords, AnswersWords, 200, None),
             ("POST", "/v1/renew", "work", self.renew, RenewWords, GoneWords, 200, None),
             ("POST", "/v1/clients", None, self.enrol, EnrolWords, EnrolledWords, 201, None),
-            ("GET", "/v1/clients", "read", self.clients, None, ClientsWords, 200, None),
+            ("GET", "/v1/clients", "read", self.clients, None, ClientsWords, 200, some),
             ("GET", "/v1/clients/{client}", "read|work", self.client, None, ClientWords, 200, None),
             ("POST", "/v1/clients/{client}/approve", "admin", self.approve, None, DoneWords, 200, None),
             ("POST", "/v1/clients/{client}/revoke", "admin", self.revoke, None, DoneWords, 200, None),

@@ -1,8 +1,9 @@
 """Parameters of calls: what callers say in a query or a body, as the rules take it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import fields
-from typing import Any
+from heapq import nlargest, nsmallest
+from typing import Any, NamedTuple
 
 from eligo.errors import shorten
 from eligo.server.http.refusals import RefusedError
@@ -15,22 +16,30 @@ MOST_LISTED = 1_000  # rows in one answer
 WISHES = {each.name for each in fields(Wishes)} - {"owner"}
 
 
-def page_of(call: ApiCall, states: Mapping[str, str]) -> tuple[list[str], str | None]:
-    """The workflows that are asked for, of all of them with their states, the first submitted first; how to go on.
+class Row(NamedTuple):
+    """A workflow in a list, by which it is sorted and chosen."""
 
-    Without a limit it is all of them, in that order; with one the newest come first.
-    """
-    state, limit, before = call.query.get("state"), call.number("limit", 0, MOST_LISTED), call.query.get("before")
-    ids = list(states)
-    if before is not None:
-        if before not in states:
-            raise RefusedError(404, f"unknown workflow {shorten(before)!r} in 'before' (start again without it)")
-        ids = ids[: ids.index(before)]
-    matching = [id for id in ids if state is None or states[id] == state]
-    if not limit:
-        return matching, None
-    newest = matching[: -limit - 1 : -1]
-    return newest, newest[-1] if len(matching) > limit else None
+    made: float
+    id: str
+    state: str
+
+
+def page_of(call: ApiCall, rows: Collection[Row]) -> tuple[list[str], str | None]:
+    """The workflows that are asked for, of all of them, the newest first; the last one, if older ones follow."""
+    state, limit = call.query.get("state"), call.number("limit", MOST_LISTED, MOST_LISTED) or MOST_LISTED
+    before, last = call.query.get("before"), None
+    if before is not None and (last := next((row for row in rows if row.id == before), None)) is None:
+        raise RefusedError(404, f"unknown workflow {shorten(before)!r} in 'before' (start again without it)")
+    matching = (row for row in rows if (state is None or row.state == state) and (last is None or row[:2] < last[:2]))
+    ids = [row.id for row in nlargest(limit + 1, matching)]
+    return ids[:limit], ids[limit - 1] if len(ids) > limit else None
+
+
+def clients_after(call: ApiCall, ids: Iterable[str]) -> tuple[list[str], str | None]:
+    """The clients that are asked for, by their ids; where the next page begins."""
+    after, limit = call.query.get("after", ""), call.number("limit", MOST_LISTED, MOST_LISTED) or MOST_LISTED
+    some = nsmallest(limit + 1, (id for id in ids if id > after))
+    return some[:limit], some[limit - 1] if len(some) > limit else None
 
 
 def read_request(ask: AskWords) -> Request:

@@ -1,7 +1,6 @@
 """The API: one table of addresses, each with what it takes, what it gives, and who may call it."""
 
 import asyncio
-import json
 import re
 import secrets
 from collections import OrderedDict
@@ -20,6 +19,7 @@ from eligo.errors import EligoError
 from eligo.server.auth.tokens import demand
 from eligo.server.http.guard import HANDLERS
 from eligo.server.http.openapi import Endpoint, openapi
+from eligo.server.http.reading import SMALL, Reader, read_small
 from eligo.server.http.refusals import RefusedError, explain_fault
 from eligo.server.rules.clients import Client
 from eligo.server.schema import DoneWords, encode
@@ -28,7 +28,6 @@ KEY = re.compile(rb"[A-Za-z0-9_-]{1,64}")
 MOST_ANSWERS = 10_000  # that are remembered of each address
 JSON = (b"content-type", b"application/json")
 EVENTS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
-anything = msgspec.json.Decoder().decode
 PLAIN = (b"content-type", b"text/plain; version=0.0.4")
 
 
@@ -107,11 +106,13 @@ class Address:
 class Answering:
     """Answers the calls of one address, whatever comes."""
 
-    def __init__(self, address: Address, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
-        self.address, self._who = address, who
+    def __init__(
+        self, address: Address, who: Callable[[dict[bytes, bytes]], Caller], reader: Reader | None = None
+    ) -> None:
+        self.address, self._who, self._reader = address, who, reader or Reader()
         self.status, self.kind = address.status, PLAIN if address.gives is bytes else JSON
         self._scopes = None if address.scope is None else frozenset(address.scope.split("|"))
-        self._decode = None if address.takes in (None, bytes) else msgspec.json.Decoder(address.takes).decode
+        self._decode: Any = None if address.takes in (None, bytes) else msgspec.json.Decoder(address.takes).decode
         self._posts = address.method == "POST"
         self._answers: OrderedDict[tuple[str, str, bytes], asyncio.Future[Any]] = OrderedDict()
 
@@ -133,6 +134,9 @@ class Answering:
     async def _answer(self, scope: Scope, receive: Receive) -> Any:
         try:
             call = self._call(scope, receive)
+            if self._decode is not None:
+                few = len(call.body) <= SMALL
+                call = call._replace(words=self._words(call.body) if few else await self._large_words(call))
             return await (self._once(call) if self.address.once else self.address.answer(call))
         except RefusedError:
             raise
@@ -165,8 +169,7 @@ class Answering:
             raise RefusedError(400, "Idempotency-Key must be 1 to 64 letters, digits, - or _")
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
         path_params = scope.get("path_params") or {}
-        body = state["body"]
-        return ApiCall(caller, key.decode("ascii"), path_params, query, self._words(body), body, receive, scope)
+        return ApiCall(caller, key.decode("ascii"), path_params, query, None, state["body"], receive, scope)
 
     def _allowed(self, admitted: Caller | None, headers: dict[bytes, bytes]) -> Caller:
         """Who calls, as far as he may."""
@@ -181,14 +184,18 @@ class Answering:
         return caller
 
     def _words(self, body: bytes) -> Any:
-        if self._decode is None:
-            return None
         try:
-            words = self._decode(body or b"{}")
-            _refuse_repeated(body, words)
+            return read_small(body or b"{}", self._decode)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise RefusedError(400, explain_fault(str(error))) from None
-        return words
+
+    async def _large_words(self, call: ApiCall) -> Any:
+        if len(call.body) > self.address.takes.most:
+            raise RefusedError(413, f"the body exceeds the limit of {self.address.takes.most} bytes")
+        try:
+            return await self._reader.read(call.body, self._decode, call.caller.owner or call.caller.holder)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise RefusedError(400, explain_fault(str(error))) from None
 
 
 async def _stream(chunks: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
@@ -210,45 +217,13 @@ async def _hung_up(receive: Receive) -> None:
         pass
 
 
-def _refuse_repeated(body: bytes, words: object = None) -> None:
-    r"""Refuse an object that says two things of one name: whoever reads the other of them reads something else.
-
-    Mostly a quote before a colon ends a name, or begins a text with a colon, and nothing else; then it is enough to count
-    them, here and in what is left once each object has each name only once: in the *words* that were understood, of which
-    none is there that was not said, or, where some was not understood or said as usual, in all.
-
-    >>> _refuse_repeated(b'{"a": ":1", "b": {"a": 2}}')
-    >>> for body in (b'{"b": [{"a": 1, "a": 2}]}', br'{"a": 1, "\u0061": 2}', b'{"a" :1, "a": 2}', b'{":": 1, ":": 2}'):
-    ...     try:
-    ...         _refuse_repeated(body)
-    ...     except ValueError as error:
-    ...         print(error)
-    a key is given twice in one object
-    a key is given twice in one object
-    a key is given twice in one object
-    a key is given twice in one object
-    """
-    names = body.count(b'":')
-    apart = names < body.count(b":") and any(blank in body for blank in (b'" ', b'"\n', b'"\t', b'"\r'))
-    odd = apart or b"\\" in body
-    if not odd and names <= encode(words).count(b'":'):
-        return
-    if odd or names > encode(anything(body or b"{}")).count(b'":'):
-        json.loads(body, object_pairs_hook=_once_each)
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> None:
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError("a key is given twice in one object")
-
-
 def described(addresses: list[Address]) -> bytes:
     """The OpenAPI document of the API."""
     return encode(openapi([_endpoint(address) for address in addresses]))
 
 
 def _endpoint(address: Address) -> Endpoint:
-    kinds = {"limit": int | None, "after": int | None}
+    kinds = {"limit": int | None, "after": str | None if address.path == "/v1/clients" else int | None}
     query = {name: kinds.get(name, str | None) for name in address.query or ()}
     gives = {address.status: dict if address.gives is dict else address.gives}
     scopes = () if address.scope is None else tuple(address.scope.split("|"))
@@ -263,7 +238,8 @@ class Application:
         self, addresses: list[Address], who: Callable[[dict[bytes, bytes]], Caller], routes: list[Route],
         pages: Sequence[Route] = (),
     ) -> None:  # fmt: skip
-        endpoints = {(address.method, address.path): Answering(address, who) for address in addresses}
+        reader = Reader()
+        endpoints = {(address.method, address.path): Answering(address, who, reader) for address in addresses}
         table = [Route(path, answer, methods=[method]) for (method, path), answer in endpoints.items()]
         anybody = [route for route, address in zip(table, addresses, strict=True) if address.scope is None]
         #: all its routes

@@ -1,0 +1,188 @@
+"""JSON bodies in words: objects that say two things of one name are refused, and no large body keeps others waiting.
+
+A small body is read at once. A large one is read in short steps, one body at a time and callers in turn; others are answered
+between two steps. What may cost more than its length says, such as very many values, is counted before it is decoded.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from eligo.server.http.refusals import RefusedError
+from eligo.server.schema import encode
+
+SMALL = 16_384  # bytes that are read at once
+PART = 2**18  # bytes of a large body that are looked at in one step
+TOKENS = 2_000  # names, texts and braces that are looked at in one step
+MOST_VALUES = 2**17  # in one body: elements of lists and fields of objects, and lists and objects within them
+#: where escaped characters are blanked: a text, with the colon that makes it a name; what else has a meaning; the rest
+TOKEN = re.compile(rb'("[^"]*")(\s*+:)?|[\[{},]|[^"\[{},]{1,256}+')
+OPEN, CLOSE = b"{}"
+VALUES = b",[{"  # there is one of these for each value, but for the first of a list or object
+TEXT = b'"\\u003'  # may begin a text with a colon
+BLANKS = (b'" ', b'"\n', b'"\t', b'"\r')
+Decode = Callable[[bytes], Any]
+anything = msgspec.json.Decoder().decode
+
+
+def read_small(body: bytes, decode: Decode) -> Any:
+    """The words of a body, all at once."""
+    words = decode(body)
+    refuse_repeated(body, words)
+    return words
+
+
+class Reader:
+    """Reads large bodies, one at a time: of those that wait, one of each caller."""
+
+    def __init__(self) -> None:
+        self._one = asyncio.Lock()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def read(self, body: bytes, decode: Decode, caller: str) -> Any:
+        """The words of a body, step by step."""
+        mine = self._turns.setdefault(caller, asyncio.Lock())
+        async with mine, self._one:
+            return await _read(body, decode)
+
+
+async def _read(body: bytes, decode: Decode) -> Any:
+    text = await _blanked(body)
+    values = 0
+    for mark in VALUES:
+        values += text.count(mark)
+        await asyncio.sleep(0)
+    scanned = values > MOST_VALUES  # mostly inside texts, or there are too many
+    if scanned:
+        await _scan(body, text)
+    await asyncio.sleep(0)
+    words = decode(body)
+    await asyncio.sleep(0)
+    if not (scanned or await _is_plain(text, words)):
+        await _scan(body, text)
+    return words
+
+
+async def _is_plain(text: bytes, words: object) -> bool:
+    """Whether it is certain that no name is given twice, without looking at each."""
+    known = encode(words)
+    await asyncio.sleep(0)
+    names = text.count(b'":')
+    await asyncio.sleep(0)
+    if names > (await _blanked(known)).count(b'":'):
+        return False
+    for sign in (TEXT, *(BLANKS if names < text.count(b":") else ())):
+        await asyncio.sleep(0)
+        if sign in text:
+            return False
+    return True
+
+
+async def _blanked(body: bytes) -> bytes:
+    r"""The body with blanks for escaped quotes and backslashes: every quote that is left begins or ends a text.
+
+    >>> asyncio.run(_blanked(br'{"a\"\\": "\\\\\n"}'))
+    b'{"a____": "____\\n"}'
+    """
+    if b"\\" not in body:
+        return body
+    parts = []
+    for part in _parts(body):
+        parts.append(_blank(part))
+        await asyncio.sleep(0)
+    return b"".join(parts)
+
+
+def _parts(body: bytes) -> Iterator[bytes]:
+    """Parts of a body, none of which ends within an escape."""
+    first = 0
+    while first < len(body):
+        part = body[first : first + PART]
+        if (len(part) - len(part.rstrip(b"\\"))) % 2:
+            part = body[first : first + PART + 1]
+        yield part
+        first += len(part)
+
+
+def _blank(body: bytes) -> bytes:
+    return body.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+
+
+async def _scan(body: bytes, text: bytes) -> None:
+    """Refuse a name that is given twice in one object, and too many values; *text* is the body with blanks."""
+    tokens, names, values = TOKEN.finditer(text), [set[bytes]()], 0
+    while some := [*islice(tokens, TOKENS)]:
+        for token in some:
+            if token[2]:
+                _note(names[-1], body[token.start(1) : token.end(1)])
+            elif not token[1]:
+                mark = text[token.start()]
+                values += mark in VALUES
+                _nest(names, mark)
+        if values >= MOST_VALUES:
+            raise RefusedError(413, f"the body has more than {MOST_VALUES:,} values (send it in several requests)")
+        await asyncio.sleep(0)
+
+
+def _nest(names: list[set[bytes]], mark: int) -> None:
+    """Begin or end an object; one that ends before it began is refused when the body is decoded."""
+    if mark == OPEN:
+        names.append(set())
+    elif mark == CLOSE and len(names) > 1:
+        names.pop()
+
+
+def _note(names: set[bytes], name: bytes) -> None:
+    """Add the name of a field, in quotes as it was sent, to those of its object."""
+    if b"\\" in name:
+        name = json.dumps(json.loads(name), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    if name in names:
+        raise ValueError("a key is given twice in one object")
+    names.add(name)
+
+
+def _is_odd(text: bytes) -> bool:
+    r"""Whether quotes before a colon are no measure of names: blanks are between them, or a text begins with r"\u003a"."""
+    apart = text.count(b'":') < text.count(b":") and any(blank in text for blank in BLANKS)
+    return apart or TEXT in text
+
+
+def refuse_repeated(body: bytes, words: object = None) -> None:
+    r"""Refuse an object that says two things of one name: whoever reads the other of them reads something else.
+
+    Mostly a quote before a colon ends a name, or begins a text with a colon, and nothing else; then it is enough to count
+    them, here and in what is left once each object has each name only once: in the *words* that were understood, of which
+    none is there that was not said, or, where some was not understood or said as usual, in all.
+
+    >>> refuse_repeated(b'{"a": ":1", "b": {"a": 2}}')
+    >>> for body in (b'{"b": [{"a": 1, "a": 2}]}', br'{"a": 1, "\u0061": 2}', b'{"a" :1, "a": 2}', b'{":": 1, ":": 2}'):
+    ...     try:
+    ...         refuse_repeated(body)
+    ...     except ValueError as error:
+    ...         print(error)
+    a key is given twice in one object
+    a key is given twice in one object
+    a key is given twice in one object
+    a key is given twice in one object
+    """
+    text = _blank(body) if b"\\" in body else body
+    names, odd = text.count(b'":'), _is_odd(text)
+    if not odd and names <= _names(encode(words)):
+        return
+    if odd or names > _names(encode(anything(body))):
+        json.loads(body, object_pairs_hook=_once_each)
+
+
+def _names(known: bytes) -> int:
+    return (_blank(known) if b"\\" in known else known).count(b'":')
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> None:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a key is given twice in one object")
