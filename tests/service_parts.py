@@ -7,7 +7,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from eligo.additions import NewTasks, read_addition
 from eligo.dag import Dag
+from eligo.errors import InputError
 from eligo.execution import ALLOCATED, HELD
 from eligo.server.rules.clients import Client
 from eligo.server.rules.outcomes import Archive
@@ -301,7 +303,7 @@ class Scene:
         return [lease for grant in self.get(client, **request) for lease in grant.leases]
 
     def tell(self, client: str, *brought: ResultWords) -> list[str]:
-        found = self.service.deliver(self.now, self.client(client), brought)
+        found = self.service.deliver(self.now, self.client(client), brought, read_all(brought))
         self.kept()
         return found
 
@@ -327,6 +329,11 @@ class Scene:
 
     def tasks(self, leases: Iterable[Lease]) -> list[Any]:
         return [self.served(lease.workflow).flow.dag.tasks[lease.task] for lease in leases]
+
+
+def read_all(brought: Iterable[ResultWords]) -> dict[str, NewTasks | InputError]:
+    """What is read of the tasks that results add, as a server's process reads it."""
+    return {one.added: read_addition(one.added) for one in brought if one.added is not None}
 
 
 def check(scene: Scene) -> None:

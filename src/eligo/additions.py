@@ -13,10 +13,10 @@ have a command. An addition is accepted as a whole or not at all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from eligo.errors import InputError, UnknownTaskError, shorten
 from eligo.execution import Execution
@@ -30,7 +30,8 @@ from eligo.workflow import LazyDetails, Task, Workflow
 LARGEST = 16 * 2**20
 
 
-class NewTasks(NamedTuple):
+@dataclass(frozen=True)
+class NewTasks:
     """Tasks to add: their own workflow, and which of them come after tasks outside it."""
 
     flow: Workflow
@@ -38,6 +39,20 @@ class NewTasks(NamedTuple):
     after: tuple[tuple[str, str], ...]
     #: whether files make arcs
     linked: bool
+
+    def make_ready(self) -> None:
+        """Compute in advance what adding them needs; they may be added in a thread that has to be quick."""
+        _ = self.tasks, self.rows
+
+    @cached_property
+    def tasks(self) -> Mapping[Name, Task]:
+        """The new tasks by name."""
+        return {name: self.flow.task(name) for name in self.flow.dag.tasks}
+
+    @cached_property
+    def rows(self) -> Sequence[Mapping[str, object]]:
+        """Each of them as a row of a document."""
+        return [row_of(task, str(name)) for name, task in self.tasks.items()]
 
 
 def read_addition(content: str | bytes) -> NewTasks:
@@ -99,19 +114,35 @@ class LiveWorkflow:
         """All of it, as it is now."""
         return self.begun.grown(self.execution.dag)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing is left to compute about the tasks that there are before others are added."""
+        return {"_names", "_files"} <= vars(self).keys()
+
+    def make_ready(self) -> None:
+        """Compute that; nothing may be added meanwhile."""
+        _ = self._names, self._files
+
     def add(self, new: NewTasks) -> tuple[str, ...]:
         """Add tasks. Returns their names; none where all of them were added before, exactly as they are."""
-        tasks = {name: new.flow.task(name) for name in new.flow.dag.tasks}
+        tasks = new.tasks
         if all(self._details.added.get(name) == task for name, task in tasks.items()):
             return ()
         for name in tasks:
             if name in self.execution.graph or name in self._names:
                 raise InputError(f"task {shorten(name)!r} already exists: choose another name")
         arcs = [*new.flow.dag.arcs(), *self._outer_arcs(new)]
-        self.execution.grow(new.flow.dag.tasks, arcs, [row_of(task, name) for name, task in tasks.items()])
+        self.execution.grow(new.flow.dag.tasks, arcs, new.rows)
         self._details.learn(tasks)
         self._note_files(tasks)
         return tuple(tasks)
+
+    def most_arcs(self, new: NewTasks) -> int:
+        """How many dependencies new tasks may bring: every file that they read may be one, and every reader of theirs."""
+        arcs = new.flow.dag.arc_count + len(new.after)
+        for task in new.tasks.values() if new.linked else ():
+            arcs += len(task.inputs) + sum(len(self._readers.get(plain_path(file), ())) for file in task.outputs)
+        return arcs
 
     def writer(self, file: str) -> Name | None:
         """The task that writes a file."""
@@ -121,8 +152,7 @@ class LiveWorkflow:
         """The arcs between new tasks and those that there are."""
         for parent, child in new.after:
             yield self._existing(parent, child), child
-        for name in new.flow.dag.tasks if new.linked else ():
-            task = new.flow.task(name)
+        for name, task in new.tasks.items() if new.linked else ():
             self._check_free(task)
             yield from ((writer, name) for writer in map(self.writer, task.inputs) if writer is not None)
             yield from ((name, reader) for file in task.outputs for reader in self._readers.get(plain_path(file), ()))
@@ -192,6 +222,9 @@ class _Details(LazyDetails):
 
     def __len__(self) -> int:
         return len(self._begun) + len(self.added)
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self._begun)  # without counting them
 
     def column(self, what: str) -> Sequence[Any] | None:
         """See `LazyDetails`."""

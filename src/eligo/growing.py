@@ -17,6 +17,8 @@ from eligo.kernels.windows import longest_after
 from eligo.names import Name, checked_names
 from eligo.rows import Ints, gathered, latest, places
 
+MOST_WALKED = 1_000  # tasks above an addition that are looked at one by one
+
 
 class Addition(NamedTuple):
     """An addition to a dag: tasks, which get the next numbers, and arcs by number, each from or to one of them.
@@ -165,16 +167,38 @@ class Growing:
                 raise InputError(f"cannot add an arc between the existing tasks {both}")
         upward = any(v < old for _, v in added.arcs)  # else no circle leads through what was there
         above = self._above({u for u, _ in added.arcs if u < old}, done) if upward else []
+        if len(above) > MOST_WALKED:
+            self._check_circles(added, done)
+            return
         inner = [(u, v) for v in above for u in self.parents_of(v) if not done(u)]
         names = dict(zip((*above, *range(old, end)), (*self.named(above), *added.tasks), strict=True))
         arcs = [(names[u], names[v]) for u, v in chain(inner, added.arcs) if u in names and v in names]
         Dag.from_arcs(arcs, tasks=names.values())  # raises where it has a cycle
 
+    def _check_circles(self, added: Addition, done: Callable[[int], bool]) -> None:
+        """Refuse circles, with arrays of the whole dag: only what is below a new task and above one can be in a circle."""
+        dag, old, ends = self.dag, len(self), np.array(added.arcs, np.int32)
+        between = np.ones(old, np.bool_)
+        for outer, up in ((ends[:, 1], False), (ends[:, 0], True)):
+            some = outer[outer < old]
+            chosen = np.zeros(old, np.bool_)
+            chosen[some] = chosen[reached(dag, some, up)] = True
+            between &= chosen
+        some = np.array([v for v in np.flatnonzero(between).tolist() if not done(v)], np.int32)
+        place = np.full(old + len(added.tasks), -1, np.int32)
+        place[some], place[old:] = np.arange(len(some)), np.arange(len(some), len(some) + len(added.tasks))
+        tails, heads = place[np.append(dag.tails, ends[:, 0])], place[np.append(dag.child, ends[:, 1])]
+        inside = (tails >= 0) & (heads >= 0)
+        names = (*dag.named(some), *added.tasks)
+        Dag.from_arrays(len(names), tails[inside], heads[inside], names)  # raises where it has a cycle
+
     def _above(self, tasks: set[int], done: Callable[[int], bool]) -> list[int]:
-        """These tasks and all above them, as far as they are not done."""
+        """These tasks and all above them, as far as they are not done; some of them where there are very many."""
         ancestors = dict.fromkeys(v for v in sorted(tasks) if not done(v))
         waiting = list(ancestors)
         for v in waiting:
+            if len(waiting) > MOST_WALKED:
+                break
             fresh = [u for u in self.parents_of(v) if u not in ancestors and not done(u)]
             ancestors.update(dict.fromkeys(fresh))
             waiting += fresh

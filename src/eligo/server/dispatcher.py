@@ -2,16 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
+from eligo.additions import NewTasks
 from eligo.server.group_commit import Keeper, Waiter
 from eligo.server.http.refusals import RefusedError
 from eligo.server.logs import emit
 from eligo.server.rules.clients import Client
 from eligo.server.rules.outcomes import UNKNOWN, ForgottenError
-from eligo.server.rules.served import Served
+from eligo.server.rules.results import ReadAdditions
+from eligo.server.rules.served import Served, UnreadError
 from eligo.server.rules.service import Service
+from eligo.server.rules.state import parts_of
 from eligo.server.rules.tickets import Request, Ticket
 from eligo.server.schema import ResultWords
 
@@ -19,6 +23,7 @@ from eligo.server.schema import ResultWords
 Gone = Callable[[], Awaitable[MutableMapping[str, Any]]]
 TICK = 0.1  # seconds between two looks at what is late
 PART = 2**20  # bytes of a document that are kept in one commit
+MOST_PAUSE = 1.0  # seconds after an addition in which nothing else is added
 STALL = 5.0  # seconds without a look after which the server stood still, not its clients
 
 
@@ -37,6 +42,7 @@ class Desk:
         #: requests that got nothing, and seconds that requests have waited while unfinished tasks remained
         self.empty, self.starved = 0, 0.0
         self._planned = False
+        self._growth = asyncio.Lock()
         self._looked = time.monotonic()
         self._ticking = self._loop.call_later(TICK, self._tick)
 
@@ -87,24 +93,74 @@ class Desk:
             if ticket in self._tickets:
                 self._watching[ticket] = self._loop.create_task(self._watch(receive, ticket))
 
+    # Growth
+
+    async def add(self, workflow: str, new: NewTasks) -> tuple[str, ...]:
+        """Add tasks to a workflow, in their turn; returns their names."""
+        async with self._turn(workflow):
+            return self.service.add(time.monotonic(), workflow, new)
+
+    @asynccontextmanager
+    async def _turn(self, workflow: str) -> AsyncIterator[None]:
+        """The turn of one addition: one comes at a time, then a pause as long, in which others are answered."""
+        await self._growth.acquire()
+        began = time.monotonic()
+        try:
+            served = self.service.served.get(workflow)
+            if served is not None and not served.live.is_ready:
+                await asyncio.to_thread(served.live.make_ready)
+            began = time.monotonic()
+            yield
+        finally:
+            self._loop.call_later(min(MOST_PAUSE, time.monotonic() - began), self._growth.release)
+
+    # Results
+
     async def deliver(
-        self, client: Client, deliveries: Sequence[ResultWords], key: str = "", request: Request | None = None
+        self,
+        client: Client,
+        deliveries: Sequence[ResultWords],
+        key: str = "",
+        request: Request | None = None,
+        added: ReadAdditions | None = None,
     ) -> tuple[list[str], Ticket | None]:
-        """Take results; and answer a request that came with them, at once."""
+        """Take results, with what was read of tasks that they add; and answer a request that came with them, at once."""
         self.keeper.check()
-        answers = await self._delivered(client, deliveries)
+        answers = await self._delivered_in_turn(client, deliveries, added or {})
         if request is None:
             self.wake()
             await self.keeper.kept()
             return answers, None
         return answers, await self.ask(client, key, request._replace(wait=0.0) if request.wait else request)
 
-    async def _delivered(self, client: Client, deliveries: Sequence[ResultWords]) -> list[str]:
+    async def _delivered_in_turn(
+        self, client: Client, deliveries: Sequence[ResultWords], added: ReadAdditions
+    ) -> list[str]:
+        """Take results, and each of those that add tasks in its turn."""
+        together, growing = apart(deliveries, added)
+        answers = dict(zip(together, await self._taken(client, deliveries, together, added), strict=True))
+        for part in growing:
+            if deliveries[part[-1]].added in added:
+                async with self._turn(parts_of(deliveries[part[-1]].lease)[0]):
+                    some = await self._taken(client, deliveries, part, added)
+            else:
+                some = await self._taken(client, deliveries, part, added)
+            answers.update(zip(part, some, strict=True))
+        return [answers[i] for i in range(len(deliveries))]
+
+    async def _taken(
+        self, client: Client, deliveries: Sequence[ResultWords], part: Sequence[int], added: ReadAdditions
+    ) -> list[str]:
+        return await self._delivered(client, [deliveries[i] for i in part], added) if part else []
+
+    async def _delivered(self, client: Client, deliveries: Sequence[ResultWords], added: ReadAdditions) -> list[str]:
         """Take results; what only the store knows of them is read first, while others are answered."""
         results, past = self.service.results, UNKNOWN
         while True:
             try:
-                return results.deliver(time.monotonic(), client, deliveries, past)
+                return results.deliver(time.monotonic(), client, deliveries, past, added)
+            except UnreadError:  # it has come to this server since its results were looked at
+                raise RefusedError(503, "the server has just begun with this workflow; try again", after=1) from None
             except ForgottenError:
                 lacking, at = results.wanted(client, deliveries), self.service.books.ends
             try:
@@ -176,6 +232,24 @@ class Desk:
     def close(self) -> None:
         """Stop answering."""
         self._ticking.cancel()
+
+
+def apart(deliveries: Sequence[ResultWords], added: ReadAdditions) -> tuple[list[int], list[list[int]]]:
+    """The places of the results that are taken together, then those of workflows that grow by these results.
+
+    The latter are in the order of execution, and each part ends with one that adds tasks. Files of a workflow that may grow
+    never stay inside a grant, so that its results do not count by each other.
+    """
+    lease_ids = [parts_of(result.lease) for result in deliveries]
+    grow = {lease_id[0] for lease_id, result in zip(lease_ids, deliveries, strict=True) if result.added in added}
+    together, parts = [i for i, lease_id in enumerate(lease_ids) if lease_id[0] not in grow], list[list[int]]()
+    some = list[int]()
+    for i in sorted(set(range(len(lease_ids))).difference(together), key=lambda i: lease_ids[i][1]):
+        some.append(i)
+        if deliveries[i].added in added:
+            parts.append(some)
+            some = []
+    return together, [*parts, some] if some else parts
 
 
 def _ignored(done: Waiter) -> None:

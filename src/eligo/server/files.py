@@ -6,7 +6,6 @@
 `Blobs` blocks and is safe to call from several threads; `routes` are its addresses, with the disk's work in threads.
 """
 
-import asyncio
 import errno
 import hashlib
 import os
@@ -28,6 +27,7 @@ from starlette.types import Receive, Scope, Send
 
 from eligo.client.owner import inside
 from eligo.errors import InputError
+from eligo.server.file_threads import in_file_thread
 from eligo.server.http.refusals import RefusedError
 from eligo.stores.service import FileRow
 
@@ -333,7 +333,7 @@ def routes(blobs: Blobs) -> list[Route]:
 
     async def head(request: Request) -> Response:
         sha256 = request.path_params["sha256"]
-        size = await asyncio.to_thread(blobs.size, sha256)
+        size = await in_file_thread(blobs.size, sha256)
         if size is None:
             raise RefusedError(404, "file not found", eligo_offset=str(blobs.offset(sha256)))
         return Response(headers=PLAIN | {"content-length": str(size)})
@@ -351,9 +351,9 @@ def routes(blobs: Blobs) -> list[Route]:
 
 async def _download(blobs: Blobs, request: Request) -> Response:
     sha256 = request.path_params["sha256"]
-    size = await asyncio.to_thread(blobs.size, sha256)
+    size = await in_file_thread(blobs.size, sha256)
     try:
-        file = await asyncio.to_thread(blobs.path(sha256).open, "rb")
+        file = await in_file_thread(blobs.path(sha256).open, "rb")
     except FileNotFoundError:
         size = None
     if size is None:
@@ -385,7 +385,7 @@ class _Download(StreamingResponse):
 async def _flowing(file: BinaryIO, first: int, size: int) -> AsyncIterator[bytes]:
     file.seek(first)
     chunks = pieces(file, size)
-    while (piece := await asyncio.to_thread(next, chunks, None)) is not None:
+    while (piece := await in_file_thread(next, chunks, None)) is not None:
         yield piece
 
 
@@ -411,28 +411,28 @@ def _range(header: str | None, size: int) -> tuple[int, int]:
 async def _upload(blobs: Blobs, request: Request) -> Response:
     sha256 = request.path_params["sha256"]
     first, last, total = _announced(request)
-    if await asyncio.to_thread(blobs.size, sha256) is not None:
+    if await in_file_thread(blobs.size, sha256) is not None:
         async for _ in request.stream():  # let him finish his sentence
             pass
-        return JSONResponse({"sha256": sha256, "size": await asyncio.to_thread(blobs.size, sha256)})
-    incoming = await asyncio.to_thread(blobs.begin, sha256, first, total)
+        return JSONResponse({"sha256": sha256, "size": await in_file_thread(blobs.size, sha256)})
+    incoming = await in_file_thread(blobs.begin, sha256, first, total)
     buffer = bytearray()
     try:
         async for part in request.stream():
             buffer += part
             if len(buffer) >= PIECE:
                 piece, buffer = bytes(buffer), bytearray()
-                await asyncio.to_thread(incoming.write, piece)
-        await asyncio.to_thread(incoming.write, bytes(buffer))
+                await in_file_thread(incoming.write, piece)
+        await in_file_thread(incoming.write, bytes(buffer))
     except BaseException:
         with suppress(RefusedError):
             incoming.write(bytes(buffer))
         incoming.leave()
         raise
     if last + 1 < total:
-        await asyncio.to_thread(incoming.leave)
+        await in_file_thread(incoming.leave)
         return JSONResponse({"offset": incoming.at}, 202, {"eligo-offset": str(incoming.at)})
-    await asyncio.to_thread(incoming.finish)
+    await in_file_thread(incoming.finish)
     return JSONResponse({"sha256": sha256, "size": total}, 201)
 
 

@@ -1,4 +1,4 @@
-"""Workflows are read and planned in processes of their own, for one owner after another.
+"""Workflows and additions are read and planned in processes of their own, for one owner after another.
 
 What a stranger submits may take long, or more memory than there is. A process with limits takes the harm; the submission is
 refused, and the process replaced. One of the two processes takes only small bodies, so that those never wait for large ones.
@@ -15,15 +15,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import msgspec
 
+from eligo.additions import NewTasks
 from eligo.errors import InputError
 from eligo.server.http.refusals import RefusedError
-from eligo.server.prepare_worker import JOB_LENGTH, PrepareJob, PrepareOutcome, receive, send
+from eligo.server.prepare_worker import JOB_LENGTH, AdditionLinks, PrepareJob, PrepareOutcome, receive, send
 from eligo.server.rules.document import unpacked_flow, unpacked_plan
 from eligo.server.rules.prepared import Prepared, Wishes
-from eligo.server.rules.served import Served
+from eligo.server.rules.served import MOST_ADDED, MOST_ADDED_ARCS, Served
 from eligo.server.rules.terms import ServerTerms
 
 MEBIBYTE = 2**20
@@ -31,19 +33,27 @@ SMALL = MEBIBYTE  # bytes of a body that the second process takes
 MOST_HEADER = 2**16  # bytes of an answer's header
 LEAST = 60.0  # seconds that any job may take
 SLOWER = 10  # times as long as the processor time may a job take on a machine with other work
+MOST_ADDED_BYTES = MEBIBYTE  # of the document of one addition
+T = TypeVar("T")
 
 
 @dataclass(eq=False, slots=True)
 class Submission:
-    """A workflow that waits for a process."""
+    """A workflow or an addition that waits for a process."""
 
     owner: str
     body: bytes
     format: str | None
-    wishes: Wishes
-    #: what is made of it, in the thread of its process, once it is prepared
-    build: Callable[[Prepared], Served]
-    done: "asyncio.Future[Served]"
+    #: those of a workflow; None: it is an addition
+    wishes: Wishes | None
+    #: what is made of its document and plan, in the thread of its process, once it is prepared
+    build: Callable[[bytes, bytes | None], Any]
+    done: "asyncio.Future[Any]"
+
+    @property
+    def what(self) -> str:
+        """What it is, for errors."""
+        return "addition" if self.wishes is None else "workflow"
 
 
 class PrepareProcess:
@@ -53,8 +63,8 @@ class PrepareProcess:
         self._terms = terms
         self._process: subprocess.Popen[bytes] | None = None
 
-    def run(self, submission: Submission) -> Served:
-        """Prepare a workflow; this blocks."""
+    def run(self, submission: Submission) -> Any:
+        """Prepare a workflow or an addition; this blocks."""
         seconds = int(self._terms.prepare_seconds + len(submission.body) / MEBIBYTE)
         if self._process is not None and self._process.poll() is not None:
             self.close()
@@ -62,26 +72,25 @@ class PrepareProcess:
         late = threading.Timer(max(LEAST, SLOWER * seconds), process.kill)
         late.start()
         try:
-            ready = self._exchange(process, submission, seconds)
+            document, plan = self._exchange(process, submission, seconds)
         except (EOFError, OSError, msgspec.MsgspecError):
             self.close()
-            raise _died(process.returncode if late.is_alive() else -signal.SIGXCPU, seconds) from None
+            code = process.returncode if late.is_alive() else -signal.SIGXCPU
+            raise _died(code, seconds, submission.what) from None
         finally:
             late.cancel()
-        return submission.build(ready)
+        return submission.build(document, plan)
 
-    def _exchange(self, process: "subprocess.Popen[bytes]", submission: Submission, seconds: int) -> Prepared:
+    def _exchange(
+        self, process: "subprocess.Popen[bytes]", submission: Submission, seconds: int
+    ) -> tuple[bytes, bytes | None]:
         jobs, answers, terms = process.stdin, process.stdout, self._terms
         if jobs is None or answers is None:
             raise EOFError
-        limits = (
-            terms.prepare_memory,
-            seconds,
-            terms.most_tasks,
-            terms.most_arcs,
-            terms.most_names,
-            terms.most_document,
-        )
+        sizes = (terms.most_tasks, terms.most_arcs, terms.most_names, terms.most_document)
+        if submission.wishes is None:
+            sizes = (MOST_ADDED, MOST_ADDED_ARCS, MOST_ADDED_ARCS, terms.most_document)
+        limits = (terms.prepare_memory, seconds, *sizes)
         send(jobs, PrepareJob(submission.format, submission.wishes, len(submission.body), *limits), submission.body)
         (size,) = JOB_LENGTH.unpack(receive(answers, JOB_LENGTH.size))
         outcome = msgspec.msgpack.decode(receive(answers, min(size, MOST_HEADER)), type=PrepareOutcome)
@@ -91,9 +100,7 @@ class PrepareProcess:
             raise InputError(outcome.refusal)
         document = receive(answers, min(outcome.document, terms.prepare_memory))
         plan = None if outcome.plan is None else receive(answers, min(outcome.plan, terms.prepare_memory))
-        flow = unpacked_flow(document)
-        order, ceiling = (None, None) if plan is None else unpacked_plan(plan, len(flow))
-        return Prepared(flow, submission.wishes, document, order, ceiling)
+        return document, plan
 
     def close(self) -> None:
         """End the process; a thread that waits for it sees that."""
@@ -106,19 +113,34 @@ class PrepareProcess:
                     stream and stream.close()
 
 
-def _died(code: int, seconds: int) -> RefusedError:
-    """Why a process that prepared a workflow died, as far as that is seen."""
+def _prepared(wishes: Wishes, document: bytes, plan: bytes | None) -> Prepared:
+    """The workflow that a process has prepared."""
+    flow = unpacked_flow(document)
+    order, ceiling = (None, None) if plan is None else unpacked_plan(plan, len(flow))
+    return Prepared(flow, wishes, document, order, ceiling)
+
+
+def _new_tasks(document: bytes, links: bytes | None) -> NewTasks:
+    """The addition that a process has read."""
+    found = msgspec.msgpack.decode(links or b"", type=AdditionLinks)
+    new = NewTasks(unpacked_flow(document), found.after, found.linked)
+    new.make_ready()
+    return new
+
+
+def _died(code: int, seconds: int, what: str) -> RefusedError:
+    """Why a process that prepared a workflow or an addition died, as far as that is seen."""
     if code == -signal.SIGXCPU:
         return RefusedError(
             422,
-            f"preparing this workflow takes more than {seconds} s of CPU time (submit it in parts, or choose another"
-            " policy)",
+            f"preparing this {what} takes more than {seconds} s of CPU time (send it in parts"
+            + (")" if what == "addition" else ", or choose another policy)"),
         )
     if code == -signal.SIGKILL:
         return RefusedError(
-            503, "the process that prepared this workflow was killed (submit it again, or in parts)", after=5
+            503, f"the process that prepared this {what} was killed (send it again, or in parts)", after=5
         )
-    return RefusedError(422, f"the process that prepared this workflow died with exit code {code} (submit it in parts)")
+    return RefusedError(422, f"the process that prepared this {what} died with exit code {code} (send it in parts)")
 
 
 def _started() -> "subprocess.Popen[bytes]":
@@ -150,13 +172,33 @@ class Preparation:
         self, owner: str, body: bytes, format: str | None, wishes: Wishes, build: Callable[[Prepared], Served]
     ) -> Served:
         """Read, plan and build a workflow, in its owner's turn."""
+        return await self._run_in_turn(
+            owner, body, format, wishes, lambda document, plan: build(_prepared(wishes, document, plan))
+        )
+
+    async def read_addition(self, owner: str, body: bytes, format: str | None = None) -> NewTasks:
+        """Read an addition, in its owner's turn; with the format "json" no other is taken."""
+        if len(body) > MOST_ADDED_BYTES:
+            raise InputError(f"an addition must be at most {MOST_ADDED_BYTES >> 20} MiB, got {len(body):,} bytes")
+        return await self._run_in_turn(owner, body, format, None, _new_tasks)
+
+    async def _run_in_turn(
+        self,
+        owner: str,
+        body: bytes,
+        format: str | None,
+        wishes: Wishes | None,
+        build: Callable[[bytes, bytes | None], T],
+    ) -> T:
         own = self._waiting.get(owner, ())
         most = self.terms.most_preparing
         if len(own) >= max(1, most // 4) or sum(map(len, self._waiting.values())) >= most:
             raise RefusedError(
-                503, f"{len(own):,} of your workflows are waiting to be prepared (submit this one later)", after=5
+                503,
+                f"{len(own):,} of your workflows and additions are waiting to be prepared (send this one later)",
+                after=5,
             )
-        done: asyncio.Future[Served] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         submission = Submission(owner, body, format, wishes, build, done)
         self._waiting.setdefault(owner, deque()).append(submission)
         self._dispatch()

@@ -1,4 +1,4 @@
-"""The process that reads and plans what strangers submit: `python -m eligo.server.prepare_worker`.
+"""The process that reads and plans what strangers submit or add: `python -m eligo.server.prepare_worker`.
 
 It takes one job after another from standard input, and answers on standard output. A job is a header of `JOB_LENGTH` bytes
 that say how long it is, the header, and the body. It ends with its input, within its limits of memory and processor time.
@@ -15,9 +15,10 @@ from typing import IO
 
 import msgspec
 
+from eligo.additions import read_addition
 from eligo.errors import EligoError
 from eligo.formats.reader import parse
-from eligo.server.rules.document import packed_plan
+from eligo.server.rules.document import packed, packed_plan
 from eligo.server.rules.prepared import Wishes, prepared
 
 JOB_LENGTH = struct.Struct("<I")
@@ -27,7 +28,8 @@ class PrepareJob(msgspec.Struct):
     """What is to be prepared, and within which limits."""
 
     format: str | None
-    wishes: Wishes
+    #: those of a workflow; None: the body is an addition
+    wishes: Wishes | None
     #: bytes of the body, which follows
     body: int
     #: bytes of memory, and seconds of processor time
@@ -39,8 +41,18 @@ class PrepareJob(msgspec.Struct):
     most_document: int
 
 
+class AdditionLinks(msgspec.Struct):
+    """What an addition has beside its tasks; see `NewTasks`."""
+
+    after: tuple[tuple[str, str], ...]
+    linked: bool
+
+
 class PrepareOutcome(msgspec.Struct):
-    """Why nothing came of a job; else the lengths of the document and of the plan, which follow."""
+    """Why nothing came of a job; else the lengths of the document and of the plan, which follow.
+
+    Of an addition, the document is the workflow of the new tasks, and its links stand in place of the plan.
+    """
 
     refusal: str | None = None
     document: int = 0
@@ -91,16 +103,17 @@ def _end_with_input() -> None:
 
 def _answer(job: PrepareJob, body: bytes) -> tuple[PrepareOutcome, list[bytes]]:
     _limit(job)
+    what = "addition" if job.wishes is None else "workflow"
     try:
-        document, plan = _prepare(job, body)
+        document, plan = _read_addition(job, body) if job.wishes is None else _prepare(job, job.wishes, body)
     except EligoError as error:
         return PrepareOutcome(str(error)), []
     except MemoryError:
         return PrepareOutcome(
-            f"preparing this workflow takes more than {job.memory >> 20:,} MiB of memory", spent=True
+            f"preparing this {what} takes more than {job.memory >> 20:,} MiB of memory", spent=True
         ), []
     except Exception as error:
-        return PrepareOutcome(f"this workflow cannot be prepared ({error!r})"[:1000]), []
+        return PrepareOutcome(f"this {what} cannot be prepared ({error!r})"[:1000]), []
     return PrepareOutcome(None, len(document), None if plan is None else len(plan)), [document, plan or b""]
 
 
@@ -111,7 +124,23 @@ def _limit(job: PrepareJob) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (job.memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
-def _prepare(job: PrepareJob, body: bytes) -> tuple[bytes, bytes | None]:
+def _read_addition(job: PrepareJob, body: bytes) -> tuple[bytes, bytes]:
+    if job.format == "json" and body.lstrip()[:1] not in {b"{", b"["}:
+        raise EligoError("tasks that a task adds must be sent as JSON (update eligo where the task ran)")
+    new = read_addition(body)
+    arcs = new.flow.dag.arc_count + len(new.after)
+    names = sum(map(len, chain(new.flow.column("inputs"), new.flow.column("outputs"))))
+    for what, size, most in (
+        ("tasks", len(new.flow), job.most_tasks),
+        ("dependencies", arcs, job.most_arcs),
+        ("file names", names, job.most_names),
+    ):
+        if size > most:
+            raise EligoError(f"an addition may have at most {most:,} {what}, got {size:,} (add them in parts)")
+    return packed(new.flow), msgspec.msgpack.encode(AdditionLinks(new.after, new.linked))
+
+
+def _prepare(job: PrepareJob, wishes: Wishes, body: bytes) -> tuple[bytes, bytes | None]:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -120,7 +149,7 @@ def _prepare(job: PrepareJob, body: bytes) -> tuple[bytes, bytes | None]:
     _check_size("tasks", len(flow), job.most_tasks)
     _check_size("arcs", flow.dag.arc_count, job.most_arcs)
     _check_size("file names", sum(map(len, chain(flow.column("inputs"), flow.column("outputs")))), job.most_names)
-    ready = prepared(flow, job.wishes)
+    ready = prepared(flow, wishes)
     _check_size("bytes in the store", len(ready.document), job.most_document)
     return ready.document, None if ready.order is None else packed_plan(ready.order, ready.ceiling)
 

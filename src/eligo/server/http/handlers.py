@@ -7,13 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from http import HTTPStatus
 from typing import Any
 
 import numpy as np
 
-from eligo.additions import read_addition
+from eligo.additions import NewTasks
 from eligo.client.tails import parted
-from eligo.errors import shorten
+from eligo.errors import InputError, shorten
 from eligo.execution import STATES
 from eligo.server.auth.admission import Entrance
 from eligo.server.auth.tokens import demand
@@ -27,6 +28,7 @@ from eligo.server.metrics import Metrics
 from eligo.server.preparation import Preparation
 from eligo.server.rules.clients import Client, remembered
 from eligo.server.rules.restoration import task_names
+from eligo.server.rules.results import ReadAdditions
 from eligo.server.rules.served import CANCELLED, UNAVAILABLE, Served
 from eligo.server.rules.service import Service
 from eligo.server.schema import (
@@ -121,9 +123,25 @@ class Api:
         ask = None if call.words.ask is None else read_request(call.words.ask)
         if b"\\u0000" in call.body:
             without_nul(call.words.results)
-        answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, ask)
+        added = await self._read_added(call)
+        answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, ask, added)
         grants = grants_words(ticket, self._service.books.terms.lease)
         return AnswersWords(answers, grants.grants, grants.lease, grants.wait, grants.stop)
+
+    async def _read_added(self, call: ApiCall) -> ReadAdditions:
+        """Read the tasks that results add, or why they cannot be read, before anything comes of these results."""
+        added, results = dict[str, NewTasks | InputError](), self._service.results
+        for text in dict.fromkeys(results.adding(call.words.results)):
+            self.desk.keeper.check()
+            try:
+                added[text] = await self.preparation.read_addition(call.caller.holder, text.encode(), "json")
+            except InputError as error:
+                added[text] = error
+            except RefusedError as refused:
+                if refused.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+                    raise
+                added[text] = InputError(str(refused))
+        return added
 
     async def clients(self, call: ApiCall) -> ClientsWords:
         """List the clients, by id."""
@@ -230,8 +248,8 @@ class Api:
         """Add tasks to a workflow from a JSON or YAML document; repeating the call changes nothing."""
         self.desk.keeper.check()
         workflow = self.own(call).id
-        new = await asyncio.to_thread(read_addition, call.body)
-        names = self._service.add(time.monotonic(), workflow, new)
+        new = await self.preparation.read_addition(call.caller.name, call.body)
+        names = await self.desk.add(workflow, new)
         await self.desk.settle()
         served = self._service.served.get(workflow)
         missing = [] if served is None or served.files is None else served.files.missing

@@ -1,10 +1,10 @@
 """Bodies that come in many parts: in memory while they are small, and all of them together are, else in a file."""
 
-import asyncio
 import tempfile
 from dataclasses import dataclass
 from typing import IO
 
+from eligo.server.file_threads import in_file_thread
 from eligo.server.http.refusals import RefusedError
 
 MEGABYTE = 2**20
@@ -48,14 +48,14 @@ class Body:
         if self._file is None:
             return b"".join(self._parts)
         await self._spill()
-        return await asyncio.to_thread(self._read)
+        return await in_file_thread(self._read)
 
     async def _spill(self) -> None:
         parts, self._parts = self._parts, []
         self._spool.taken -= self._size
         self._size = 0
         try:
-            await asyncio.to_thread(self._write, parts)
+            await in_file_thread(self._write, parts)
         except OSError as error:
             sentence = f"the server has no space for a body of this size: {error.strerror}"
             raise RefusedError(503, sentence, after=60) from None

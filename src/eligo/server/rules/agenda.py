@@ -76,7 +76,7 @@ class Agenda:
         if number is None:
             number = self._numbers[served.id] = self._count
             self._count += 1
-        if not served.allocator.catch_up():
+        if served.regrown or not served.allocator.catch_up():
             self._close(number)
             self.behind[number] = served
             return
@@ -89,7 +89,9 @@ class Agenda:
     def catch_up(self) -> None:
         """Let the next workflow that is behind follow its execution by a slice."""
         for number in [*self.behind][:1]:
-            self.stir(self.behind.pop(number))
+            served = self.behind.pop(number)
+            served.regrown = False
+            self.stir(served)
 
     def forget(self, workflow: str) -> None:
         """A workflow is served no longer."""

@@ -40,6 +40,20 @@ class Travels:
         if not self.inside_stays:
             self.readers = {}
 
+    def grow(self, flow: Workflow, new: Workflow) -> None:
+        """Tasks were added, the tasks of *new*; *flow* is the whole workflow with them."""
+        first, inputs, outputs = len(self.inputs), new.column("inputs"), new.column("outputs")
+        self.flow, self.inputs = flow, [*self.inputs, *inputs]
+        self.makers.update((name, v) for v, names in enumerate(outputs, first) for name in names)
+        readers = dict[str, list[int]]()
+        for v, names in enumerate(inputs, first):
+            for file in names:
+                readers.setdefault(file, []).append(v)
+        known = dict.fromkeys((*self.needs, *readers))
+        self.needs, self._first = [name for name in known if name not in self.makers], 0
+        for file, tasks in readers.items() if self.inside_stays else ():
+            self.readers.setdefault(file, []).extend(tasks)
+
     @property
     def missing(self) -> list[str]:
         """Those of them that are not there."""

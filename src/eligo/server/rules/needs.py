@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Collection, Iterable
+from copy import copy
 from itertools import compress
 from typing import NamedTuple
 
@@ -71,16 +72,28 @@ class Needs:
     """
 
     def __init__(self, flow: Workflow) -> None:
-        groups: dict[Need, int] = {}
+        #: the group of each task, and the need of each group
+        self.group, self.groups = array("i"), list[Need]()
+        self._learn(flow)
+
+    def _learn(self, flow: Workflow) -> None:
+        """Group the tasks of a workflow too, which come behind those that there are."""
+        groups = {need: i for i, need in enumerate(self.groups)}
         columns = (flow.column(what) for what in ("cores", "memory", "labels"))
         keys = (
             Need(cores or 1.0, memory or 0.0, frozenset(labels)) for cores, memory, labels in zip(*columns, strict=True)
         )
-        #: the group of each task, and the need of each group
-        self.group = array("i", (groups.setdefault(key, len(groups)) for key in keys))
+        self.group.extend([groups.setdefault(key, len(groups)) for key in keys])
         self.groups = list(groups)
         #: whether some client may be unable to run some task
         self.demanding = not all(need.plain for need in self.groups)
+
+    def grown(self, new: Workflow) -> "Needs":
+        """The same with the tasks of a workflow behind those that there are; this one stays as it is."""
+        more = copy(self)
+        more.group = self.group[:]
+        more._learn(new)
+        return more
 
     def met_by(self, offer: Offer) -> bytes:
         """Of each group, whether a client with this offer can run it."""

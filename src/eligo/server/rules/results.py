@@ -5,10 +5,12 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from eligo.additions import NewTasks
+from eligo.errors import InputError
 from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
 from eligo.server.rules.clients import Client
 from eligo.server.rules.outcomes import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
-from eligo.server.rules.served import FINAL, Served, Vote
+from eligo.server.rules.served import FINAL, Served, UnreadError, Vote
 from eligo.server.rules.state import MOST_RECENT, Books, Brought, parts_of, same
 from eligo.server.schema import ResultWords
 from eligo.stores.service import FileRow
@@ -18,6 +20,8 @@ LOST = {"expired", "dropped"}  # the outcomes of leases whose results may still 
 DIED = "the client died while running the task"
 #: the parts of a lease id: workflow, number and secret
 LeaseId = tuple[str, int, str]
+#: what was read of the tasks that results add, by their text; or why it cannot be
+ReadAdditions = Mapping[str, NewTasks | InputError]
 
 
 class Deliveries:
@@ -26,14 +30,26 @@ class Deliveries:
     def __init__(self, books: Books, has_file: Callable[[str], bool]) -> None:
         self.books, self.has_file = books, has_file
         self._past = UNKNOWN
+        self._added: ReadAdditions = {}
         #: repeated results since the server started: those that agree with the accepted ones, and those that differ
         self.duplicates = self.conflicts = 0
 
-    def deliver(self, now: float, client: Client, deliveries: Sequence[ResultWords], past: Past = UNKNOWN) -> list[str]:
+    def deliver(
+        self,
+        now: float,
+        client: Client,
+        deliveries: Sequence[ResultWords],
+        past: Past = UNKNOWN,
+        added: ReadAdditions | None = None,
+    ) -> list[str]:
         """Process the results of a client; returns the answer to each. A repeated result gets the same answer.
 
-        Raises `ForgottenError` if something must be read first: `wanted` returns what, and *past* is what was read.
+        Raises `ForgottenError` if something must be read first: `wanted` returns what, and *past* is what was read. It raises
+        `UnreadError` if tasks that a result adds must be read first: `adding` returns them, and *added* is what was read.
         """
+        self._added = added or {}
+        if not self._added.keys() >= {*self.adding(deliveries)}:
+            raise UnreadError
         self.books.now = client.seen = now
         self._past = self._absorbed(past)
         lease_ids = [parts_of(result.lease) for result in deliveries]
@@ -91,7 +107,7 @@ class Deliveries:
         if result.outcome == "done":
             lacking = None if served.files is None else self._lacking(served, lease.task, result, together)
             if lacking is None and result.added is not None:
-                lacking = served.refusal(result.added)
+                lacking = served.refusal(self._added.get(result.added))
             if lacking is None:
                 return self._take_result(client, served, lease, result)
             result = replace(result, failure=lacking)
@@ -137,6 +153,18 @@ class Deliveries:
             if workflow in books.ended:
                 lacking.files.update((workflow, name) for name in result.outputs)
         return lacking
+
+    def adding(self, deliveries: Sequence[ResultWords]) -> list[str]:
+        """The documents of added tasks that must be read before these results can be processed."""
+        return [result.added for result in deliveries if result.added is not None and self._may_add(result)]
+
+    def _may_add(self, result: ResultWords) -> bool:
+        workflow, number, _ = parts_of(result.lease)
+        served, past = self.books.served.get(workflow), self.books.recent.get((workflow, number))
+        if served is None or not served.wishes.grow or number < 0 or result.outcome != "done":
+            return False
+        lease = served.leases.get(number)
+        return served.codes[lease.task] != EXECUTED if lease is not None else past is None or past.answer in LOST
 
     def _absorbed(self, past: Past) -> Past:
         """The data read, with what happened since; `UNKNOWN` if so much happened that some of it has left the memory."""

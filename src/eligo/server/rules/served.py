@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eligo.additions import LiveWorkflow, NewTasks, read_addition
+from eligo.additions import LiveWorkflow, NewTasks
 from eligo.allocating import ALLOCATORS, Allocator, Ask, ByBatch, ByPolicy, Grant, Prudent, Rules, allocator, informed
 from eligo.allocating.asks import Fits
 from eligo.allocating.prudent import PRUDENT
@@ -40,8 +40,16 @@ MOST_VOTED = 1_000  # the oldest tasks that wait for more results, which are con
 MOST_KNOWN = 10_000  # maximum number of entries in each cache of asks and fits
 BATCH_SECONDS = 0.005  # to compute one batch, while all other clients wait
 MOST_POSTPONED = 1_000  # tasks: a larger allocator takes too long to build while clients wait
-MOST_GROWN = 100_000  # tasks: adding to a larger workflow makes every client wait too long
+#: tasks and dependencies: adding to a larger workflow makes every client wait too long
+MOST_GROWN, MOST_GROWN_ARCS = 10_000, 50_000
+MOST_ADDED, MOST_ADDED_ARCS = 1_000, 10_000  # tasks of one addition; dependencies, and names of files
+#: the order of the policy "dask" as it was computed at submission: to compute it anew would make every client wait
+DASK_ORDER = "dask order"
 MOST_AT_ONCE = 1_000  # maximum number of tasks in a grant that is sized by seconds
+
+
+class UnreadError(Exception):
+    """The tasks that a result adds have not been read; the result was not taken."""
 
 
 class Vote(NamedTuple):
@@ -117,6 +125,8 @@ class Served:
         self.retried: dict[int, int] = {}  # the number up to which leases of a retried task do not count
         self.kept = self._looked = len(execution.journal)  # moves that are stored, and that were searched for orphans
         self.grown = len(execution.additions)  # additions that are stored
+        #: whether its allocator, which follows an addition by itself, has that to do: in a slice of its own
+        self.regrown = False
         #: digests of the accepted results; None: they must be read before a result can be compared
         self.digests: Digests[int] | None = None if len(execution.journal) else blank(len(self.flow))
         self.lost, self.repeated, self.saved = row.lost, 0, 0
@@ -141,13 +151,16 @@ class Served:
         if not names:
             return ()
         self.flow, self.codes = self.live.flow, self.execution.codes
-        for cached in ("commands", "needs", "supply"):
+        self.regrown = True
+        for cached in ("commands", "supply"):
             self.__dict__.pop(cached, None)
+        if "needs" in self.__dict__:
+            self.needs = self.needs.grown(new.flow)
         self._fits, self._fitting_by_met, self._asks = {}, {}, {}
-        there = {} if self.files is None else self.files.there
-        self.files = self._travels()
-        if self.files is not None:
-            self.files.there = there
+        if self.files is None:
+            self.files = self._travels()
+        else:
+            self.files.grow(self.flow, new.flow)
         if self.digests is not None:
             self.digests.frombytes(bytes(8 * len(names)))
         if self.order is not None:
@@ -155,12 +168,18 @@ class Served:
         self.ceiling = None
         return names
 
-    def refusal(self, added: str) -> str | None:
-        """Add the tasks that a task adds; returns why they are refused, or None."""
+    def refusal(self, new: NewTasks | InputError | None) -> str | None:
+        """Add the tasks that a task adds; returns why they are refused, or None.
+
+        They must have been read before (`UnreadError`): nothing is read while clients wait.
+        """
         if not self.wishes.grow:
             return "tasks of this workflow may not add tasks (submit it with --grow)"
+        if new is None:
+            raise UnreadError
         try:
-            new = read_addition(added)
+            if isinstance(new, InputError):
+                raise new
             self._check_inputs(new)
             self.grow(new)
         except EligoError as error:
@@ -171,41 +190,45 @@ class Served:
         """Refuse tasks that read a file that is not stored and that no task writes: it would never arrive."""
         if not self.wishes.files:
             return
-        available = {
-            *Travels(new.flow).makers,
-            *(() if self.files is None else (*self.files.makers, *self.files.there)),
-        }
-        for name in new.flow.dag.tasks:
-            for file in new.flow.task(name).inputs:
-                if file not in available:
+        available = {file for task in new.tasks.values() for file in task.outputs}
+        files = self.files or Travels(new.flow)
+        for name, task in new.tasks.items():
+            for file in task.inputs:
+                if not (file in available or file in files.makers or file in files.there):
                     raise InputError(f"new task {shorten(name)!r} reads {shorten(file)!r}, which no task writes")
 
     def _check_growth(self, new: NewTasks) -> None:
         """Refuse tasks for a signed workflow, whose signatures cover all of it, and tasks beyond the limit of its policy."""
+        if len(new.flow) > MOST_ADDED:
+            raise InputError(f"an addition may have at most {MOST_ADDED:,} tasks, got {len(new.flow):,}")
         size, most = len(self.flow) + len(new.flow), MOST_TASKS.get(self.wishes.policy, MOST_GROWN)
         if self.wishes.signed:
             raise InputError("cannot add tasks to a signed workflow")
         if size > most:
             policy = f" with the policy {self.wishes.policy!r}" if most < MOST_GROWN else ""
             raise InputError(f"a growing workflow may have at most {most:,} tasks{policy}, got {size:,}")
-        if self.wishes.policy in MOST_ARCS:
-            self._check_arcs(new, MOST_ARCS[self.wishes.policy])
+        self._check_arcs(self.live.most_arcs(new))
 
-    def _check_arcs(self, new: NewTasks, most: int) -> None:
-        """Refuse tasks that may add too many dependencies: every file that a new task reads may add one."""
-        inside = sum(len(new.flow.task(name).inputs) for name in new.flow.dag.tasks) if new.linked else 0
-        arcs = needed_arcs(self.flow.dag) + new.flow.dag.arc_count + len(new.after) + inside
-        if arcs > most:
-            raise InputError(
-                f"a growing workflow may have at most {most:,} dependencies with the policy {self.wishes.policy!r},"
-                f" got up to {arcs:,}"
-            )
+    def _check_arcs(self, more: int) -> None:
+        """Refuse tasks that may add too many dependencies."""
+        if more > MOST_ADDED_ARCS:
+            raise InputError(f"an addition may have at most {MOST_ADDED_ARCS:,} dependencies, got up to {more:,}")
+        limits = [(self.flow.dag.arc_count, MOST_GROWN_ARCS, "")]
+        if self.wishes.policy in MOST_ARCS:
+            policy = f" with the policy {self.wishes.policy!r}"
+            limits.insert(0, (needed_arcs(self.flow.dag), MOST_ARCS[self.wishes.policy], policy))
+        for arcs, most, which in limits:
+            if arcs + more > most:
+                raise InputError(
+                    f"a growing workflow may have at most {most:,} dependencies{which}, got up to {arcs + more:,}"
+                )
 
     def _inner(self, order: Ints | None) -> Allocator:
         if self.wishes.policy == "batch-optimal":
             return ByBatch(self.execution, seconds=BATCH_SECONDS, limits=BRIEF)
         if self.wishes.policy == "dask" and order is not None:
-            return ByPolicy(from_order(skeleton(self.flow.dag), order, "dask"), self.execution, flow=self.flow)
+            planned = from_order(skeleton(self.flow.dag), order, DASK_ORDER)
+            return ByPolicy(planned, self.execution, flow=self.flow)
         return allocator(self.wishes.policy, self.flow, self.execution, rules=None, order=order)
 
     def follow(self, order: Ints) -> None:

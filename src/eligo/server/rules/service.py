@@ -20,7 +20,7 @@ from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
 from eligo.server.rules.requests import Requests
 from eligo.server.rules.restoration import fault_of, recalled
-from eligo.server.rules.results import Deliveries
+from eligo.server.rules.results import Deliveries, ReadAdditions
 from eligo.server.rules.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served
 from eligo.server.rules.state import Books, Unavailable, parts_of
 from eligo.server.rules.terms import ServerTerms
@@ -423,12 +423,14 @@ class Service:
         """Answer waiting requests in order of arrival, as far as tasks are ready; requests that have timed out get none."""
         return self.requests.serve(now)
 
-    def deliver(self, now: float, client: Client, deliveries: Sequence[ResultWords]) -> list[str]:
+    def deliver(
+        self, now: float, client: Client, deliveries: Sequence[ResultWords], added: ReadAdditions | None = None
+    ) -> list[str]:
         """Process the results of a client; returns the answer to each. A repeated result gets the same answer."""
         past = UNKNOWN
         while True:
             try:
-                return self.results.deliver(now, client, deliveries, past)
+                return self.results.deliver(now, client, deliveries, past, added)
             except ForgottenError:
                 lacking = self.results.wanted(client, deliveries)
                 past = self.archive.read(lacking, past, self.books.ends)
