@@ -38,7 +38,7 @@ def _measure(place: Path) -> None:
         finally:
             watch.cancel()
 
-    app.serve = measured
+    app.serve = measured  # type: ignore[assignment]
 
 
 class MeasuredServer(ServerProcess):

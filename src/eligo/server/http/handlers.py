@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from http import HTTPStatus
+from itertools import chain
 from typing import Any
 
 import numpy as np
