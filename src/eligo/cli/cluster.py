@@ -99,12 +99,17 @@ def _fats(clusters: FatTask | Dealing) -> Sequence[FatTask]:
 
 
 def _draw(flow: Workflow, clusters: FatTask | Dealing, output: str) -> None:
-    from eligo.cli.pictures import check_saved, save_fat
+    from eligo.pages.html import save_output
+    from eligo.pages.reports import cluster_report, report_page
+    from eligo.plotting.comparison import draw_clusters
 
+    headline, facts = _summary(clusters)
     with working("drawing"):
-        headline, facts = _summary(clusters)
-        saved = save_fat(flow, clusters, output, headline, facts)
-    check_saved(output, saved)
+        save_output(
+            output,
+            lambda: report_page(cluster_report(flow, clusters), facts, [headline]),
+            lambda: draw_clusters(flow, clusters),
+        )
     tell([f"wrote {output}"])
 
 

@@ -12,8 +12,7 @@ from eligo.cli.output import BLOCKS, harmless
 from eligo.errors import shorten
 from eligo.estimating import lasting
 from eligo.pages.process_source import WatchedProcess
-from eligo.pages.samples import Sampled
-from eligo.pages.views import summary
+from eligo.pages.views import Sampled, summary
 from eligo.running import Runner
 from eligo.running.forecast import time_left
 

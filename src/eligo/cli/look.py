@@ -13,7 +13,6 @@ from eligo.cli.requests import MOST_SHOWN
 from eligo.cli.server_door import ServerDoor, is_on_server
 from eligo.errors import InputError, NotBuiltError, shorten
 from eligo.estimating import lasting
-from eligo.pages.built import ABSENT
 from eligo.pages.html import save_page
 from eligo.pages.sources import Document, FolderSource, RunSource, ServerSource, only_run, run_folder
 from eligo.pages.views import STATE_WORDS
@@ -339,15 +338,9 @@ def _silence(detail: Document, number: int, err: bool, other: bool) -> str:
 def write_report(sight: Sight, output: str | None) -> int:
     """Write the report of a run or a server's workflow, as it is now."""
     path = output or str(Path(REPORT) if sight.folder is None else sight.folder / REPORT)
-    save_report(sight, path)
+    save_page(path, lambda: sight.source.report(sight.workflow))
     tell([f"wrote {path}"])
     return 0
-
-
-def save_report(sight: Sight, path: str) -> None:
-    """Write a report as a page."""
-    if not save_page(path, lambda: sight.source.report(sight.workflow)):
-        raise NotBuiltError(f"cannot write {path}: {ABSENT}")
 
 
 def written_report(place: str) -> str | None:
@@ -355,7 +348,7 @@ def written_report(place: str) -> str | None:
     path = os.path.join(place, REPORT)
     try:
         with working("writing the report"):
-            save_report(sight_of(place), path)
+            save_page(path, lambda: FolderSource(Path(place)).report("run"))
     except NotBuiltError:  # `eligo report` says how to build the page
         return None
     except Exception as error:  # whatever is wrong with the page: what came of the run is told all the same

@@ -232,23 +232,22 @@ def explain_plan(flow: Workflow, effort: str, seconds: float | None, output: str
         plan = make_plan(flow, effort, clock=clock, watch=watch)
         words = explain(flow, plan)
     tell_cut(plan)
-    saved = output is None or _save_picture(plan, flow, words, output)
     if json:
         print_json(plan_document(plan) | {"words": words})
     else:
         print_explanation(plan, words)
     if output is not None:
-        from eligo.cli.pictures import check_saved
-
-        check_saved(output, saved)
+        _save_picture(plan, flow, words, output)
         tell([f"wrote {output}"])
 
 
-def _save_picture(plan: Plan, flow: Workflow, words: Sequence[str], output: str) -> bool:
-    from eligo.cli.pictures import save_plan
+def _save_picture(plan: Plan, flow: Workflow, words: Sequence[str], output: str) -> None:
+    from eligo.pages.html import save_output
+    from eligo.pages.plans import plan_page
+    from eligo.plotting import draw_explanation
 
     with working("drawing"):
-        return save_plan(plan, flow, words, output)
+        save_output(output, lambda: plan_page(plan, flow, words), lambda: draw_explanation(plan, flow))
 
 
 def print_explanation(plan: Plan, words: Sequence[str]) -> None:

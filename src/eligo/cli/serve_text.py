@@ -17,7 +17,7 @@ from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import read_told, tell, working
 from eligo.errors import InputError
 from eligo.formats.fidelity import words_in
-from eligo.pages.built import ABSENT, is_built
+from eligo.pages.html import ABSENT, is_built
 from eligo.plotting.labels import counted
 
 if TYPE_CHECKING:
