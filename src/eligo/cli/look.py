@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_facts, print_json, print_lines
 from eligo.cli.plan_text import tell, working
-from eligo.cli.requests import MOST_SHOWN
-from eligo.cli.server_door import ServerDoor, is_on_server
+from eligo.cli.server_door import is_on_server
 from eligo.errors import InputError, NotBuiltError, shorten
 from eligo.estimating import lasting
 from eligo.pages.html import save_page
@@ -20,6 +20,7 @@ from eligo.running.forecast import time_left
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING
 
 REPORT = "report.html"
+MOST_SHOWN = 5  # failures that are told one by one
 MOST_RUNNING, MOST_CAUSES, MOST_NAMES, MOST_LINES = 10, 10, 6, 3
 _COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 
@@ -33,19 +34,19 @@ class Sight(NamedTuple):
     folder: Path | None = None
 
 
-def source_of(name: str | None, token: str | None = None, ca: str | None = None) -> RunSource:
+def source_of(name: str | None, access: Access) -> RunSource:
     """The run of a folder or of a workflow's file, a server, or the only run here."""
     if is_on_server(name):
-        door = ServerDoor.find(name, token, ca)
+        door = access.door(name)
         return ServerSource(door.url, door.owner())
     return FolderSource(only_run() if name is None else run_folder(name))
 
 
-def sight_of(name: str | None, token: str | None = None, ca: str | None = None) -> Sight:
+def sight_of(name: str | None, access: Access) -> Sight:
     """The one workflow that RUN names: of a folder, or of a server."""
-    source = source_of(name, token, ca)
+    source = source_of(name, access)
     if isinstance(source, ServerSource):
-        workflow = ServerDoor.find(name).workflow
+        workflow = access.door(name).workflow
         return Sight(source, workflow, f"{source.place}/{workflow}")
     return Sight(source, "run", source.place, Path(source.place))
 
@@ -53,12 +54,12 @@ def sight_of(name: str | None, token: str | None = None, ca: str | None = None) 
 # eligo status
 
 
-def show_status(name: str | None, as_json: bool, token: str | None = None, ca: str | None = None) -> int:
+def show_status(name: str | None, as_json: bool, access: Access) -> int:
     """Say where a run or a server's workflows stand; the exit code is 1 where tasks failed."""
-    source = source_of(name, token, ca)
+    source = source_of(name, access)
     if isinstance(source, ServerSource) and source.named is None:
         return _show_list(source, as_json)
-    sight = sight_of(name, token, ca)
+    sight = sight_of(name, access)
     words = source.words(sight.workflow) if isinstance(source, ServerSource) else {}
     if words.get("reason"):
         print_json(words) if as_json else print_lines(_workflow_row(words))

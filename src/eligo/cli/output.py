@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, TextIO
 
-from eligo.version import SCHEMA
+from eligo.version import SCHEMA, __version__
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 #: what stands for our signs where the terminal cannot show them
@@ -36,6 +36,13 @@ PLAIN = str.maketrans(
     | dict(zip(BLOCKS, " .:-=+*%#", strict=True))
 )
 WIDTH = 80  # characters, where no terminal says how many
+
+
+def version_line() -> str:
+    """What `eligo --version` prints."""
+    from eligo.kernels import compiled
+
+    return f"eligo {__version__} ({'compiled' if compiled() else 'interpreted'} kernels)\n"
 
 
 def speak_plainly() -> None:
