@@ -26,6 +26,7 @@ from eligo import families
 from eligo.cli import live_display as display
 from eligo.cli import run
 from eligo.cli.output import harmless
+from eligo.cli.top_style import bar
 from eligo.dag import Dag
 from eligo.engines import Job
 from eligo.engines.job_run import Performed, ending_of
@@ -622,7 +623,7 @@ def test_a_bar_is_as_wide_as_it_should_be_and_hides_nobody() -> None:
             state: int(count)
             for state, count in zip(STATES, random.integers(0, random.integers(1, 2000), 7), strict=True)
         }
-        cells, width = display.bar(counts, 60), 60
+        cells, width = bar(counts, 60), 60
         assert sum(cells.values()) == (width if any(counts.values()) else 0)
         assert all(cells.get(state, 0) >= 1 for state, count in counts.items() if count)
 

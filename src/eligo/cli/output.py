@@ -116,6 +116,19 @@ def sparkline(values: Sequence[int], width: int = 50, top: int = 0) -> str:
     return "".join(BLOCKS[-(-peak * 8 // top)] for peak in peaks)
 
 
+def format_rate(rate: float) -> str:
+    """Tasks a second as people say it.
+
+    >>> format_rate(14.2), format_rate(0.05)
+    ('14 tasks/s', '3 tasks/min')
+    """
+    return f"{_figures(rate)} tasks/s" if rate >= 1 else f"{_figures(60 * rate)} tasks/min"
+
+
+def _figures(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
 def harmless(text: str) -> str:
     r"""The text with what would move the cursor, change colours or turn letters round written out.
 

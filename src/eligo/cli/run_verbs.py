@@ -189,7 +189,7 @@ def top(
 
     source = source_of(folder, access)
     if once:
-        from eligo.cli.top_frame import print_once
+        from eligo.cli.top_start import print_once
 
         return print_once(source)
     from eligo.cli.top_start import show_top
