@@ -69,7 +69,11 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite files that eligo
 Workers = Annotated[
     str | None,
     typer.Option(
-        "--workers", metavar="N", help="Estimate the time on N workers; 4x1.0,2x0.5 gives counts and relative speeds."
+        "--workers",
+        "-j",
+        "--jobs",
+        metavar="N",
+        help="Estimate the time on N workers; 4x1.0,2x0.5 gives counts and relative speeds.",
     ),
 ]
 Cores = Annotated[

@@ -115,7 +115,13 @@ def work(
     url: Server = None,
     cores: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Maximum number of concurrent tasks. [default: number of cores]"),
+        typer.Option(
+            "--cores",
+            "-j",
+            "--jobs",
+            metavar="N",
+            help="Maximum number of concurrent tasks. [default: number of cores]",
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of this client. [default: hostname]")] = None,
     *,
