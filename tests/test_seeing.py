@@ -542,13 +542,11 @@ def test_the_display_shows_the_bar_the_counts_and_the_curves(say: Words, columns
     plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", screen).replace("\r", "\n")
     assert "\x1b[3" not in screen  # no colours
     for words in (
-        "█",
-        "▓",
         " done",
         " running",
         " pending",
-        "· 2 blocked",
-        "x 3 failed",
+        "B  2 blocked",
+        "F  3 failed",
         "so far, ",
         "ready",
         "planned",

@@ -75,6 +75,8 @@ def _display(process: WatchedProcess, stream: TextIO) -> Iterator[None]:
     from rich.live import Live
 
     console = Console(file=stream)
+    process.prepare()
+    screen(process, (), console.width)  # what it imports and works out once is not to count as time that it takes
     due, failures = [0.0], list[str]()
     with Live(console=console, auto_refresh=False, transient=True) as live:
 
