@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-from eligo.cli.versions import version_line
+from eligo.cli.output import version_line
 
 EVERY = (
     "foundation",

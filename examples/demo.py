@@ -18,20 +18,20 @@ STEPS = [
      "plan sequencing.yaml --workers 8 -o order.txt --save plan.json"),
     ("VERIFY. The plan carries a proof. A separate checker, which shares no code with the planner, verifies it.",
      "verify sequencing.yaml plan.json"),
-    ("EXPLAIN. Why is an order best? In words, and as a picture in out/pie.svg.", "explain pie.yaml -o pie.svg"),
-    ("RUN. The same 75 tasks for real, 500 times as fast, first come, first served ...",
+    ("EXPLAIN. Why is this order the best? In words, and as a picture in out/pie.svg.", "explain pie.yaml -o pie.svg"),
+    ("RUN. Run the 75 tasks, 500 times as fast as in reality, first come, first served ...",
      "run sequencing.yaml --workers 8 --policy fifo --run fifo.run --quiet"),
-    ("... and in the order of the plan. Compare the two times.",
+    ("... and then in the order of the plan. Compare the two times.",
      "run sequencing.yaml --workers 8 --policy order.txt --quiet"),
-    ("RESUME. Run the same command again, also after a crash: finished tasks are not repeated.",
+    ("RESUME. The same command again: finished tasks are not repeated. This also holds after a crash.",
      "run sequencing.yaml --workers 8 --policy order.txt --quiet"),
-    ("STATUS. How a run stands, while it runs or afterwards.", "status sequencing.yaml"),
-    ("WHY. What a task waited for, and its place in the order.", "why sequencing.yaml align_12"),
-    ("COMPARE. Which policy serves best if workers come and go, or ask several at a time?",
+    ("STATUS. The counts, running tasks and failures of a run, while it runs or afterwards.", "status sequencing.yaml"),
+    ("WHY. The state of one task: what it waited for, and its place in the order.", "why sequencing.yaml align_12"),
+    ("COMPARE. Which policy finishes first if workers come and go, or if several ask for tasks at once?",
      "compare sequencing.yaml --runs 20"),
-    ("BATCH. Four workers ask at once: which four tasks leave the most work ready afterwards?",
+    ("BATCH. Four workers ask at once: which four tasks leave the most tasks ready afterwards?",
      "batch sequencing.yaml --requests 4"),
-    ("CLUSTER. One package of 6 tasks for a client that is rarely online, with little to send back.",
+    ("CLUSTER. Six tasks for a client that is rarely online, chosen so that it has little data to send back.",
      "cluster sequencing.yaml --size 6 --goal communication"),
     ("ANOTHER ENGINE. Priorities for HTCondor DAGMan; your own file stays as it is.",
      "plan survey.dag -o prio.dag"),
@@ -47,10 +47,10 @@ def main() -> None:
     for comment, words in STEPS:
         announce(comment, f"eligo {words}")
         show([ELIGO, *shlex.split(words)], OUT)
-    announce("PYTHON. Hand out tasks yourself: three cooks, one of them slow, share the tasks of a pie.",
+    announce("PYTHON. Hand out tasks from your own code: three cooks, one of them slow, share the tasks of a pie.",
              "python examples/live.py")  # fmt: skip
     show([sys.executable, str(HERE / "live.py")])
-    announce("SERVE and WORK. A server hands out a mosaic of 12 shots to four clients: one is slow, one is killed."
+    announce("SERVE and WORK. A server hands out the tasks of a mosaic to four clients: one is slow, one is killed."
              " Nothing is lost.", "python examples/served.py out/served")  # fmt: skip
     (OUT / "served").mkdir()
     show([sys.executable, str(HERE / "served.py"), str(OUT / "served")])

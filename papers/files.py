@@ -2,10 +2,11 @@
 
 import os
 
-from eligo.cli.pictures import check_saved, save_comparison
 from eligo.errors import InputError
+from eligo.pages.html import save_page
+from eligo.pages.reports import report_page
+from eligo.plotting import save_figure
 from eligo.plotting.comparison import figures_of
-from eligo.plotting.report import save_figure
 from eligo.simulation.reports import Report
 
 
@@ -20,7 +21,7 @@ def save_folder(report: Report, folder: str | os.PathLike[str], name: str) -> li
         for suffix in (".svg", ".png"):
             files.append(os.path.join(folder, f"{name}-{picture}{suffix}"))
             save_figure(figure, files[-1])
-    check_saved(files[0], save_comparison(report, files[0], [f"{agreement(report)}."]))
+    save_page(files[0], lambda: report_page(report, (), [f"{agreement(report)}."]))
     return files
 
 

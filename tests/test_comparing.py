@@ -73,25 +73,25 @@ def test_the_best_is_named_for_every_rate() -> None:
     assert contest.leaders == []
     assert answer(contest) == "plan is best up to 4 requests, balanced beyond."
     assert sentences(contest) == [
-        "Compared with fifo (first come, first served), balanced saves up to 16% of the rounds."
+        "Compared with fifo (first come, first served), balanced saves up to 16 % of the rounds."
     ]
     assert contest.relative("fifo", Column("batched", "rate=4")).value == 1.2
     (section,) = (s for s in comparison(rows).sections if s.tables)
     assert section.tables[0].head == ["", "2", "4", "8"]
     assert section.tables[0].rows == [
-        ["*balanced", "·", "+4.0%", "·"],
-        [" plan", "·", "·", "+33%"],
-        [" fifo", "+20%", "+20%", "·"],
+        ["*balanced", "·", "+4.0", "·"],
+        [" plan", "·", "·", "+33"],
+        [" fifo", "+20", "+20", "·"],
     ]
 
 
 def test_who_leads_or_ties_at_every_rate_serves_best() -> None:
     everywhere = "at every rate"
     rows = [record("plan", 1000.0), record("fifo", 1100.0), record("plan", 500.0, "4"), record("fifo", 501.0, "4")]
-    assert told(rows)[0] == f"plan is best {everywhere}, or within 0.5% of the best."
+    assert told(rows)[0] == f"plan is best {everywhere}, or within 0.5 % of the best."
     rows += [record("lifo", 1001.0), record("lifo", 501.0, "4")]
-    assert told(rows)[0] == f"plan and lifo are best {everywhere}, or within 0.5% of the best."
-    assert told(rows[:1] + rows[4:5])[0] == "no difference between plan and lifo above 0.5%."
+    assert told(rows)[0] == f"plan and lifo are best {everywhere}, or within 0.5 % of the best."
+    assert told(rows[:1] + rows[4:5])[0] == "no difference between plan and lifo above 0.5 %."
     assert told(rows[:1])[0] == ""
 
 
@@ -100,10 +100,10 @@ def test_where_nothing_differs_words_say_so_instead_of_a_table_and_curves() -> N
     rows = [record(name, 100.0, rate) for name in ("plan", "fifo") for rate in ("2", "8")]
     first, last = comparison(rows).sections
     assert not first.tables
-    assert first.words == ["No difference in rounds of requests: all 2 orders are within 0.5% of each other."]
+    assert first.words == ["No difference in rounds of requests: all 2 orders are within 0.5 % of each other."]
     (panel,) = last.pictures[0].panels
     assert not panel.curves
-    assert panel.words == "No difference at 2 to 8 simultaneous requests: all 2 orders are within 0.5% of each other."
+    assert panel.words == "No difference at 2 to 8 simultaneous requests: all 2 orders are within 0.5 % of each other."
     seen = [*rows, *(record("lifo", 120.0, rate) for rate in ("2", "8"))]
     first, last = comparison(seen).sections
     assert first.tables
@@ -121,7 +121,7 @@ def test_on_steady_workers_every_difference_counts() -> None:
     assert not alike.tables
     (said,) = alike.words
     assert said.startswith(
-        "No difference on 4 steady workers: all 2 orders finish within 0.5% of each other, and no order can finish earlier"
+        "No difference on 4 steady workers: all 2 orders finish within 0.5 % of each other, and no order can finish earlier"
     )
     (other,) = comparison([steady("plan", 1.0), steady("fifo", 1.2)]).sections
     assert other.tables
@@ -140,7 +140,7 @@ def test_a_difference_that_may_be_chance_is_none() -> None:
     assert not open_.worse("fifo", column)
     assert answer(open_) == "no significant difference between plan and fifo in 10 runs."
     third = record("lifo", 120.0)
-    assert [row[1] for row in comparison([plan, chance, third]).sections[0].tables[0].rows] == ["·", "~", "+20%"]
+    assert [row[1] for row in comparison([plan, chance, third]).sections[0].tables[0].rows] == ["·", "~", "+20"]
     alone: dict[str, Any] = {"runs": 1, "parts": (102.0,)}
     (once,) = contests_of([record("plan", 100.0, runs=1, parts=(100.0,)), record("fifo", 102.0, **alone)])
     assert not once.worse("fifo", column)  # a single run tells nothing
@@ -170,8 +170,8 @@ def test_larger_shares_are_better() -> None:
     (contest,) = contests_of(rows)
     assert contest.winner == "plan"
     assert contest.relative("fifo", contest.columns[0]).value == pytest.approx(2.0, rel=1e-3)
-    assert answer(contest) == "plan is best in this game, or within 0.5% of the best."
-    assert [row[1] for row in comparison(rows).sections[0].tables[0].rows] == ["99.9%", "50.0%"]
+    assert answer(contest) == "plan is best in this game, or within 0.5 % of the best."
+    assert [row[1] for row in comparison(rows).sections[0].tables[0].rows] == ["99.9 %", "50.0 %"]
 
 
 def test_several_dags_are_also_told_together() -> None:
@@ -179,21 +179,21 @@ def test_several_dags_are_also_told_together() -> None:
     first, *others = report.sections
     assert [section.title for section in others] == ["a, 9 tasks, 10 runs", "b, 9 tasks, 10 runs"]
     assert first.title.startswith("All 2 dags")
-    assert first.answer == "Over all of them, plan is best at 2 requests, or within 0.5% of the best."
-    assert first.tables[0].rows == [["*plan", "·"], [" fifo", "+20%"]]
+    assert first.answer == "Over all of them, plan is best at 2 requests, or within 0.5 % of the best."
+    assert first.tables[0].rows == [["*plan", "·"], [" fifo", "+20"]]
 
 
 def test_games_without_an_end_are_results() -> None:
     """Some runs of all, most of one's, all of everybody's: the rest is compared, and told."""
     some = [timed("plan", 4.0, 5.0, None, 6.0), timed("fifo", 8.0, 10.0, None, 12.0), timed("lifo", 4.0, *[None] * 3)]
     report = comparison(some)
-    assert report.sections[0].tables[0].rows == [["*plan", "·!"], [" fifo", "+100%!"], [" lifo", "no end"]]
+    assert report.sections[0].tables[0].rows == [["*plan", "·!"], [" fifo", "+100!"], [" lifo", "no end"]]
     assert report.sections[0].words == [
         "1 to 3 of 4 runs did not finish: clients left before the longest task was done."
     ]
     assert "! mean of the runs that finish" in " ".join(report.words)
     (contest,) = contests_of([timed("plan", None, None), timed("fifo", None, None)])
-    assert answer(contest) == "no difference between plan and fifo above 0.5%."
+    assert answer(contest) == "no difference between plan and fifo above 0.5 %."
     assert [row[1] for row in comparison([timed("plan", None)]).sections[0].tables[0].rows] == ["no end"]
 
 
@@ -202,7 +202,7 @@ def test_rules_are_praised_where_they_pay() -> None:
         return told([timed("plan", 10.0, 12.0, 11.0, 12.0), timed("plan", *ruled, rules="prudent")])[1]
 
     assert both(5.0, 6.1, 5.4, 6.0) == [
-        "With rules for slow clients, plan takes 50% of the time that it takes without them."
+        "With rules for slow clients, plan takes 50 % of the time that it takes without them."
     ]
     assert both(5.0, 20.0, 9.0, 13.0) == []
     quick, slow = (10.0, 12.0, 11.0, 12.0), (900.0, 700.0, 800.0, 850.0)
@@ -212,7 +212,7 @@ def test_rules_are_praised_where_they_pay() -> None:
         for name in ("plan", "fifo")
         for rules, factor in (("none", 1.0), ("prudent", 0.5))
     ]
-    words = "With rules for slow clients, plan takes 50% of the time that it takes without them."
+    words = "With rules for slow clients, plan takes 50 % of the time that it takes without them."
     assert [words in section.words for section in comparison(rows).sections] == 3 * [True]  # together, too
 
 
@@ -229,7 +229,7 @@ def test_a_table_a_page_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixt
     assert re.search(r"(best|difference between)", lines[1])  # the answer comes first
     assert "mesh.json, 36 tasks, 3 runs" in lines
     assert any(line.split() == ["ready", "2", "8", "time", "rules"] for line in lines)
-    assert re.search(r"\n\*ready +100% +· +·", shown.out)
+    assert re.search(r"\n\*ready +100 % +· +·", shown.out)
     assert "time: time to completion with 3 clients that come and go" in lines
     assert f"wrote {page}" in shown.err
     drawn = page.read_text()
@@ -276,7 +276,7 @@ def test_clients_who_never_finish_are_told(tmp_path: Path, capsys: pytest.Captur
     words = ["compare", str(flow), *FEW, "--policy", "ready,fifo", "--stay", "0.01"]
     assert run([*words, "-o", str(page)]) == 0
     shown = capsys.readouterr()
-    assert re.search(r"\*ready +100% +· +· +no end +no end", shown.out)
+    assert re.search(r"\*ready +100 % +· +· +no end +no end", shown.out)
     assert "3 of 3 runs did not finish: clients left before the longest task was done." in shown.out
     assert "stay=0.01" in shown.out
     assert "--stay" in shown.err

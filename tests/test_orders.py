@@ -390,7 +390,7 @@ def test_an_experiment_can_be_about_steady_workers_alone(say: Words) -> None:
     Path("mine.txt").write_text("\n".join(str(task["name"]) for task in TIMED))
     Path("e.yaml").write_text(experiment.format("timed.json"))
     out = say("compare", "e.yaml")[1]
-    assert "ready is best in this game, or within 0.5% of the best." in out
+    assert "ready is best in this game, or within 0.5 % of the best." in out
     Path("f.yaml").write_text(experiment.format("pie.yaml"))
     assert "run times are not known" in say("compare", "f.yaml")[2]
     Path("g.yaml").write_text(experiment.format("timed.json").replace("[2]", "[0]"))

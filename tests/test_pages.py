@@ -17,12 +17,13 @@ from eligo import families
 from eligo.cli import run
 from eligo.clusters import cluster
 from eligo.dag import Dag
+from eligo.errors import NotBuiltError
 from eligo.explaining import explain
 from eligo.pages.dag_drawing import Drawn
 from eligo.pages.html import NO_SCRIPT, data_text, save_page, static_page
 from eligo.pages.plans import plan_page, reasons
 from eligo.pages.reports import cluster_report, report_page
-from eligo.pages.samples import Sampled
+from eligo.pages.views import Sampled
 from eligo.planning import plan
 from eligo.simulation import deal
 from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
@@ -122,10 +123,12 @@ def test_numbers_that_json_lacks_are_refused() -> None:
 
 def test_a_page_is_written_only_where_it_is_built(tmp_path: Path) -> None:
     document = {"kind": "report", "title": "t", "headline": ["All is well."]}
-    assert static_page(document, "t", absent) is None
-    assert not save_page(tmp_path / "a.html", lambda: document, absent)
+    with pytest.raises(NotBuiltError, match="make page"):
+        static_page(document, "t", absent)
+    with pytest.raises(NotBuiltError, match="the page is not built"):
+        save_page(tmp_path / "a.html", lambda: document, absent)
     assert not (tmp_path / "a.html").exists()
-    assert save_page(tmp_path / "b.html", lambda: document, fake)
+    save_page(tmp_path / "b.html", lambda: document, fake)
     page = (tmp_path / "b.html").read_text("utf-8")
     assert 'id="data"' in page
     assert "<title>t: All is well.</title>" in page

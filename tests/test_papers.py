@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eligo.errors import InputError
+from eligo.pages.html import save_output
 from eligo.planning import plan
 from eligo.plotting.canvas import svg_of
-from eligo.plotting.comparison import draw_picture, save_report
+from eligo.plotting.comparison import draw_picture, first_figure
 from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
 from eligo.theory.eligibility import eligible_counts
 from papers import PAPERS, batch, clustering, comparison, reproduce, sweep
@@ -293,9 +294,9 @@ def test_a_folder_has_the_page_and_both_kinds_of_pictures(tmp_path: Path) -> Non
 
 def test_what_cannot_be_drawn_or_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to draw"):
-        save_report(Report(title="none"), tmp_path / "a.svg")
+        first_figure(Report(title="none"))
     with pytest.raises(InputError, match=r"must be \.svg, \.png or \.html"):
-        save_report(sample(), tmp_path / "a.pdf")
+        save_output(tmp_path / "a.pdf", dict, lambda: first_figure(sample()))
 
 
 def test_cells_and_families_are_found_by_name(tiny: Report) -> None:

@@ -17,12 +17,12 @@ from eligo import families, plotting
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import Execution
+from eligo.pages.plans import facts
 from eligo.planning import Plan, plan
 from eligo.plotting.coarse import MIXED, Limits, grouped
 from eligo.plotting.dags import LARGEST, panel_size
 from eligo.plotting.layout import Layout, count_crossings, layered, with_bends
 from eligo.plotting.profiles import _thinned
-from eligo.plotting.report import facts
 from eligo.plotting.sketches import (
     BLOCK_LIMITS,
     NEUTRAL,

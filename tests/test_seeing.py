@@ -26,14 +26,15 @@ from eligo import families
 from eligo.cli import live_display as display
 from eligo.cli import run
 from eligo.cli.output import harmless
+from eligo.cli.top_style import bar
 from eligo.dag import Dag
 from eligo.engines import Job
 from eligo.engines.job_run import Performed, ending_of
 from eligo.errors import InputError
 from eligo.execution import COMPLETE, Execution, unpacked
-from eligo.pages.chains import deciding_chain
 from eligo.pages.folder_source import WatchedRun, looked_at
 from eligo.pages.process_source import WatchedProcess
+from eligo.pages.timelines import deciding_chain
 from eligo.pages.views import failures, summary
 from eligo.pages.views import view as run_view
 from eligo.running import RunFolder, Settings, prepare_run
@@ -541,13 +542,11 @@ def test_the_display_shows_the_bar_the_counts_and_the_curves(say: Words, columns
     plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", screen).replace("\r", "\n")
     assert "\x1b[3" not in screen  # no colours
     for words in (
-        "█",
-        "▓",
         " done",
         " running",
         " pending",
-        "· 2 blocked",
-        "x 3 failed",
+        "B  2 blocked",
+        "F  3 failed",
         "so far, ",
         "ready",
         "planned",
@@ -622,7 +621,7 @@ def test_a_bar_is_as_wide_as_it_should_be_and_hides_nobody() -> None:
             state: int(count)
             for state, count in zip(STATES, random.integers(0, random.integers(1, 2000), 7), strict=True)
         }
-        cells, width = display.bar(counts, 60), 60
+        cells, width = bar(counts, 60), 60
         assert sum(cells.values()) == (width if any(counts.values()) else 0)
         assert all(cells.get(state, 0) >= 1 for state, count in counts.items() if count)
 

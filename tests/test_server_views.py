@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from eligo.client.credentials import token_for
-from eligo.pages.built import is_built
+from eligo.pages.html import is_built
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
 from fault_scenarios import Size

@@ -164,7 +164,7 @@ def undecided() -> Plan:
 
 
 def test_the_terminal_and_the_page_count_the_same_steps(undecided: Plan) -> None:
-    from eligo.plotting.report import facts
+    from eligo.pages.plans import facts
 
     tight = sum(e == u for e, u in zip(undecided.profile[1:], undecided.upper_bound[1:], strict=True))
     counted = f"{tight:,} of {len(undecided):,}"

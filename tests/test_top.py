@@ -16,11 +16,10 @@ from textual.widgets import Input
 from eligo.cli import run
 from eligo.cli.look import source_of
 from eligo.cli.top import TopApp
-from eligo.cli.top_curve import drawn
-from eligo.cli.top_frame import frame
 from eligo.cli.top_panes import Sheet
 from eligo.cli.top_poll import Poller, Tidings
-from eligo.cli.top_style import DARK, LETTERS, LIGHT, Look, is_dark
+from eligo.cli.top_start import frame
+from eligo.cli.top_style import DARK, LETTERS, LIGHT, Look, curve_lines, is_dark
 from eligo.errors import EligoError, InputError
 from eligo.pages.sources import FolderSource, Listed
 from eligo.pages.tables import COLUMNS, Query
@@ -471,7 +470,7 @@ def test_the_ground_can_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_line_of_the_curve_has_a_pattern_of_its_own() -> None:
-    lines = [line.plain for line in drawn(view_of(), 80, 10, Look(colours=False))]
+    lines = [line.plain for line in curve_lines(view_of(), 80, 10, Look(colours=False))]
     assert len(lines) == 10
     assert all(len(line) <= 80 for line in lines)
     samples = [line.rstrip().rpartition("  ")[2][:4] for line in lines[:3]]
@@ -484,7 +483,7 @@ def test_each_line_of_the_curve_has_a_pattern_of_its_own() -> None:
 
 
 def test_the_curve_can_do_without_signs() -> None:
-    lines = [line.plain for line in drawn(view_of(), 80, 10, Look(colours=False, signs=False))]
+    lines = [line.plain for line in curve_lines(view_of(), 80, 10, Look(colours=False, signs=False))]
     assert any("***" in line for line in lines)
     assert "!!!" in lines[-2]
     assert not any(0x2800 <= ord(sign) <= 0x28FF for line in lines for sign in line)
@@ -495,7 +494,7 @@ def test_a_small_workflow_has_a_curve_too(tasks: int) -> None:
     line = {"y": [1] * tasks + [0], "least": None, "most": None}
     curve = {"steps": list(range(tasks + 1)), "starved": [], "sampled": False, "remark": "", "averages": {},
              "lines": {"seen": line, "fifo": line, "plan": None, "bound": None}}  # fmt: skip
-    assert len(drawn(view_of(curve=curve, tasks=tasks), 80, 8, Look())) == 8
+    assert len(curve_lines(view_of(curve=curve, tasks=tasks), 80, 8, Look())) == 8
 
 
 def test_a_frame_fits_its_width_and_has_everything() -> None:

@@ -18,11 +18,9 @@ from eligo.pages.dag_drawing import MOST_TASKS, Drawn
 from eligo.pages.details import detail, lineage, longest_path
 from eligo.pages.folder_source import WatchedRun
 from eligo.pages.html import static_page
-from eligo.pages.runs import run_document
-from eligo.pages.samples import Sampled
 from eligo.pages.tables import COLUMNS, Query, stand, states_of, table
-from eligo.pages.timelines import gantt
-from eligo.pages.views import view
+from eligo.pages.timelines import gantt, run_document
+from eligo.pages.views import Sampled, view
 from eligo.pages.watched import Watched, Worker
 from eligo.running.states import STATES, Curve, Trying
 from eligo.stores import Attempt

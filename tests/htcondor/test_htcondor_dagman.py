@@ -113,7 +113,7 @@ def test_the_command_hands_a_workflow_to_dagman(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = bench.folder("command")
-    monkeypatch.setattr("eligo.cli.dagman.DagmanJob", partial(DagmanJob, python="/usr/bin/python3"))
+    monkeypatch.setattr("eligo.cli.run_text.DagmanJob", partial(DagmanJob, python="/usr/bin/python3"))
     flow = place / "flow.json"
     tasks = [{"name": "a", "run": "echo a >> ran"}, {"name": "b", "run": "exit 3", "after": ["a"]}]
     flow.write_text(json.dumps({"tasks": [*tasks, {"name": "c", "run": "true", "after": ["b"]}]}))

@@ -19,7 +19,7 @@ function facts(view: View): string[] {
 
 function Summary({ view }: { view: View }) {
   return (
-    <section class="summary" aria-label="Where it stands">
+    <section class="summary" aria-label="Progress">
       <p class="headline">{headline(view)}</p>
       {view.unmet?.map((sentence) => (
         <p key={sentence} class="unmet">

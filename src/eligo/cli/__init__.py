@@ -11,8 +11,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from eligo.cli.aliases import without_old_names
-from eligo.cli.output import open_streams, outlast_readers, speak_plainly
-from eligo.cli.versions import version_line
+from eligo.cli.output import open_streams, outlast_readers, speak_plainly, version_line
 
 if TYPE_CHECKING:
     from typer import Typer

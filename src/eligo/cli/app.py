@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from eligo.cli.completion import offered
 from eligo.cli.effects import BESIDE_EXPERIMENTS, NOT_OF_EXPERIMENTS, check_cluster, check_plan, refuse_useless
 from eligo.cli.options import (
     ClusterRequest,
@@ -20,9 +19,9 @@ from eligo.cli.options import (
     SearchSeconds,
     To,
     grouped,
+    offered,
 )
-from eligo.cli.output import print_facts, print_json
-from eligo.cli.versions import version_line
+from eligo.cli.output import print_facts, print_json, version_line
 from eligo.errors import InputError
 
 app = typer.Typer(
@@ -76,8 +75,8 @@ def show(
 
     Also shows how many tasks are ready at a time if they run first come, first served.
     """
+    from eligo.cli.facts import show_shape
     from eligo.cli.plan_text import read_told, recall
-    from eligo.cli.shape import show_shape
 
     show_shape(recall(read_told(file, reading), history), file, json)
 
@@ -133,13 +132,13 @@ def verify(
 
     Exit code 1 if the order is not valid or the proof does not hold.
     """
+    from eligo.cli.facts import check_order, check_proof
     from eligo.cli.plan_text import read_told, recall
-    from eligo.cli.verify import check_order, check_plan
     from eligo.formats import read_claim
 
     flow = recall(read_told(file, reading), history).flow
     claim = read_claim(order)
-    return check_plan(flow, claim, json, bool(history)) if isinstance(claim, dict) else check_order(flow, claim, json)
+    return check_proof(flow, claim, json, bool(history)) if isinstance(claim, dict) else check_order(flow, claim, json)
 
 
 @app.command()
@@ -171,12 +170,12 @@ def batch(
 
     Chooses those that leave the most tasks ready once they are finished.
     """
-    from eligo.cli.batch import ask_batch, print_batch
+    from eligo.cli.facts import State, ask_batch, print_batch
     from eligo.cli.plan_text import read_told
 
     flow = read_told(file, reading)
-    state = {"executed": executed, "allocated": allocated, "eligible": eligible}
-    choice = ask_batch(flow, requests, **state, method=method, seconds=seconds)
+    state = State(executed, allocated, eligible)
+    choice = ask_batch(flow, requests, state, method, seconds)
     if json:
         print_json(choice.document())
     else:
@@ -278,7 +277,7 @@ def generate(
 
     For example, `eligo generate out-mesh 10` or `eligo generate w 3 2`.
     """
-    from eligo.cli.generate import family_usages, make
+    from eligo.cli.facts import family_usages, make_dag
     from eligo.cli.places import check_place
     from eligo.cli.plan_text import tell
     from eligo.formats import write
@@ -287,7 +286,7 @@ def generate(
     if family == "list":
         print_facts("Families and their sizes", family_usages())
         return
-    dag = make(family, parameters or [], seed)
+    dag = make_dag(family, parameters or [], seed)
     flow = Workflow(dag, name=" ".join([family, *(parameters or [])]))
     check_place(flow, out, force)
     write(flow, out, to or ("json" if out == "-" else None))

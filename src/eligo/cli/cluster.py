@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eligo.cli.fidelity import accepted
 from eligo.cli.options import ClusterRequest
 from eligo.cli.output import print_facts, print_json, sparkline
-from eligo.cli.plan_text import listed_names, tell, working
+from eligo.cli.plan_text import accepted, listed_names, tell, working
 from eligo.clusters import FatTask, cluster, fat_task
 from eligo.clusters.chains import told
 from eligo.clusters.export import EXPORTS, exported
@@ -99,12 +98,17 @@ def _fats(clusters: FatTask | Dealing) -> Sequence[FatTask]:
 
 
 def _draw(flow: Workflow, clusters: FatTask | Dealing, output: str) -> None:
-    from eligo.cli.pictures import check_saved, save_fat
+    from eligo.pages.html import save_output
+    from eligo.pages.reports import cluster_report, report_page
+    from eligo.plotting.comparison import draw_clusters
 
+    headline, facts = _summary(clusters)
     with working("drawing"):
-        headline, facts = _summary(clusters)
-        saved = save_fat(flow, clusters, output, headline, facts)
-    check_saved(output, saved)
+        save_output(
+            output,
+            lambda: report_page(cluster_report(flow, clusters), facts, [headline]),
+            lambda: draw_clusters(flow, clusters),
+        )
     tell([f"wrote {output}"])
 
 

@@ -150,23 +150,22 @@ def compare(request: CompareRequest, check_experiment: Callable[[], None]) -> No
             tell([f"stopped: finished results are in {file}; run the same command again to resume"])
         raise
     report = comparison(records, experiment.name or "Comparison of policies")
-    saved = output is None or _save_picture(report, output)
     if request.json:
         print_json(document(records, asked.times))
     else:
         _print_comparison(report, records, request)
         tell([f"wrote {file}"] if file is not None else [])
     if output is not None:
-        from eligo.cli.pictures import check_saved
-
-        check_saved(output, saved)
+        _save_picture(report, output)
         tell([] if request.json else [f"wrote {output}"])
 
 
-def _save_picture(report: Report, output: str) -> bool:
-    from eligo.cli.pictures import save_comparison
+def _save_picture(report: Report, output: str) -> None:
+    from eligo.pages.html import save_output
+    from eligo.pages.reports import report_page
+    from eligo.plotting.comparison import first_figure
 
-    return save_comparison(report, output)
+    save_output(output, lambda: report_page(report), lambda: first_figure(report))
 
 
 def _print_comparison(report: Report, records: Sequence[Record], request: CompareRequest) -> None:

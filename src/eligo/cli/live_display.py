@@ -6,14 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-import numpy as np
-
-from eligo.cli.output import BLOCKS, harmless
+from eligo.cli.output import format_rate, harmless, is_unicode
 from eligo.errors import shorten
 from eligo.estimating import lasting
 from eligo.pages.process_source import WatchedProcess
-from eligo.pages.samples import Sampled
-from eligo.pages.views import summary
+from eligo.pages.views import curve_of, summary
 from eligo.running import Runner
 from eligo.running.forecast import time_left
 
@@ -27,17 +24,7 @@ OFTEN, FIRST, SELDOM = (
 )  # seconds between looks for people, before the first line of a log, and between lines
 SHARE = 20  # showing it may take one part in so many of the time
 MOST_LINES, MOST_SHOWN = 20, 3  # failures that are told one by one in logs, and at once on a display
-#: of each state: its sign in the bar and its colour
-SIGNS = {
-    "done": ("█", "green"),
-    "running": ("▓", "blue"),
-    "ready": ("▒", "cyan"),
-    "pending": ("░", "bright_black"),
-    "blocked": ("·", "magenta"),
-    "retrying": ("!", "yellow"),
-    "failed": ("x", "red"),
-}
-ALWAYS = ("done", "running", "ready", "pending")  # told also where there are none
+HEIGHT = 7  # lines of the curve
 
 
 @contextmanager
@@ -88,6 +75,8 @@ def _display(process: WatchedProcess, stream: TextIO) -> Iterator[None]:
     from rich.live import Live
 
     console = Console(file=stream)
+    process.prepare()
+    screen(process, (), console.width)  # what it imports and works out once is not to count as time that it takes
     due, failures = [0.0], list[str]()
     with Live(console=console, auto_refresh=False, transient=True) as live:
 
@@ -97,86 +86,36 @@ def _display(process: WatchedProcess, stream: TextIO) -> Iterator[None]:
                 return
             process.look()
             failures.extend(f"{shorten(task)}: {why}" for task, why in process.new_failures())
-            live.update(screen(process, failures, console.width), refresh=True)
+            live.update(screen(process, failures, console.width, is_unicode(console.encoding)), refresh=True)
             due[0] = time.monotonic() + max(OFTEN, SHARE * (time.monotonic() - now))
 
         process.runner.watch = watch
         yield
 
 
-def screen(process: WatchedProcess, failures: Sequence[str], width: int) -> "Text":
+def screen(process: WatchedProcess, failures: Sequence[str], width: int, signs: bool = True) -> "Text":
     """What a person sees who watches."""
     from rich.text import Text
 
-    view, text = summary(process), Text(no_wrap=True, overflow="ellipsis")
-    for state, cells in bar(view["counts"], width).items():
-        text.append(SIGNS[state][0] * cells, SIGNS[state][1])
-    used = 0
-    for state, count in view["counts"].items():
-        label = f"{SIGNS[state][0]} {count:,} {state}  " if count or state in ALWAYS else ""
-        used = used + len(label) if used + len(label) <= width else len(label)
-        text.append("\n" if label and used == len(label) else "")
-        text.append(label, SIGNS[state][1])
-    text.append(f"\n{pace(view)}\n{_curves(process, width)}")
-    for line in failures[-MOST_SHOWN:]:
-        text.append(f"\n{harmless(line)}", "red")
-    if len(failures) > MOST_SHOWN:
-        text.append(f"\n{len(failures):,} failures in total", "red")
-    return text
+    from eligo.cli.top_style import Look, bar_line, curve_lines, is_dark, legend_line
 
-
-def _curves(process: WatchedProcess, width: int) -> str:
-    """The tasks that could run so far, above those of the plan, in the same measure."""
     process.ready.follow()
-    columns, counts = Sampled(len(process.flow) + 1, max(10, width - 26)), process.ready.counts
-    actual, plan = columns.most(np.array(counts, np.int64)).tolist(), process.planned[0]
-    planned = [] if plan is None else columns.most(plan).tolist()
-    top = max([*actual, *planned, 1])
-    lines = [f"    ready {_blocks(actual, top)} {counts[-1]:,} now"]
-    if plan is not None:
-        lines.append(f"  planned {_blocks(planned, top)} {plan[min(len(counts), len(plan)) - 1]:,} here")
-    return "\n".join(lines)
-
-
-def _blocks(values: Sequence[int], top: int) -> str:
-    return "".join(BLOCKS[-(-value * 8 // top)] for value in values)
-
-
-def bar(counts: dict[str, int], width: int) -> dict[str, int]:
-    """How many cells of a bar each state gets: its share, and one at least where there is any task.
-
-    >>> bar({"done": 997, "running": 2, "failed": 1, "ready": 0}, 10)
-    {'done': 8, 'running': 1, 'failed': 1}
-    """
-    total = max(1, sum(counts.values()))
-    cells = {state: max(1, count * width // total) for state, count in counts.items() if count}
-    while cells and sum(cells.values()) != width:
-        short = sum(cells.values()) < width
-        exact = {state: counts[state] * width / total - had for state, had in cells.items()}
-        if not short and max(cells.values()) == 1:
-            break
-        chosen = max(exact, key=exact.__getitem__) if short else min(exact, key=lambda s: (cells[s] == 1, exact[s]))
-        cells[chosen] += 1 if short else -1
-    return cells
+    view, look = summary(process), Look(is_dark(), signs=signs)
+    counts, curve = view["counts"], curve_of(process) | {"starved": []}  # nobody knows when which worker came
+    lines = [bar_line(counts, width, look), legend_line(counts, width, look), Text(pace(view))]
+    lines += curve_lines(view | {"curve": curve}, width, HEIGHT, look)
+    lines += [Text(harmless(line), look.style("bad")) for line in failures[-MOST_SHOWN:]]
+    if len(failures) > MOST_SHOWN:
+        lines.append(Text(f"{len(failures):,} failures in total", look.style("bad")))
+    text = Text("\n").join(lines)
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text
 
 
 def pace(view: Mapping[str, Any]) -> str:
     """How fast it goes and how long it still takes, in words."""
-    speed = f"{speed_told(view['rate'])}, " if view["rate"] else ""
+    speed = f"{format_rate(view['rate'])}, " if view["rate"] else ""
     return f"{lasting(round(view['seconds']))} so far, {speed}{time_left(view['left'])}"
-
-
-def speed_told(rate: float) -> str:
-    """Tasks a second as people say it.
-
-    >>> speed_told(14.2), speed_told(0.05)
-    ('14 tasks/s', '3 tasks/min')
-    """
-    return f"{_figures(rate)} tasks/s" if rate >= 1 else f"{_figures(60 * rate)} tasks/min"
-
-
-def _figures(number: float) -> str:
-    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def progress_line(view: Mapping[str, Any]) -> str:

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_facts, print_json, print_lines
 from eligo.cli.plan_text import tell, working
-from eligo.cli.requests import MOST_SHOWN
-from eligo.cli.server_door import ServerDoor, is_on_server
+from eligo.cli.server_door import is_on_server
 from eligo.errors import InputError, NotBuiltError, shorten
 from eligo.estimating import lasting
-from eligo.pages.built import ABSENT
 from eligo.pages.html import save_page
 from eligo.pages.sources import Document, FolderSource, RunSource, ServerSource, only_run, run_folder
 from eligo.pages.views import STATE_WORDS
@@ -21,6 +20,7 @@ from eligo.running.forecast import time_left
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING
 
 REPORT = "report.html"
+MOST_SHOWN = 5  # failures that are told one by one
 MOST_RUNNING, MOST_CAUSES, MOST_NAMES, MOST_LINES = 10, 10, 6, 3
 _COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 
@@ -34,19 +34,19 @@ class Sight(NamedTuple):
     folder: Path | None = None
 
 
-def source_of(name: str | None, token: str | None = None, ca: str | None = None) -> RunSource:
+def source_of(name: str | None, access: Access) -> RunSource:
     """The run of a folder or of a workflow's file, a server, or the only run here."""
     if is_on_server(name):
-        door = ServerDoor.find(name, token, ca)
+        door = access.door(name)
         return ServerSource(door.url, door.owner())
     return FolderSource(only_run() if name is None else run_folder(name))
 
 
-def sight_of(name: str | None, token: str | None = None, ca: str | None = None) -> Sight:
+def sight_of(name: str | None, access: Access) -> Sight:
     """The one workflow that RUN names: of a folder, or of a server."""
-    source = source_of(name, token, ca)
+    source = source_of(name, access)
     if isinstance(source, ServerSource):
-        workflow = ServerDoor.find(name).workflow
+        workflow = access.door(name).workflow
         return Sight(source, workflow, f"{source.place}/{workflow}")
     return Sight(source, "run", source.place, Path(source.place))
 
@@ -54,12 +54,12 @@ def sight_of(name: str | None, token: str | None = None, ca: str | None = None) 
 # eligo status
 
 
-def show_status(name: str | None, as_json: bool, token: str | None = None, ca: str | None = None) -> int:
+def show_status(name: str | None, as_json: bool, access: Access) -> int:
     """Say where a run or a server's workflows stand; the exit code is 1 where tasks failed."""
-    source = source_of(name, token, ca)
+    source = source_of(name, access)
     if isinstance(source, ServerSource) and source.named is None:
         return _show_list(source, as_json)
-    sight = sight_of(name, token, ca)
+    sight = sight_of(name, access)
     words = source.words(sight.workflow) if isinstance(source, ServerSource) else {}
     if words.get("reason"):
         print_json(words) if as_json else print_lines(_workflow_row(words))
@@ -339,15 +339,9 @@ def _silence(detail: Document, number: int, err: bool, other: bool) -> str:
 def write_report(sight: Sight, output: str | None) -> int:
     """Write the report of a run or a server's workflow, as it is now."""
     path = output or str(Path(REPORT) if sight.folder is None else sight.folder / REPORT)
-    save_report(sight, path)
+    save_page(path, lambda: sight.source.report(sight.workflow))
     tell([f"wrote {path}"])
     return 0
-
-
-def save_report(sight: Sight, path: str) -> None:
-    """Write a report as a page."""
-    if not save_page(path, lambda: sight.source.report(sight.workflow)):
-        raise NotBuiltError(f"cannot write {path}: {ABSENT}")
 
 
 def written_report(place: str) -> str | None:
@@ -355,7 +349,7 @@ def written_report(place: str) -> str | None:
     path = os.path.join(place, REPORT)
     try:
         with working("writing the report"):
-            save_report(sight_of(place), path)
+            save_page(path, lambda: FolderSource(Path(place)).report("run"))
     except NotBuiltError:  # `eligo report` says how to build the page
         return None
     except Exception as error:  # whatever is wrong with the page: what came of the run is told all the same

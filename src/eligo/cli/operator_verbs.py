@@ -1,11 +1,12 @@
 """The verbs with which owners and operators change what a server does."""
 
+from inspect import cleandoc
 from typing import Annotated
 
 import typer
 
-from eligo.cli.options import Force, Json
-from eligo.cli.run_verbs import Authority, Token, app
+from eligo.cli.options import Access, Force, Json, grouped
+from eligo.cli.run_verbs import app
 
 __all__ = ["Server", "WorkflowPlace", "app"]
 
@@ -20,6 +21,7 @@ Tasks = Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="Na
 
 
 @app.command("list")
+@grouped
 def list_(
     url: Server = None,
     state: Annotated[
@@ -29,80 +31,77 @@ def list_(
         ),
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", help="Maximum number of workflows; 0: all.")] = 50,
-    token_file: Token = None,
-    ca: Authority = None,
+    *,
+    access: Access,
     json: Json = False,
 ) -> int:
     """List the workflows of a server, newest first."""
     from eligo.cli.operator import list_workflows
-    from eligo.cli.server_door import ServerDoor
 
-    return list_workflows(ServerDoor.find(url, token_file, ca), state, limit, json)
-
-
-@app.command()
-def pause(url: WorkflowPlace, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
-    """Pause a workflow: the server hands out no more of its tasks.
-
-    Running tasks finish, and their results count. `eligo resume` continues it.
-    """
-    from eligo.cli.operator import post_to_workflow
-    from eligo.cli.server_door import ServerDoor
-
-    door = ServerDoor.find(url, token_file, ca)
-    return post_to_workflow(door, "pause", "{} is paused: eligo resume continues it", json)
+    return list_workflows(access.door(url), state, limit, json)
 
 
-@app.command()
-def resume(url: WorkflowPlace, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
-    """Resume a paused workflow."""
-    from eligo.cli.operator import post_to_workflow
-    from eligo.cli.server_door import ServerDoor
+#: verbs that change a workflow: what is said when that is done, and what they do
+CHANGES = {
+    "pause": (
+        "{} is paused: eligo resume continues it",
+        """Pause a workflow: the server hands out no more of its tasks.
 
-    return post_to_workflow(ServerDoor.find(url, token_file, ca), "resume", "{} is resumed", json)
+        Running tasks finish, and their results count. `eligo resume` continues it.
+        """,
+    ),
+    "resume": ("{} is resumed", "Resume a paused workflow."),
+    "cancel": ("{} is cancelled", "Cancel a workflow: the server hands out no more of its tasks."),
+    "purge": (
+        "{} is deleted",
+        """Delete a workflow that has ended, and its files.
+
+        Refused if the workflow has not ended.
+        """,
+    ),
+}
 
 
-@app.command()
-def cancel(url: WorkflowPlace, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
-    """Cancel a workflow: the server hands out no more of its tasks."""
-    from eligo.cli.operator import post_to_workflow
-    from eligo.cli.server_door import ServerDoor
+def _add_change(name: str, message: str, help: str) -> None:
+    """Add a verb that changes a workflow."""
 
-    return post_to_workflow(ServerDoor.find(url, token_file, ca), "cancel", "{} is cancelled", json)
+    def change(url: WorkflowPlace, *, access: Access, json: Json = False) -> int:
+        from eligo.cli.operator import post_to_workflow
+
+        return post_to_workflow(access.door(url), name, message, json)
+
+    app.command(name, help=cleandoc(help))(grouped(change))
 
 
-@app.command()
-def purge(url: WorkflowPlace, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
-    """Delete a workflow that has ended, and its files.
-
-    Refused if the workflow has not ended.
-    """
-    from eligo.cli.operator import post_to_workflow
-    from eligo.cli.server_door import ServerDoor
-
-    return post_to_workflow(ServerDoor.find(url, token_file, ca), "purge", "{} is deleted", json)
+for _name, _words in CHANGES.items():
+    _add_change(_name, *_words)
 
 
 @app.command()
+@grouped
 def retry(
-    url: WorkflowPlace, tasks: Tasks = None, token_file: Token = None, ca: Authority = None, json: Json = False
+    url: WorkflowPlace,
+    tasks: Tasks = None,
+    *,
+    access: Access,
+    json: Json = False,
 ) -> int:
     """Retry failed tasks of a workflow.
 
     Exit code 1 if no task has failed.
     """
     from eligo.cli.operator import change_tasks
-    from eligo.cli.server_door import ServerDoor
 
-    return change_tasks(ServerDoor.find(url, token_file, ca), "retry", tasks or [], json)
+    return change_tasks(access.door(url), "retry", tasks or [], json)
 
 
 @app.command()
+@grouped
 def release(
     url: WorkflowPlace,
     tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Names of running tasks.")],
-    token_file: Token = None,
-    ca: Authority = None,
+    *,
+    access: Access,
     json: Json = False,
 ) -> int:
     """Take running tasks back from their clients.
@@ -110,12 +109,12 @@ def release(
     The server reassigns them. Exit code 1 if none of them is running.
     """
     from eligo.cli.operator import change_tasks
-    from eligo.cli.server_door import ServerDoor
 
-    return change_tasks(ServerDoor.find(url, token_file, ca), "release", tasks, json)
+    return change_tasks(access.door(url), "release", tasks, json)
 
 
 @app.command()
+@grouped
 def results(
     url: WorkflowPlace,
     folder: Annotated[
@@ -123,8 +122,8 @@ def results(
         typer.Argument(metavar="[FOLDER]", show_default=False, help="Folder to write to. [default: ID-results]"),
     ] = None,
     force: Force = False,
-    token_file: Token = None,
-    ca: Authority = None,
+    *,
+    access: Access,
     json: Json = False,
 ) -> int:
     """Fetch the output files of a workflow and verify their hashes.
@@ -132,17 +131,17 @@ def results(
     Fetches the files that exist so far if the workflow is still running.
     """
     from eligo.cli.operator import fetch_results
-    from eligo.cli.server_door import ServerDoor
 
-    return fetch_results(ServerDoor.find(url, token_file, ca), folder, force, json)
+    return fetch_results(access.door(url), folder, force, json)
 
 
 @app.command()
+@grouped
 def drain(
     url: Server = None,
     stop: Annotated[bool, typer.Option("--stop", help="Hand out tasks again.")] = False,
-    token_file: Token = None,
-    ca: Authority = None,
+    *,
+    access: Access,
     json: Json = False,
 ) -> int:
     """Stop a server from handing out more tasks.
@@ -150,12 +149,12 @@ def drain(
     Lasts until --stop or the next start of the server. Running tasks finish.
     """
     from eligo.cli.operator import drain as drain_server
-    from eligo.cli.server_door import ServerDoor
 
-    return drain_server(ServerDoor.find(url, token_file, ca), stop, json)
+    return drain_server(access.door(url), stop, json)
 
 
 @app.command()
+@grouped
 def clients(
     url: Server = None,
     approve: Annotated[
@@ -174,13 +173,12 @@ def clients(
             "--tag", "--tags", metavar="CLIENT=TAG,...", help="Replace the tags of a client; CLIENT= removes all."
         ),
     ] = None,
-    token_file: Token = None,
-    ca: Authority = None,
+    *,
+    access: Access,
     json: Json = False,
 ) -> int:
     """List the clients of a server, or approve, pause or tag them."""
     from eligo.cli.operator import ClientChanges, list_clients
-    from eligo.cli.server_door import ServerDoor
 
     changes = ClientChanges(approve or (), revoke or (), pause or (), resume or (), tag or ())
-    return list_clients(ServerDoor.find(url, token_file, ca), changes, json)
+    return list_clients(access.door(url), changes, json)

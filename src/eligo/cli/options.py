@@ -1,24 +1,79 @@
 """The options of verbs: each by itself, and in groups, which a verb takes as one argument."""
 
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
-from typing import Annotated, Any, TypeVar, get_type_hints
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from eligo.cli.completion import offered
 from eligo.errors import InputError
+
+if TYPE_CHECKING:
+    from eligo.cli.server_door import ServerDoor
+    from eligo.running import Settings
 
 Answer = TypeVar("Answer")
 
+#: where the values of an option are listed
+VALUES = {
+    "effort": ("eligo.deciding.effort", "EFFORTS"),
+    "prefer": ("eligo.deciding.preferences", "PREFERENCES"),
+    "format": ("eligo.formats", "MODULES"),
+    "text": ("eligo.cli.export", "TEXTS"),
+    "family": ("eligo.families", "FAMILIES"),
+    "policy": ("eligo.policies", "POLICIES"),
+    "method": ("eligo.batches.best", "SOLVERS"),
+    "goal": ("eligo.clusters.growth", "GOALS"),
+    "strategy": ("eligo.clusters.strategies", "STRATEGIES"),
+    "export": ("eligo.clusters.export", "EXPORTS"),
+    "scheduler": ("eligo.simulation.players", "SCHEDULERS"),
+}
+
+
+def offered(*kinds: str) -> Callable[[str], Iterator[str]]:
+    """What completes a word to values of these kinds; where several stand with commas between them, the last one."""
+
+    def completed(incomplete: str) -> Iterator[str]:
+        before = incomplete[: incomplete.rfind(",") + 1]
+        return (before + value for kind in kinds for value in values_of(kind))
+
+    return completed
+
+
+def values_of(kind: str) -> list[str]:
+    """The values of one kind.
+
+    >>> values_of("effort")
+    ['quick', 'normal', 'thorough']
+    """
+    module, name = VALUES[kind]
+    return [*getattr(import_module(module), name)]
+
+
+# By themselves
+
 File = Annotated[str, typer.Argument(metavar="FILE", help="Workflow in any supported format; - reads standard input.")]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        help="File with the token. [default: $ELIGO_TOKEN_FILE, or the token of your own server on this machine]",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that eligo did not write.")]
 Workers = Annotated[
     str | None,
     typer.Option(
-        "--workers", metavar="N", help="Estimate the time on N workers; 4x1.0,2x0.5 gives counts and relative speeds."
+        "--workers",
+        "-j",
+        "--jobs",
+        metavar="N",
+        help="Estimate the time on N workers; 4x1.0,2x0.5 gives counts and relative speeds.",
     ),
 ]
 Cores = Annotated[
@@ -160,6 +215,20 @@ class Reading:
     env: Env = False
     columns: Columns = None
     trace: Trace = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """How a server is reached: the token, and the certificates to trust."""
+
+    token_file: Token = None
+    ca: Annotated[str | None, typer.Option("--ca", metavar="FILE", help="Certificates to trust, for https.")] = None
+
+    def door(self, place: str | None) -> "ServerDoor":
+        """The way to what URL, URL/ID, ID or nothing names."""
+        from eligo.cli.server_door import ServerDoor, full_address
+
+        return ServerDoor(full_address(place), self.token_file, self.ca)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,3 +385,105 @@ class CompareRequest:
     output: Picture = None
     reverse: Reverse = False
     json: Json = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """What is asked of `eligo run`."""
+
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            "-j",
+            "--jobs",
+            metavar="N",
+            help="Maximum number of concurrent tasks. [default: number of cores]",
+        ),
+    ] = None
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="ENGINE",
+            help="Engine that runs the tasks: local, dask[=ADDRESS], ray[=ADDRESS], parsl, slurm, slurm-steps, htcondor,"
+            " htcondor-dagman, or the URL of an eligo server.",
+        ),
+    ] = "local"
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=offered("policy"),
+            help="Policy that chooses the next task, or a file with an order.",
+        ),
+    ] = "finish"
+    resume: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Resume the run in this folder; FILE is not needed.")
+    ] = None
+    retries: Annotated[int, typer.Option(metavar="N", help="Retries of a failed task.")] = 2
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time limit of each attempt. [default: none]")
+    ] = None
+    max_failures: Annotated[int | None, typer.Option(metavar="N", help="Start no more tasks after N failures.")] = None
+    skip_done: Annotated[
+        bool, typer.Option("--skip-done", help="Skip tasks whose outputs are newer than their inputs, like make.")
+    ] = False
+    page: Annotated[bool, typer.Option("--page", help="Serve a live web page of the run and print its URL.")] = False
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the result.")] = False
+    json: Json = False
+    folder: Annotated[
+        str | None, typer.Option("--run", metavar="FOLDER", help="Folder for state and logs. [default: FILE.run]")
+    ] = None
+    directory: Annotated[
+        str | None, typer.Option("--dir", metavar="DIR", help="Directory of the tasks. [default: FILE's folder]")
+    ] = None
+    history: Histories = None
+    rehearse: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Replace tasks by sleeps, scaled to about SECONDS in all; --policy may list several to compare.",
+        ),
+    ] = None
+    batch: Annotated[bool, typer.Option("--batch", help="Choose tasks for all free workers together.")] = False
+    fat: Annotated[int, typer.Option(metavar="N", help="Tasks handed to a worker at once.")] = 1
+    ignore: Ignore = None
+
+    @property
+    def place(self) -> str | None:
+        """The folder of the run, where it is given."""
+        return self.folder or self.resume
+
+    @property
+    def used_policy(self) -> str:
+        """The policy by the name that the library has for it."""
+        return "batch-optimal" if self.batch else self.policy
+
+    def as_before(self, facts: Mapping[str, str], given: Collection[str]) -> "RunRequest":
+        """The same with the options of the run that is resumed, except for those that are given now."""
+        before = json.loads(facts.get("options", "{}"))
+        fixed = {*given, *(["policy"] if "batch" in given else [])}
+        return replace(self, **{name: before[name] for name in REMEMBERED if name in before and name not in fixed})
+
+    def remembered(self) -> dict[str, Any]:
+        """The options with which the run is resumed, unless others are given then."""
+        return {name: getattr(self, name) for name in REMEMBERED} | {"policy": self.used_policy}
+
+    def settings(self, policy: str | None = None) -> "Settings":
+        """The same in the library's words, or with another policy."""
+        from eligo.running import Retries, Settings
+
+        return Settings(
+            workers=self.workers,
+            policy=policy or self.used_policy,
+            size=self.fat,
+            retries=Retries(most=self.retries),
+            timeout=self.timeout,
+            most_failures=float("inf") if self.max_failures is None else self.max_failures,
+            skip_done=self.skip_done,
+            directory=self.directory,
+        )
+
+
+#: the options with which a run is resumed, unless others are given then
+REMEMBERED = ("on", "workers", "policy", "fat", "retries", "timeout", "max_failures")

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, TextIO
 
-from eligo.version import SCHEMA
+from eligo.version import SCHEMA, __version__
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 #: what stands for our signs where the terminal cannot show them
@@ -36,6 +36,13 @@ PLAIN = str.maketrans(
     | dict(zip(BLOCKS, " .:-=+*%#", strict=True))
 )
 WIDTH = 80  # characters, where no terminal says how many
+
+
+def version_line() -> str:
+    """What `eligo --version` prints."""
+    from eligo.kernels import compiled
+
+    return f"eligo {__version__} ({'compiled' if compiled() else 'interpreted'} kernels)\n"
 
 
 def speak_plainly() -> None:
@@ -107,6 +114,19 @@ def sparkline(values: Sequence[int], width: int = 50, top: int = 0) -> str:
     cuts = [i * len(values) // columns for i in range(columns + 1)] if columns else [0]
     peaks = (max(values[a:b]) for a, b in itertools.pairwise(cuts))
     return "".join(BLOCKS[-(-peak * 8 // top)] for peak in peaks)
+
+
+def format_rate(rate: float) -> str:
+    """Tasks a second as people say it.
+
+    >>> format_rate(14.2), format_rate(0.05)
+    ('14 tasks/s', '3 tasks/min')
+    """
+    return f"{_figures(rate)} tasks/s" if rate >= 1 else f"{_figures(60 * rate)} tasks/min"
+
+
+def _figures(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def harmless(text: str) -> str:

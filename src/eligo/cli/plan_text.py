@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from textwrap import wrap
 from types import FrameType
@@ -13,7 +13,7 @@ from typing import Any
 
 from eligo.cli.charts import chart
 from eligo.cli.options import Reading
-from eligo.cli.output import print_facts, print_json, print_lines, width, wrapped
+from eligo.cli.output import harmless, print_facts, print_json, print_lines, width, wrapped
 from eligo.deciding.work import Clock, Outlook
 from eligo.errors import InputError, UnknownTaskError
 from eligo.estimating import lasting
@@ -83,6 +83,19 @@ def read_told(file: str, how: Reading) -> Workflow:
     if flow.origin:
         tell(flow.origin.remarks)
         tell(["add --reverse to reverse every dependency"] if flow.origin.backward and not how.reverse else [])
+    return flow
+
+
+def accepted(
+    flow: Workflow, ignore: Collection[str], elsewhere: bool = True, what: str = "running", served: bool = False
+) -> Workflow:
+    """The workflow as it is run or exported; what is ignored of its file goes to standard error, all else is refused."""
+    from eligo.formats.fidelity import as_runnable, listed, unused
+
+    flow = as_runnable(flow, ignore, elsewhere, served)
+    ignored = listed(flow)
+    tell([harmless(f"warning: {what} without {', '.join(ignored)}")] if ignored else [])
+    tell([harmless(f"warning: --ignore {word} has no effect on this file") for word in unused(flow, ignore)])
     return flow
 
 
@@ -232,23 +245,22 @@ def explain_plan(flow: Workflow, effort: str, seconds: float | None, output: str
         plan = make_plan(flow, effort, clock=clock, watch=watch)
         words = explain(flow, plan)
     tell_cut(plan)
-    saved = output is None or _save_picture(plan, flow, words, output)
     if json:
         print_json(plan_document(plan) | {"words": words})
     else:
         print_explanation(plan, words)
     if output is not None:
-        from eligo.cli.pictures import check_saved
-
-        check_saved(output, saved)
+        _save_picture(plan, flow, words, output)
         tell([f"wrote {output}"])
 
 
-def _save_picture(plan: Plan, flow: Workflow, words: Sequence[str], output: str) -> bool:
-    from eligo.cli.pictures import save_plan
+def _save_picture(plan: Plan, flow: Workflow, words: Sequence[str], output: str) -> None:
+    from eligo.pages.html import save_output
+    from eligo.pages.plans import plan_page
+    from eligo.plotting import draw_explanation
 
     with working("drawing"):
-        return save_plan(plan, flow, words, output)
+        save_output(output, lambda: plan_page(plan, flow, words), lambda: draw_explanation(plan, flow))
 
 
 def print_explanation(plan: Plan, words: Sequence[str]) -> None:

@@ -12,21 +12,22 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from eligo.cli.fidelity import accepted
 from eligo.cli.look import counts_told, failures_told, notes_told
+from eligo.cli.options import RunRequest
 from eligo.cli.output import print_json, print_lines
-from eligo.cli.plan_text import heeding, tell, working
-from eligo.cli.requests import FAILED, INTERRUPTED, Ended, RunRequest
+from eligo.cli.plan_text import accepted, heeding, tell, working
 from eligo.cli.server_door import ServerDoor, full_address
-from eligo.client.owner import Owner, hashed, split_address
+from eligo.client.owner import Owner, hashed
 from eligo.client.transfers import HashedFile
 from eligo.errors import InputError, shorten
 from eligo.estimating import lasting
 from eligo.names import check_workflow_name
 from eligo.pages.sources import OVER
+from eligo.plotting.labels import counted
 from eligo.server.rules.file_travel import Travels
 from eligo.workflow import Workflow
 
+FAILED, INTERRUPTED = 1, 130  # exit codes
 WAITING = {"paused", "held"}  # states in which files or signatures may be missing
 KEEP_DAYS = 1.0  # that a leaf keeps files of grants that are over
 MOST_PORT = 65_535
@@ -34,7 +35,7 @@ DAY = 86_400  # seconds
 SELDOM = 10.0  # seconds between two lines that tell how it goes
 
 
-def worked(url: str | None, options: Mapping[str, Any]) -> int:
+def do_work(url: str | None, options: Mapping[str, Any]) -> int:
     """Run tasks for a server, and say what was done."""
     from eligo.client.options import WorkOptions
     from eligo.client.worker import work
@@ -47,7 +48,7 @@ def worked(url: str | None, options: Mapping[str, Any]) -> int:
     return 0
 
 
-def served_below(url: str | None, values: Mapping[str, Any], place: str, settings: Mapping[str, Any]) -> int:
+def serve_tasks_of(url: str | None, values: Mapping[str, Any], place: str, settings: Mapping[str, Any]) -> int:
     """Hand the tasks of a server on to clients of one's own, and say what was done."""
     from eligo.cli.serve_text import announced, set_up
     from eligo.client.options import WorkOptions
@@ -84,6 +85,23 @@ def _amount(text: str) -> int:
         raise InputError(str(error)) from None
 
 
+class Ended(NamedTuple):
+    """How many tasks a run has, how long it took, and where its folder and its report are."""
+
+    tasks: int
+    seconds: float
+    run: str
+    report: str | None = None
+
+    def document(self, policy: str, done: int, failed: Mapping[str, str], blocked: Sequence[str]) -> dict[str, Any]:
+        """What JSON says of a run, whoever ran it."""
+        return {
+            "tasks": self.tasks, "done": done, "failed": dict(failed), "blocked": list(blocked),
+            "futile": list(blocked),  # its name in schema 1
+            "seconds": self.seconds, "makespan": self.seconds, "run": self.run, "policy": policy, "report": self.report,
+        }  # fmt: skip
+
+
 class Signer(NamedTuple):
     """Who signs a workflow, and for how long."""
 
@@ -103,28 +121,28 @@ class SubmitOptions(NamedTuple):
     ignore: Sequence[str] = ()
 
 
-def submitted(flow: Workflow, door: ServerDoor, wishes: dict[str, str], options: SubmitOptions) -> int:
+def submit(flow: Workflow, door: ServerDoor, wishes: dict[str, str], options: SubmitOptions) -> int:
     """Hand a workflow to a server; its id, and where that is waited for what came of it."""
     flow = accepted(flow, options.ignore, served=True)
-    owner, folder = door.owner(), options.directory or _folder(flow)
-    reply = hand_in(flow, owner, wishes, options.signer, folder)
-    tell(notes_told(reply))
-    place = f"{door.server}/{reply['workflow']}"
+    folder = options.directory or _folder(flow)
+    reply = hand_in(flow, door.owner(), wishes, options.signer, folder)
+    workflow = reply["workflow"]
+    place = f"{door.server}/{workflow}"
     if reply["state"] == "failed":
         tell([f"{place} was submitted before and failed; to retry its failed tasks: eligo retry {place}"])
     if not options.wait:
-        print_json(reply) if options.json else print_lines([reply["workflow"]])
+        print_json(reply) if options.json else print_lines([workflow])
         return 0
     _check_going(reply, place)
-    last = follow(owner, reply["workflow"], quiet=options.json)
-    if last.get("state") not in OVER:
-        return _goes_on(door.url, reply["workflow"])
-    fetched = owner.fetch(reply["workflow"], folder, Travels(flow).makers)
+    ended = follow_and_fetch(flow, door, workflow, folder, options.json)
+    if ended is None:
+        return INTERRUPTED
+    last, fetched = ended
     if options.json:
         print_json(last | {"fetched": fetched})
     else:
         counts = [words for words in [_counted(last)] if words]  # those of a cancelled workflow are not kept
-        line = "; ".join([f"{reply['workflow']} is {last['state']}", *counts, f"{fetched:,} files fetched"])
+        line = "; ".join([f"{workflow} is {last['state']}", *counts, f"{fetched:,} files fetched"])
         print_lines([*failures_told(last), line])
     return 0 if last["state"] == "done" else FAILED
 
@@ -152,6 +170,7 @@ def hand_in(flow: Workflow, owner: Owner, wishes: dict[str, str], sign: Signer |
             owner.sign(reply["workflow"], _signed(flow, wishes["name"], sign, files))
         if files and reply["state"] in WAITING:
             owner.provide(reply["workflow"], files, folder)
+    tell(notes_told(reply))
     return reply
 
 
@@ -205,42 +224,47 @@ def follow(owner: Owner, workflow: str, quiet: bool = False) -> dict[str, Any]:
     return status
 
 
-def _goes_on(url: str, workflow: str) -> int:
-    place = f"{split_address(url)[0]}/{workflow}"
+def follow_and_fetch(
+    flow: Workflow, door: ServerDoor, workflow: str, folder: str, quiet: bool
+) -> tuple[dict[str, Any], int] | None:
+    """Where a workflow stands at its end, and how many of its files were fetched; None where it goes on."""
+    owner = door.owner()
+    last = follow(owner, workflow, quiet)
+    if last.get("state") in OVER:
+        return last, owner.fetch(workflow, folder, Travels(flow).makers)
+    place = f"{door.server}/{workflow}"
     tell([f"the workflow continues on the server; see eligo status {place}, or stop it with eligo cancel {place}"])
-    return INTERRUPTED
+    return None
 
 
 def _counted(status: Mapping[str, Any]) -> str:
     return counts_told(status["counts"])
 
 
-def by_server(flow: Workflow, request: RunRequest) -> int:
+def by_server(flow: Workflow, request: RunRequest, door: ServerDoor) -> int:
     """Have a server run a workflow, follow it to its end, and bring what it made; the exit code."""
     if request.fat > 1 or request.skip_done:
         raise InputError("--fat and --skip-done have no effect with a server: leave them out")
-    owner = ServerDoor(request.on, request.token, request.ca).owner()
     folder = request.directory or _folder(flow)
-    wishes = {"policy": request.policy, "retries": str(request.retries)}
+    wishes = {"policy": request.used_policy, "retries": str(request.retries)}
     if request.timeout is not None:
         wishes["timeout"] = str(request.timeout)
     began = time.monotonic()
-    reply = hand_in(flow, owner, wishes, None, folder)
-    workflow = reply["workflow"]
-    tell(notes_told(reply))
-    _check_going(reply, f"{request.on.rstrip('/')}/{workflow}")
+    reply = hand_in(flow, door.owner(), wishes, None, folder)
+    place = f"{door.server}/{reply['workflow']}"
+    _check_going(reply, place)
     if reply["state"] == "failed":
-        count = owner.post(f"/v1/workflows/{workflow}/retry", {})["count"]
-        tell([f"{workflow} failed before: {count:,} failed task{'' if count == 1 else 's'} will be retried"])
-    tell([f"submitted as {request.on.rstrip('/')}/{workflow}; start clients with: eligo work {request.on}"])
-    last = follow(owner, workflow, request.quiet or request.json)
-    if last.get("state") not in OVER:
-        return _goes_on(request.on, workflow)
-    owner.fetch(workflow, folder, Travels(flow).makers)
-    ended = Ended(len(flow), time.monotonic() - began, f"{request.on.rstrip('/')}/{workflow}")
+        count = door.owner().post(f"/v1/workflows/{reply['workflow']}/retry", {})["count"]
+        tell([f"{reply['workflow']} failed before: {counted(count, 'failed task')} will be retried"])
+    tell([f"submitted as {place}; start clients with: eligo work {door.server}"])
+    result = follow_and_fetch(flow, door, reply["workflow"], folder, request.quiet or request.json)
+    if result is None:
+        return INTERRUPTED
+    last, ended = result[0], Ended(len(flow), time.monotonic() - began, place)
     if request.json:
         failed = {task: one["cause"] for one in last["failures"] for task in one["tasks"]}
-        print_json(request.document(last["counts"].get("done", 0), failed, [], ended) | {"state": last["state"]})
+        document = ended.document(request.used_policy, last["counts"].get("done", 0), failed, [])
+        print_json(document | {"state": last["state"]})
     else:
         print_lines([*failures_told(last), _end_line(last, ended)])
     return 0 if last["state"] == "done" else FAILED
@@ -253,7 +277,7 @@ def _end_line(last: Mapping[str, Any], ended: Ended) -> str:
     return f"{ended.tasks:,} tasks: {_counted(last)}, in {lasting(round(ended.seconds, 1))}"
 
 
-def made_key(path: str) -> int:
+def make_key(path: str) -> int:
     """Make a pair of keys."""
     try:
         from eligo.server.auth.signatures import new_key

@@ -1,32 +1,42 @@
-"""A run as people see it: what goes on, what came of it, and how it goes on."""
+"""`eligo run` as people see it: a run, or a rehearsal, what goes on meanwhile, and what came of it."""
 
 import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
+from functools import partial
 from types import FrameType
+from typing import Any
 
-from eligo.cli.dagman import by_dagman
 from eligo.cli.effects import SERVER
-from eligo.cli.fidelity import accepted
 from eligo.cli.live_display import watching
-from eligo.cli.look import written_report
-from eligo.cli.options import Reading
+from eligo.cli.look import MOST_SHOWN, written_report
+from eligo.cli.options import Access, Reading, RunRequest
 from eligo.cli.output import harmless, print_json, print_lines
-from eligo.cli.plan_text import heeding, read_told, tell, working
-from eligo.cli.remote import by_server
-from eligo.cli.requests import FAILED, INTERRUPTED, MOST_SHOWN, Ended, RunRequest
+from eligo.cli.plan_text import accepted, heeding, read_told, tell, working
+from eligo.cli.remote import FAILED, INTERRUPTED, Ended, by_server
 from eligo.cli.run_page import shown
 from eligo.errors import InputError, ShortageError, shorten
 from eligo.estimating import lasting
+from eligo.formats.fidelity import words_in
 from eligo.pages.process_source import WatchedProcess
 from eligo.plotting.labels import counted
+from eligo.prioritising import order_to_follow
 from eligo.running import Result, Resumed, RunFolder, Runner, execute, prepare_run
-from eligo.workflow import Workflow
+from eligo.running.api import commands_in
+from eligo.running.dagman import DagmanJob, Fate, run_dagman
+from eligo.running.rehearsal import Rehearsal, Stage, rehearse, staged
+from eligo.running.task_files import TaskFiles
+from eligo.workflow import Workflow, in_priority_order
 
 RESCUE = "rescue.dag"
+SELDOM = 30.0  # seconds between two lines that tell how DAGMan goes
+ALIKE = 0.01  # what differs by less is alike, as far as a rehearsal tells
+TITLES = ("policy", "rehearsed", "predicted", "ratio")
 UNSAID = "[null, false, false, [null, false, null, null]]"  # how a file is read where no option says
 
 
@@ -54,20 +64,40 @@ def facts_of_run(folder: str | None) -> Mapping[str, str]:
     return {} if folder is None else kept_workflow(folder)[0]
 
 
-def answer(flow: Workflow, request: RunRequest) -> int:
+def resumed_request(request: RunRequest, given: Collection[str]) -> RunRequest:
+    """What is asked of a run that is resumed: its options, except for those that are given now."""
+    resumed = request.as_before(facts_of_run(request.resume), given)
+    before, now = request.remembered(), resumed.remembered()
+    words = [f"--{name.replace('_', '-')} {value}" for name, value in now.items() if value != before[name]]
+    tell([f"resuming with the options of the run: {' '.join(words)}"] if words else [])
+    return resumed
+
+
+def facts_to_keep(request: RunRequest, reading: Reading | None, ignore: Collection[str]) -> dict[str, str]:
+    """What the folder of a run keeps of this, for those who resume it without FILE and its options."""
+    facts = {"ignored": ",".join(ignore), "options": json.dumps(request.remembered())}
+    if reading is None:
+        return facts
+    words = reading.args and [word if "=" in word else os.path.abspath(word) for word in reading.args]
+    rest = (words, reading.env, reading.columns, reading.trace and os.path.abspath(reading.trace))
+    return facts | {"reading": json.dumps((reading.from_, reading.allow_outside, reading.reverse, rest))}
+
+
+def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access: Access) -> int:
     """Run it, and say what came of it; the exit code."""
     served = request.on.startswith(SERVER)
-    flow = accepted(flow, request.ignore, elsewhere=request.on != "local", served=served)
+    ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
+    flow = accepted(flow, ignore, elsewhere=request.on != "local", served=served)
     if served:
-        return by_server(flow, request)
-    place = request.folder or default_folder(flow)
+        return by_server(flow, request, access.door(request.on))
+    place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
     with closing(RunFolder(place)) as folder:
         if request.on == "htcondor-dagman":
-            folder.store.remember(**request.facts())
+            folder.store.remember(**facts)
             return by_dagman(flow, request, folder)
         with working(f"planning {counted(len(flow), 'task')}"):
             runner, resumed = prepare_run(flow, request.on, request.settings(), folder)
-        folder.store.remember(**request.facts())
+        folder.store.remember(**facts)
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
             tell(_resumed(resumed, place))
@@ -182,7 +212,7 @@ def _print_result(runner: Runner, result: Result, place: str, request: RunReques
     if request.json:
         failed = {str(task): str(why) for task, why in result.failed.items()}
         ended = Ended(len(game.dag), result.seconds, place, report)
-        print_json(request.document(len(game.executed), failed, list(map(str, game.blocked)), ended))
+        print_json(ended.document(request.used_policy, len(game.executed), failed, list(map(str, game.blocked))))
     else:
         print_lines([*_failures(runner, result), _sentence(result, place, report)])
     if runner.store is not None and runner.store.error is not None:
@@ -219,3 +249,130 @@ def _failures(runner: Runner, result: Result) -> list[str]:
         lines.append(harmless(f"{shorten(task)}: {why}, {tries} attempt{'' if tries == 1 else 's'}{where}"))
     more = len(result.failed) - MOST_SHOWN
     return lines + ([f"... and {more:,} more failed tasks"] if more > 0 else [])
+
+
+# By DAGMan
+
+
+class DagmanWatch:
+    """Tells now and then how it goes, and whether somebody wants it to stop."""
+
+    def __init__(self) -> None:
+        self.stopping = False
+        self._due = time.monotonic()
+
+    def __call__(self, events: Mapping[str, int]) -> bool:
+        """How many events of each kind there were; whether to stop."""
+        if time.monotonic() >= self._due and events:
+            self._due = time.monotonic() + SELDOM
+            tell([", ".join(f"{count:,} {kind}" for kind, count in events.items())])
+        return self.stopping
+
+    def stop(self, number: int, frame: FrameType | None) -> None:
+        """Somebody wants it to stop."""
+        self.stopping = True
+        tell(["removing the jobs of this run"])
+
+
+def by_dagman(flow: Workflow, request: RunRequest, folder: RunFolder) -> int:
+    """Hand a workflow to DAGMan, follow it to its end, and say what came of it; the exit code."""
+    settings, order = request.settings(), tuple(in_priority_order(flow, order_to_follow(flow, request.used_policy)))
+    commands = commands_in(folder, flow, request.directory)
+    files = TaskFiles(flow, commands.folder)
+    if files.any_outputs:
+        tell(["htcondor-dagman does not check declared outputs or recreate deleted ones; engine htcondor does"])
+    limits = (request.retries, request.timeout, request.directory)
+    job = DagmanJob(flow, folder, settings.slots, order, commands, *limits, files=files)
+    watch, began = DagmanWatch(), time.monotonic()
+    with heeding(watch.stop, signal.SIGINT, signal.SIGTERM):
+        fates = run_dagman(job, watch)
+    _print_fates(fates, Ended(len(flow), time.monotonic() - began, str(folder.path)), request)
+    if watch.stopping and any(fate.state == "pending" for fate in fates.values()):
+        tell([f"to resume: eligo run --resume {folder.path} --on htcondor-dagman"])
+        return INTERRUPTED
+    return 0 if all(fate.state == "done" for fate in fates.values()) else FAILED
+
+
+def _print_fates(fates: Mapping[Any, Fate], ended: Ended, request: RunRequest) -> None:
+    counts = Counter(fate.state for fate in fates.values())
+    failed = {str(task): str(fate.failure) for task, fate in fates.items() if fate.state == "failed"}
+    if request.json:
+        blocked = [str(task) for task, fate in fates.items() if fate.state == "blocked"]
+        print_json(ended.document(request.used_policy, counts["done"], failed, blocked))
+        return
+    summary = ", ".join(
+        f"{counts[state]:,} {state}" for state in ("done", "failed", "blocked", "pending") if counts[state]
+    )
+    lines = [f"{shorten(harmless(task))}: {harmless(why)}" for task, why in list(failed.items())[:MOST_SHOWN]]
+    print_lines([*lines, f"{ended.tasks:,} tasks: {summary}, in {lasting(ended.seconds)}; logs: {ended.run}/logs"])
+
+
+# Rehearsals
+
+
+def rehearse_all(flow: Workflow, request: RunRequest, seconds: float) -> int:
+    """Rehearse the policies that were asked for, one after another, and say how long each takes; the exit code."""
+    policies = list(dict.fromkeys(name for name in request.used_policy.split(",") if name))
+    if not policies:
+        raise InputError("--policy must name at least one policy to rehearse")
+    stage = staged(flow, request.settings(policies[0]), seconds)
+    tell(stage.remarks)
+    rehearsals = rehearse(stage, request.on, policies, partial(_live_display, stage))
+    if request.json:
+        print_json(rehearsal_document(stage, rehearsals))
+    else:
+        print_lines([_rehearsal_sentence(stage)])
+        sys.stdout.writelines(f"{line}\n" for line in rehearsal_table(rehearsals))
+    return 0 if len(rehearsals) == len(policies) else INTERRUPTED
+
+
+@contextmanager
+def _live_display(stage: Stage, runner: Runner) -> Iterator[None]:
+    process = WatchedProcess(stage.flow, runner, stage.settings.slots)
+    with watching(process, sys.stderr), interruptible(runner):
+        yield
+
+
+def rehearsal_document(stage: Stage, rehearsals: list[Rehearsal]) -> dict[str, Any]:
+    """What JSON says of rehearsals."""
+    best = min(rehearsals, key=lambda each: each.makespan, default=None)
+    return {
+        "tasks": len(stage.flow),
+        "workers": stage.settings.slots,
+        "scale": stage.scale,
+        "known": stage.known.level,
+        "rehearsals": [each.document() for each in rehearsals],
+        "best": best and best.policy,
+    }
+
+
+def rehearsal_table(rehearsals: list[Rehearsal]) -> list[str]:
+    """The policies side by side, the best marked, as far as they differ."""
+    times = [each.makespan for each in rehearsals]
+    most = min(times, default=0.0) * (1 + ALIKE)
+    alike = max(times, default=0.0) <= most
+    rows = [TITLES, *(_rehearsal_row(each, not alike and each.makespan <= most) for each in rehearsals)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(TITLES))]
+    remarks = (
+        [f"They differ by less than {100 * ALIKE:g} %, so none is better."] if alike and len(rehearsals) > 1 else []
+    )
+    return [
+        "  ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip() for row in rows
+    ] + remarks
+
+
+def _rehearsal_row(each: Rehearsal, best: bool) -> tuple[str, str, str, str]:
+    foreseen = "unknown" if each.predicted is None else lasting(each.predicted)
+    ratio = "" if each.ratio is None else f"{each.ratio:.3f}"
+    return (each.policy, lasting(each.makespan) + (", the best" if best else ""), foreseen, ratio)
+
+
+def _rehearsal_sentence(stage: Stage) -> str:
+    count = stage.settings.slots
+    slower = 1 / stage.scale
+    speed = (
+        f"{slower:,.3g} times faster than real time"
+        if slower >= 1
+        else f"{stage.scale:,.3g} times slower than real time"
+    )
+    return f"Rehearsed {len(stage.flow):,} tasks as sleeps, {speed}, on {count:,} worker{'' if count == 1 else 's'}:"

@@ -11,13 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eligo.cli.fidelity import accepted
 from eligo.cli.options import Reading
 from eligo.cli.output import print_json, print_lines
-from eligo.cli.plan_text import read_told, tell, working
+from eligo.cli.plan_text import accepted, read_told, tell, working
 from eligo.errors import InputError
 from eligo.formats.fidelity import words_in
-from eligo.pages.built import ABSENT, is_built
+from eligo.pages.html import ABSENT, is_built
 from eligo.plotting.labels import counted
 
 if TYPE_CHECKING:

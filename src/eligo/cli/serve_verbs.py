@@ -4,11 +4,9 @@ from typing import Annotated
 
 import typer
 
-from eligo.cli.completion import offered
 from eligo.cli.effects import NOT_OF_LEAVES, check_token, refuse_useless
 from eligo.cli.operator_verbs import Server, app
-from eligo.cli.options import From, Ignore, Json, Outside, Reading, grouped
-from eligo.cli.run_verbs import Authority, Token
+from eligo.cli.options import Access, From, Ignore, Json, Outside, Reading, grouped, offered
 from eligo.errors import InputError
 
 __all__ = ["app"]
@@ -111,16 +109,23 @@ def serve(
 
 
 @app.command()
+@grouped
 def work(
     context: typer.Context,
     url: Server = None,
     cores: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Maximum number of concurrent tasks. [default: number of cores]"),
+        typer.Option(
+            "--cores",
+            "-j",
+            "--jobs",
+            metavar="N",
+            help="Maximum number of concurrent tasks. [default: number of cores]",
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of this client. [default: hostname]")] = None,
-    token_file: Token = None,
-    ca: Authority = None,
+    *,
+    access: Access,
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory limit of a task, such as 2G. [default: no limit]")
     ] = None,
@@ -175,7 +180,7 @@ def work(
 
     Runs until the server has no more work, or until SIGINT or SIGTERM.
     """
-    from eligo.cli.remote import served_below, worked
+    from eligo.cli.remote import do_work, serve_tasks_of
 
     if sandbox is None:
         refuse_useless(context, "without --sandbox", "sandbox_network")
@@ -186,19 +191,19 @@ def work(
     else:
         refuse_useless(context, "with --serve", *NOT_OF_LEAVES)
     values = {
-        "cores": cores, "name": name, "token": token_file, "ca": ca, "folder": folder, "memory": memory,
+        "cores": cores, "name": name, "token": access.token_file, "ca": access.ca, "folder": folder, "memory": memory,
         "output": max_output, "labels": tuple(label or ()), "size": size, "seconds": seconds, "trust": tuple(trust or ()),
         "sandbox": sandbox, "sandbox_network": sandbox_network, "once": once, "idle_exit": idle_exit, "grace": grace,
         "verbose": verbose, "cache": cache,
     }  # fmt: skip
     options = {what: value for what, value in values.items() if value is not None}
     if serve_at is None:
-        return worked(url, options)
+        return do_work(url, options)
     settings = {
         "lease": lease, "tokens": not open_, "certificate": cert, "key": key, "hosts": tuple(allow_host or ()),
         "insecure": insecure,
     }  # fmt: skip
-    return served_below(url, options, serve_at, settings)
+    return serve_tasks_of(url, options, serve_at, settings)
 
 
 @app.command()
@@ -227,8 +232,7 @@ def submit(
     directory: Annotated[
         str | None, typer.Option("--dir", metavar="DIR", help="Folder of the input files. [default: folder of FILE]")
     ] = None,
-    token_file: Token = None,
-    ca: Authority = None,
+    access: Access,
     json: Json = False,
     no_files: NoFiles = False,
     no_locality: Annotated[
@@ -249,8 +253,8 @@ def submit(
     Submitting the same file again does not create a second workflow.
     """
     from eligo.cli.plan_text import read_told
-    from eligo.cli.remote import Signer, SubmitOptions, submitted
-    from eligo.cli.server_door import ServerDoor
+    from eligo.cli.remote import Signer, SubmitOptions
+    from eligo.cli.remote import submit as submit_workflow
     from eligo.formats.fidelity import words_in
 
     if sign is None:
@@ -261,7 +265,7 @@ def submit(
         url, file = None, url
     if file is None:
         raise InputError("no FILE to submit: eligo submit [URL] FILE")
-    door = ServerDoor.find(url, token_file, ca)
+    door = access.door(url)
     flow = read_told(file, reading)
     asked = {"name": name, "policy": policy, "share": share, "quorum": quorum, "timeout": timeout, "retries": retries}
     wishes = {what: str(value) for what, value in asked.items() if value is not None}
@@ -272,10 +276,11 @@ def submit(
     if grow:
         wishes["grow"] = "true"
     signer = None if sign is None else Signer(sign, sign_days)
-    return submitted(flow, door, wishes, SubmitOptions(signer, directory, wait, json, words_in(ignore or ())))
+    return submit_workflow(flow, door, wishes, SubmitOptions(signer, directory, wait, json, words_in(ignore or ())))
 
 
 @app.command()
+@grouped
 def token(
     context: typer.Context,
     url: Annotated[
@@ -296,20 +301,20 @@ def token(
         bool, typer.Option("--revoke", help="Revoke the tokens of this name, and all tokens created with them.")
     ] = False,
     list_: Annotated[bool, typer.Option("--list", help="List all tokens, each below the one that created it.")] = False,
-    token_file: Token = None,
-    ca: Authority = None,
+    *,
+    access: Access,
     json: Json = False,
 ) -> int:
     """Create, revoke or list tokens of a server.
 
     A new token is printed once.
     """
-    from eligo.cli.tokens import TokenRequest, answer, place_and_name
+    from eligo.cli.operator import TokenRequest, change_tokens, place_and_name
 
     url, name = place_and_name(url, name, list_)
     check_token(context, url, name)
     request = TokenRequest(scope or ["work"], days, revoke, list_, json)
-    return answer(url, token_file, ca, name, request)
+    return change_tokens(url, access, name, request)
 
 
 @app.command()
@@ -322,9 +327,9 @@ def key(
 
     Sign with `eligo submit --sign FILE`; clients check with `eligo work --trust FILE.pub`.
     """
-    from eligo.cli.remote import made_key
+    from eligo.cli.remote import make_key
 
-    return made_key(file)
+    return make_key(file)
 
 
 @app.command()

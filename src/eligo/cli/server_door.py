@@ -51,11 +51,6 @@ class ServerDoor(NamedTuple):
     token: str | None = None
     ca: str | None = None
 
-    @classmethod
-    def find(cls, text: str | None, token: str | None = None, ca: str | None = None) -> "ServerDoor":
-        """The way to what URL, URL/ID, ID or nothing names."""
-        return cls(full_address(text), token, ca)
-
     def owner(self) -> Owner:
         """Somebody who can call it."""
         return Owner(self.server, self.token, self.ca)

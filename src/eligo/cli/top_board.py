@@ -12,10 +12,9 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Input, Static, Tab, TabbedContent, TabPane
 
-from eligo.cli.top_curve import drawn
 from eligo.cli.top_panes import Listing, TaskListing
 from eligo.cli.top_poll import Poller, Tidings
-from eligo.cli.top_style import Look, one_line, said
+from eligo.cli.top_style import Look, curve_lines, head, one_line, said
 from eligo.cli.top_tables import (
     FAILURES,
     RUNNING,
@@ -30,7 +29,6 @@ from eligo.cli.top_tables import (
     took,
     worker_rows,
 )
-from eligo.cli.top_words import head
 from eligo.pages.sources import Document
 from eligo.pages.tables import Query
 from eligo.running.states import STATES
@@ -190,7 +188,7 @@ class Overview(Screen[None]):
         middle.display = self._with_curve and self.size.height >= TALL
         middle.styles.height, aside.display = height, wide
         room = self.size.width - 2 - (ASIDE if wide else 0)
-        self.query_one("#curve", Static).update(Text("\n").join(drawn(view, room, height, self.look)))
+        self.query_one("#curve", Static).update(Text("\n").join(curve_lines(view, room, height, self.look)))
         if wide:
             words = [Text(f"{one_line(sentence)}\n") for sentence in view["order"]["words"]]
             aside.update(Text("").join([*words, Text("\nfinished last:\n"), *recent_lines(view, ASIDE - 2, self.look)]))

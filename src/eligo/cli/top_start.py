@@ -1,15 +1,40 @@
-"""The beginning of `eligo top`: whether there is what it needs, and on which ground the terminal writes."""
+"""The beginning of `eligo top`: the terminal and its ground; or, with --once, one frame as plain text."""
 
 import os
 import re
 import select
+import shutil
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from textwrap import wrap
+from typing import Any
 
+from rich.console import Console
+from rich.text import Text
+
+from eligo.cli.output import WIDTH, is_unicode, print_lines
+from eligo.cli.top_style import Look, curve_lines, head, is_dark, one_line, said
+from eligo.cli.top_tables import (
+    FAILURES,
+    RUNNING,
+    WORKERS,
+    ListColumn,
+    Row,
+    failure_rows,
+    running_rows,
+    table_lines,
+    tail_lines,
+    worker_rows,
+)
 from eligo.errors import InputError
 from eligo.pages.sources import RunSource
+from eligo.plotting.labels import counted
+from eligo.running import states as looked
 
+HEIGHT = 8  # lines of the curve
+MOST_ROWS, MOST_TAIL = 8, 3
 NEEDED = 'eligo top needs Textual: pip install "eligo[top]", or use --once'
 PATIENT = 0.2  # seconds that a terminal may take to say what its colours are
 _GROUND = re.compile(rb"\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)")
@@ -30,20 +55,18 @@ def show_top(source: RunSource) -> int:
 
 def ground_is_dark() -> bool:
     """Whether the terminal's ground is dark, by its own word or what it answers; it is taken to be where neither says."""
-    from eligo.cli.top_style import is_dark
-
     if os.environ.get("COLORFGBG"):
         return is_dark()
     try:
-        return told_dark(_query_terminal())
+        return answers_dark(_query_terminal())
     except (ImportError, OSError):
         return True
 
 
-def told_dark(answer: bytes) -> bool:
+def answers_dark(answer: bytes) -> bool:
     r"""Whether a terminal that answers so writes on dark ground.
 
-    >>> told_dark(b"\x1b]11;rgb:ffff/ffff/dddd\x1b\\"), told_dark(b"\x1b]11;rgb:1e1e/1e1e/2e2e\x07"), told_dark(b"")
+    >>> answers_dark(b"\x1b]11;rgb:ffff/ffff/dddd\x1b\\"), answers_dark(b"\x1b]11;rgb:1e1e/1e1e/2e2e\x07"), answers_dark(b"")
     (False, True, True)
     """
     match = _GROUND.search(answer)
@@ -74,3 +97,56 @@ def _query_terminal() -> bytes:
         with suppress(termios.error):
             termios.tcsetattr(stream, termios.TCSAFLUSH, before)
     return answer
+
+
+# One frame
+
+
+def print_once(source: RunSource) -> int:
+    """Print where it stands now."""
+    workflows = source.workflows()
+    if not workflows:
+        print_lines(["no workflows on this server"])
+        return 0
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    coloured = console.is_terminal and not console.no_color and console.color_system is not None
+    look = Look(is_dark(), coloured, is_unicode(sys.stdout.encoding))
+    width = shutil.get_terminal_size((WIDTH, 24)).columns if console.is_terminal else WIDTH
+    lines = frame(source.view(workflows[0].workflow), width, look)
+    if len(workflows) > 1:
+        lines += [Text(), said(f"... and {counted(len(workflows) - 1, 'workflow')} more: eligo status {source.place}")]
+    for line in lines:
+        line.rstrip()
+        console.print(line)
+    return 0
+
+
+def frame(view: dict[str, Any], width: int, look: Look) -> list[Text]:
+    """Where a workflow stands: the first lines, the curve, what runs, who is at it, what failed."""
+    lines = [*head(view, width, look).split("\n"), Text(), *curve_lines(view, width, HEIGHT, look)]
+    running = view["counts"][looked.RUNNING]
+    lines += _section("running", RUNNING, running_rows(view, look), (running, width), look)
+    lines += _section("workers", WORKERS, worker_rows(view, look), (len(view["clients"]), width), look)
+    lines += _section("failures", FAILURES, failure_rows(view, look), (len(view["failures"]), width), look)
+    if view["failures"]:
+        lines += [Text("        ", end="") + line for line in tail_lines(view["failures"][0], MOST_TAIL, look)]
+    words = [part for sentence in view["order"]["words"] for part in wrap(one_line(sentence), width)]
+    lines += [Text(), *map(Text, words)]
+    for line in lines:
+        line.truncate(width, overflow="ellipsis")
+    return lines
+
+
+def _section(
+    title: str, columns: Sequence[ListColumn], rows: Sequence[Row], size: tuple[int, int], look: Look
+) -> list[Text]:
+    total, width = size
+    if not rows:
+        return []
+    more = total - len(rows[:MOST_ROWS])
+    lines = [
+        Text(),
+        said(title.upper(), "bold" if look.colours else ""),
+        *table_lines(columns, rows[:MOST_ROWS], width, look),
+    ]
+    return [*lines, said(f"... and {more:,} more", look.style("faint"))] if more > 0 else lines

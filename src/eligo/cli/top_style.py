@@ -1,13 +1,16 @@
-"""How `eligo top` shows things: the colours and letters of states, and text that cannot do anything to a terminal."""
+"""What `eligo top` and the display of a run share: colours and letters of states, the first lines, the ready curve."""
 
 import os
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from eligo.cli.output import harmless
-from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING
+from eligo.cli.output import format_rate, harmless
+from eligo.pages.views import STATE_WORDS
+from eligo.plotting.labels import counted
+from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, STATES
 
 #: by which letter each state is known where colours are not enough
 LETTERS = {DONE: "D", RUNNING: "R", READY: "Y", PENDING: "P", BLOCKED: "B", RETRYING: "T", BAD: "F"}
@@ -33,6 +36,8 @@ WRITTEN = {
     DONE: "#00140e", RUNNING: "#ffffff", READY: "#0c2a3d", PENDING: "#2c3540", BLOCKED: "#3b1029", RETRYING: "#3a2900",
     BAD: "#1f0d00",
 }  # fmt: skip
+DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # of a sign of braille, by column and row
+LEAST_ROOM = 24  # columns that a curve needs
 
 
 class Look(NamedTuple):
@@ -93,3 +98,227 @@ def said(text: object, style: str = "", width: int | None = None) -> Text:
     """A text that is shown as it is."""
     line = one_line(text)
     return Text(line if width is None else cut(line, width), style, no_wrap=True, overflow="ellipsis", end="")
+
+
+# The first lines
+
+
+def title_line(view: dict[str, Any], look: Look, more: str = "") -> Text:
+    """What it is, how it goes, and who is at it."""
+    state = view["state"]
+    style = look.style(
+        {"failed": "bad", "cancelled": "bad", "stopped": "starved", "paused": "starved", "held": "starved"}.get(
+            state, "good"
+        )
+    )
+    line = said(view["title"], "bold" if look.colours else "", 40)
+    line.append(f"  {STATE_WORDS.get(state, state)}", style)
+    if state in {"running", "paused", "held"}:
+        busy = "" if view["busy"] is None else f", {100 * view['busy']:.0f} % busy"
+        line.append(f"  {counted(view['workers'], 'worker')}{busy}", look.style("faint"))
+    line.append(f"  policy {said(view['policy'], width=20)}{more}", look.style("faint"))
+    return line
+
+
+def pace_line(view: dict[str, Any], look: Look) -> Text:
+    """How far it has come, and how fast that goes."""
+    line = said(view["headline"])
+    if view["rate"]:
+        line.append(f"  {format_rate(view['rate'])}", look.style("faint"))
+    for what in ("repeated", "lost"):
+        line.append(f"  {view[what]:,} {what}" if view[what] else "", look.style("faint"))
+    return line
+
+
+def bar_line(counts: dict[str, int], width: int, look: Look) -> Text:
+    """The states side by side, each as wide as its share, with its name or its letter in it."""
+    line = Text(no_wrap=True, end="")
+    for state, cells in bar({state: counts.get(state, 0) for state in STATES}, width).items():
+        if look.colours:
+            inside = state if len(state) + 2 <= cells else LETTERS[state]
+            line.append(f"{inside:^{cells}}", look.ground(state))
+        else:
+            line.append(LETTERS[state] * cells)
+    return line
+
+
+def bar(counts: dict[str, int], width: int) -> dict[str, int]:
+    """How many cells of a bar each state gets: its share, and one at least where there is any task.
+
+    >>> bar({"done": 997, "running": 2, "failed": 1, "ready": 0}, 10)
+    {'done': 8, 'running': 1, 'failed': 1}
+    """
+    total = max(1, sum(counts.values()))
+    cells = {state: max(1, count * width // total) for state, count in counts.items() if count}
+    while cells and sum(cells.values()) != width:
+        short = sum(cells.values()) < width
+        exact = {state: counts[state] * width / total - had for state, had in cells.items()}
+        if not short and max(cells.values()) == 1:
+            break
+        chosen = max(exact, key=exact.__getitem__) if short else min(exact, key=lambda s: (cells[s] == 1, exact[s]))
+        cells[chosen] += 1 if short else -1
+    return cells
+
+
+def legend_line(counts: dict[str, int], width: int, look: Look) -> Text:
+    """How many tasks are in each state, and which letter stands for it; as many lines as that takes."""
+    line, used = Text(end=""), 0
+    for state in STATES:
+        number = counts.get(state, 0)
+        if not number and state != DONE:
+            continue
+        label = f" {number:,} {state}"
+        if used and used + len(label) + 3 > width:
+            line.append("\n")
+            used = 0
+        if used:
+            line.append("  ")
+        line.append(LETTERS[state] if not look.colours else f" {LETTERS[state]} ", look.ground(state))
+        line.append(label)
+        used += len(label) + (3 if not look.colours else 5)
+    return line
+
+
+def head(view: dict[str, Any], width: int, look: Look, more: str = "") -> Text:
+    """The first lines."""
+    parts = [
+        title_line(view, look, more), pace_line(view, look), bar_line(view["counts"], width, look),
+        legend_line(view["counts"], width, look),
+    ]  # fmt: skip
+    return Text("\n", end="").join(parts)
+
+
+# The ready curve: dots of braille, each line with a pattern of its own, over an axis
+
+
+class CurveLine(NamedTuple):
+    """A line: its name in the document, what it is called, its pattern of dots, and its sign where there is no braille."""
+
+    name: str
+    words: str
+    pattern: str
+    sign: str
+
+
+#: the last is drawn above the others
+KINDS = (
+    CurveLine("fifo", "fifo", "#  ", "."),
+    CurveLine("plan", "planned", "####  ", "-"),
+    CurveLine("seen", "seen", "#", "*"),
+)
+
+
+class Canvas:
+    """Lines of dots."""
+
+    def __init__(self, width: int, height: int, look: Look) -> None:
+        self._look, self.width, self.height = look, width, height
+        self._across, self._down = (2, 4) if look.signs else (1, 1)
+        self._cells: dict[tuple[int, int], tuple[int, CurveLine]] = {}
+
+    @property
+    def columns(self) -> int:
+        """How many dots lie side by side."""
+        return self.width * self._across
+
+    def line(self, kind: CurveLine, values: Sequence[float | None], top: float) -> None:
+        """Draw values, one a column of dots; the height is *top*."""
+        rows, before = self.height * self._down - 1, None
+        for x, value in enumerate(values):
+            if value is None:
+                before = None
+                continue
+            y = rows - round(min(1.0, value / top) * rows)
+            last = y if before is None else before
+            before = y
+            if kind.pattern[x % len(kind.pattern)] == "#" or not self._look.signs:
+                for dot in range(min(last, y) + (last < y), max(last, y) + (last <= y)):
+                    self._set(kind, x, dot)
+
+    def _set(self, kind: CurveLine, x: int, y: int) -> None:
+        place = (x // self._across, y // self._down)
+        bits = DOTS[x % 2][y % 4] if self._look.signs else 0
+        self._cells[place] = (self._cells.get(place, (0, kind))[0] | bits, kind)
+
+    def row(self, y: int) -> Text:
+        """One line of the drawing."""
+        text = Text(no_wrap=True, end="")
+        for x in range(self.width):
+            bits, kind = self._cells.get((x, y), (0, None))
+            if kind is None:
+                text.append(" ")
+            else:
+                text.append(chr(0x2800 + bits) if self._look.signs else kind.sign, self._look.style(kind.name))
+        return text
+
+
+def curve_lines(view: dict[str, Any], width: int, height: int, look: Look) -> list[Text]:
+    """So many lines of text: how many tasks could run after each step, as seen, planned, and first come, first served."""
+    curve = view["curve"]
+    kinds = [kind for kind in KINDS if curve["lines"].get(kind.name) and curve["lines"][kind.name]["y"]]
+    legend = _legend(curve, kinds, look)
+    aside = max((text.cell_len for text in legend), default=0) + 2
+    top = max((max(curve["lines"][kind.name]["y"]) for kind in kinds), default=0)
+    label = max(len(f"{top:,.0f}"), 1) + 2
+    room = width - aside - label
+    if room < LEAST_ROOM or height < 4 or not kinds:
+        return legend
+    canvas = Canvas(room, height - 2, look)
+    steps = len(curve["steps"])
+    for kind in kinds:
+        canvas.line(kind, _column_means(curve["lines"][kind.name]["y"], steps, canvas.columns), max(top, 1))
+    lines = []
+    for y in range(height - 2):
+        mark, edge = (f"{top:,.0f}", "┤") if not y else ("", "│")
+        beside = legend[y] if y < len(legend) else Text()
+        lines.append(_row(f"{mark:>{label - 2}} {edge}", canvas.row(y), beside, look))
+    return [*lines, *_axis(view, room, label, look)]
+
+
+def _row(mark: str, drawing: Text, beside: Text, look: Look) -> Text:
+    return Text.assemble((mark, look.style("faint")), drawing, "  ", beside, no_wrap=True, end="")
+
+
+def _column_means(values: Sequence[float], steps: int, columns: int) -> list[float | None]:
+    """One value a column, of *steps* that there will be: the mean of those that fall into it."""
+    means: list[float | None] = []
+    for x in range(columns):
+        begin = x * steps // columns
+        part = values[begin : max(begin + 1, (x + 1) * steps // columns)]
+        means.append(sum(part) / len(part) if part else None)
+    return means
+
+
+def _axis(view: dict[str, Any], room: int, label: int, look: Look) -> list[Text]:
+    """The axis, on which stretches are marked where too little could run, and what its ends stand for."""
+    tasks, hungry = view["tasks"], [False] * room
+    for begin, end in view["curve"]["starved"]:
+        first = min(room - 1, begin * room // max(1, tasks))
+        for x in range(first, max(first + 1, min(room, -(-end * room // max(1, tasks))))):
+            hungry[x] = True
+    axis = Text.assemble((f"{'0':>{label - 2}} └", look.style("faint")), no_wrap=True, end="")
+    for starving in hungry:
+        axis.append(_hunger(look) if starving else "─", look.style("starved" if starving else "faint"))
+    below = f"{'':{label}}0{f'{tasks:,} tasks done':>{room - 1}}"
+    return [axis, Text(below, look.style("faint"), no_wrap=True, end="")]
+
+
+def _hunger(look: Look) -> str:
+    """What marks a stretch where too little could run."""
+    return "▒" if look.signs else "!"
+
+
+def _legend(curve: dict[str, Any], kinds: Sequence[CurveLine], look: Look) -> list[Text]:
+    """What each line is, and how high it is where the run has come to."""
+    actual = curve["lines"].get("seen")
+    here = len(actual["y"]) - 1 if actual and actual["y"] else 0
+    lines = []
+    for kind in reversed(kinds):
+        values = curve["lines"][kind.name]["y"]
+        sample = Canvas(4, 1, look)
+        sample.line(kind, [0.5] * sample.columns, 1.0)
+        value = f" {values[min(here, len(values) - 1)]:,.0f}"
+        lines.append(Text.assemble(sample.row(0), f" {kind.words}", (value, "bold" if look.colours else "")))
+    if curve["starved"]:
+        lines.append(Text.assemble((4 * _hunger(look), look.style("starved")), " fewer than workers"))
+    return lines

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.estimating import all_kinds
-from eligo.pages.samples import Sampled
 from eligo.plotting.coarse import Groups
 from eligo.plotting.layout import layered
 from eligo.rows import Ints
@@ -106,9 +105,9 @@ def _grouped(flow: Workflow, kind: NDArray[np.int32]) -> Groups:
     groups = groups.merged(_numbers(dag.level.astype(np.int64) * (int(kind.max(initial=0)) + 1) + kind))
     if len(groups.dag) > MOST_GROUPS or groups.dag.arc_count > MOST_ARCS:
         groups = groups.merged(groups.dag.level)
-    bands = Sampled(int(groups.dag.level.max(initial=0)) + 1, MOST_GROUPS)
-    if bands.sampled:
-        groups = groups.merged(_numbers(np.searchsorted(bands.starts, groups.dag.level, "right")))
+    if (depth := groups.dag.depth) > MOST_GROUPS:
+        starts = np.arange(MOST_GROUPS) * depth // MOST_GROUPS
+        groups = groups.merged(_numbers(np.searchsorted(starts, groups.dag.level, "right")))
     return groups
 
 

@@ -1,4 +1,7 @@
-"""Pages as files: one HTML document that holds its data, the page's program and its style, and loads nothing."""
+"""Pages as files: one HTML document that holds its data, the page's program and its style, and loads nothing.
+
+`make page` builds the program and the style: they come with the wheel, and are no part of the repository.
+"""
 
 import base64
 import hashlib
@@ -7,13 +10,21 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from html import escape
-from typing import Any
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
-from eligo.pages.built import asset
+from eligo.errors import NotBuiltError
+from eligo.plotting.dags import SUFFIXES, picture_suffix, save_figure, write_picture
 from eligo.plotting.labels import legible
-from eligo.plotting.report import write_picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Assets = Callable[[str], bytes | None]
+Document = Callable[[], Mapping[str, Any]]
+
+ASSETS = {"index.html": "text/html; charset=utf-8", "page.js": "text/javascript", "page.css": "text/css"}
+ABSENT = "the page is not built: run `make page` (needs Node 20 or later); released packages include it"
 
 _SCRIPT_END = re.compile(r"<(?=/script|script|!--)", re.IGNORECASE)
 _STYLE_END = re.compile(r"<(?=/style|!--)", re.IGNORECASE)
@@ -38,14 +49,44 @@ PAGE = """<!doctype html>
 """
 
 
-def static_page(document: Mapping[str, Any], title: str, assets: Assets | None = None) -> str | None:
-    """A document as one page that can be opened from a disk; None where the page is not built, or *assets* has none.
+def asset(name: str) -> bytes | None:
+    """A file of the page; None where it was not built."""
+    try:
+        return files("eligo.pages").joinpath("built", name).read_bytes()
+    except OSError:
+        return None
+
+
+def is_built() -> bool:
+    """Whether there is a page."""
+    return all(asset(name) is not None for name in ASSETS)
+
+
+def save_output(path: str | os.PathLike[str], page: Document, figure: Callable[[], "Figure"]) -> None:
+    """Write a page (.html) or a picture (.svg, .png), as the file's name asks for."""
+    if picture_suffix(path, SUFFIXES) == ".html":
+        save_page(path, page)
+    else:
+        save_figure(figure(), path)
+
+
+def save_page(path: str | os.PathLike[str], document: Document, assets: Assets | None = None) -> None:
+    """Write a document as a page; a `NotBuiltError` where the page is not built."""
+    if (assets or asset)("page.js") is None:
+        raise NotBuiltError(f"cannot write {os.fspath(path)}: {ABSENT}")
+    content = document()
+    page = static_page(content, ": ".join([content["title"], *content["headline"][:1]]), assets)
+    write_picture(path, page.encode())
+
+
+def static_page(document: Mapping[str, Any], title: str, assets: Assets | None = None) -> str:
+    """A document as one page that can be opened from a disk; a `NotBuiltError` where the page is not built.
 
     Its policy lets run what has the hash of the page's own program, and nothing else, whatever the data hold.
     """
     program, look = (assets or asset)("page.js"), (assets or asset)("page.css")
     if program is None or look is None:
-        return None
+        raise NotBuiltError(ABSENT)
     script, style = _SCRIPT_END.sub(r"\\x3c", _text(program)), _STYLE_END.sub(r"\\3c ", _text(look))
     return PAGE.format(
         policy=policy(script, style),
@@ -55,19 +96,6 @@ def static_page(document: Mapping[str, Any], title: str, assets: Assets | None =
         data=data_text(document),
         script=script,
     )
-
-
-def save_page(
-    path: str | os.PathLike[str], document: Callable[[], Mapping[str, Any]], assets: Assets | None = None
-) -> bool:
-    """Write a document as a page; returns whether that was possible: not where the page is not built."""
-    if (assets or asset)("page.js") is None:
-        return False
-    content = document()
-    page = static_page(content, ": ".join([content["title"], *content["headline"][:1]]), assets)
-    if page is not None:
-        write_picture(path, page.encode())
-    return page is not None
 
 
 def policy(script: str, style: str) -> str:

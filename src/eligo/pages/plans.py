@@ -10,14 +10,12 @@ from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.estimating import estimate, kind_of
 from eligo.pages.dag_drawing import Drawn
-from eligo.pages.figures import figure_of
-from eligo.pages.samples import Sampled
-from eligo.pages.views import MOST_COLUMNS
-from eligo.planning import Plan, gain_sentence
+from eligo.pages.reports import figure_of, title_of
+from eligo.pages.views import MOST_COLUMNS, Sampled
+from eligo.planning import VERDICTS, Plan, gain_sentence, percent
 from eligo.plotting.canvas import can_draw, svg_of
 from eligo.plotting.dags import picture_of
 from eligo.plotting.labels import counted
-from eligo.plotting.report import facts, title_of
 from eligo.plotting.sketches import Anatomy, Sketch, sketch_of_blocks, sketch_of_conflict
 from eligo.rows import Ints, places
 from eligo.workflow import Workflow
@@ -42,6 +40,27 @@ def plan_page(plan: Plan, flow: object, words: Sequence[str] = ()) -> dict[str, 
         "figures": figures_of(plan, workflow),
         "table": {"columns": COLUMNS, "rows": rows_of(plan, workflow, kinds)},
     }
+
+
+def facts(plan: Plan) -> list[tuple[str, str]]:
+    """What the page's table tells of a plan."""
+    steps, arcs = len(plan), f"{plan.dag.arc_count:,}"
+    return [
+        ("tasks", f"{len(plan):,}"),
+        ("arcs", f"{arcs}, of which {plan.shortcuts:,} are shortcuts" if plan.shortcuts else arcs),
+        ("blocks", f"{plan.blocks:,}"),
+        ("verdict", VERDICTS[plan.verdict]),
+        ("found by", plan.method),
+        ("ready on average", f"{plan.average:,.2f}"),
+        ("first come, first served", f"{sum(plan.first_come) / max(1, steps):,.2f}"),
+        ("share of the largest possible average", _at_least(plan)),
+        ("steps at which it is proved best", f"{plan.tight_steps:,} of {steps:,} ({percent(plan.tight_steps, steps)})"),
+    ]
+
+
+def _at_least(plan: Plan) -> str:
+    share = percent(plan.area, plan.area_bound)
+    return share if share == "100 %" else f"at least {share}"
 
 
 def curve_of(plan: Plan) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Reports as pages: comparisons, published values and fat tasks, section by section."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,11 +9,9 @@ from typing import Any
 from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.estimating import kind_of
-from eligo.pages.figures import figure_of
 from eligo.plotting.canvas import can_draw, svg_of
-from eligo.plotting.comparison import draw_fat, draw_picture
+from eligo.plotting.comparison import draw_clusters, draw_picture
 from eligo.plotting.labels import counted
-from eligo.plotting.report import title_of
 from eligo.simulation import Dealing
 from eligo.simulation.reports import Finding, Panel, Picture, Report, Section, Table
 from eligo.workflow import Workflow
@@ -21,6 +20,12 @@ Facts = Iterable[tuple[str, object]]
 _NUMBER = re.compile(r"[*+×~·]?\s*-?[\d,]*\.?\d+\s*(?:%|M|s)?!?|[·~-]|no end|")
 MOST_NAMES = 12  # of the tasks of a fat task
 NOTES = "Notes"
+
+
+def title_of(flow: Workflow) -> str:
+    """What to call a workflow: its name, or the name of the file that it was read from."""
+    path = flow.origin.path if flow.origin else None
+    return flow.name or (os.path.basename(path) if path else "A workflow")
 
 
 def report_page(report: Report, facts: Facts = (), headline: Sequence[str] | None = None) -> dict[str, Any]:
@@ -49,6 +54,11 @@ def _section(section: Section, headline: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def figure_of(svg: str, title: str, alt: str) -> dict[str, str]:
+    """A drawing as part of a document, without what stands before it in a file."""
+    return {"title": title, "svg": svg[svg.index("<svg") :], "alt": alt}
+
+
 def _figures(section: Section) -> Iterator[dict[str, str]]:
     for picture in section.pictures:
         panels = [panel for panel in picture.panels if panel.curves]
@@ -56,7 +66,7 @@ def _figures(section: Section) -> Iterator[dict[str, str]]:
             drawable = Picture(name=picture.name, title=picture.title, panels=panels, columns=picture.columns)
             yield figure_of(svg_of(draw_picture(drawable)), picture.title, "; ".join(map(_alt_text, panels)))
     for fat in section.fat_tasks.values():
-        yield figure_of(svg_of(draw_fat(section, fat)), *_fat_seen(fat))
+        yield figure_of(svg_of(draw_clusters(section.flow, fat)), *_fat_seen(fat))
 
 
 def _alt_text(panel: Panel) -> str:

@@ -10,8 +10,8 @@ from eligo.client.owner import Owner, split_address
 from eligo.errors import InputError
 from eligo.pages.details import detail, number_of
 from eligo.pages.folder_source import WatchedRun, looked_at
-from eligo.pages.runs import run_document
 from eligo.pages.tables import Query, stand, table
+from eligo.pages.timelines import run_document
 from eligo.pages.views import view
 from eligo.running.location import STATE
 

@@ -1,16 +1,40 @@
-"""Who did what when: the attempts of a stretch of time by worker, those too short to be seen joined."""
+"""A run over time: who did what when, what decided when it ended, and the report that shows both."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.estimating import lasting
 from eligo.pages.attempts import ROW, UNUSED, WENT_WELL
 from eligo.pages.dag_drawing import numbered
+from eligo.pages.tables import Query, Stand, stand, table
+from eligo.pages.views import last_lines, view
 from eligo.pages.watched import Watched
+from eligo.plotting.labels import counted
 
-MOST_BARS = 2_000
+MOST_LOGS = 1_000  # failed tasks whose last lines come with the page
+MOST_BARS, MOST_BARS_OF_REPORT = 2_000, 20_000
 MIXED = -1
+
+
+def run_document(watched: Watched) -> dict[str, Any]:
+    """Everything that the page of a run shows."""
+    return completed(watched, view(watched), stand(watched))
+
+
+def completed(watched: Watched, summary: dict[str, Any], stood: Stand) -> dict[str, Any]:
+    """The same from its view and its tasks as they stood; it may be called in another thread."""
+    summary["order"]["words"] += chain_words(watched)
+    logs = {watched.labels[v]: {"log": last_lines(watched, v)} for v in watched.failed[:MOST_LOGS]}
+    return {
+        "kind": "run", "title": watched.title, "headline": [summary["headline"]], "view": summary,
+        "dag": watched.drawing.document(stood.states), "gantt": gantt(watched, most=MOST_BARS_OF_REPORT),
+        "table": table(watched, stood, Query(most=None)), "details": logs,
+    }  # fmt: skip
+
+
+# Who did what when
 
 
 def gantt(
@@ -78,3 +102,65 @@ def _bars(
         np.diff(np.append(starts, len(rows))).tolist(), rows["task"][starts].tolist(), strict=True,
     )  # fmt: skip
     return [[*fields, watched.labels[task]] for *fields, task in bars]
+
+
+# What decided when it ended
+
+
+class Link(NamedTuple):
+    """One attempt of the chain, by its place, and what it had waited for: "parent", "worker" or "" for nothing."""
+
+    place: int
+    after: str
+
+
+def deciding_chain(watched: Watched) -> list[Link]:
+    """The attempts that decided when the last task ended, first to last.
+
+    From the one that ended last back to what ended last before it began: a parent, or whatever its worker did before.
+    """
+    rows, ends = watched.attempts.rows, watched.attempts.rows["ended"].tolist()
+    good = {int(task): place for place, task in enumerate(rows["task"]) if rows["outcome"][place] == WENT_WELL}
+    before, links, passed = _before(watched), list[Link](), set[int]()
+    last = max(good.values(), key=ends.__getitem__, default=None)
+    while last is not None:
+        parents = watched.flow.dag.parents_of(int(rows["task"][last])).tolist()
+        waits = [("parent", good[u]) for u in parents if u in good]
+        waits += [("worker", before[last])] if last in before else []
+        passed.add(last)  # where clocks were set back, a chain could go in a circle
+        waits = [(what, other) for what, other in waits if other not in passed and ends[other] <= ends[last]]
+        what, cause = max(waits, key=lambda wait: (ends[wait[1]], wait[0] == "parent"), default=("", None))
+        links.append(Link(last, what))
+        last = cause
+    return links[::-1]
+
+
+def _before(watched: Watched) -> dict[int, int]:
+    """For every attempt, what its worker did just before, unless there was a break between them."""
+    rows, latest, before = watched.attempts.rows, dict[int, int](), dict[int, int]()
+    starts = [begin for begin, _ in watched.spans]
+    for place in rows["began"].argsort(kind="stable").tolist():
+        client, began = int(rows["client"][place]), rows["began"][place]
+        other = latest.get(client)
+        if other is not None and not any(rows["began"][other] < start <= began for start in starts):
+            before[place] = other
+        latest[client] = place
+    return before
+
+
+def chain_words(watched: Watched) -> list[str]:
+    """What decided the end of a workflow that has ended, in sentences."""
+    links = [] if watched.under_way else deciding_chain(watched)
+    if not links:
+        return []
+    rows = watched.attempts.rows[[link.place for link in links]]
+    share = f"{lasting(float((rows['ended'] - rows['began']).sum()))} of {lasting(watched.seconds)}"
+    sentence = f"The critical path has {counted(len(links), 'task')}, which took {share}."
+    waits = sum(link.after == "worker" for link in links)
+    if not waits:
+        return [sentence, "None of them waited for a worker: only shorter tasks would have saved time."]
+    few = " slightly" if 2 * waits < len(links) else ""
+    return [
+        sentence,
+        f"{counted(waits, 'task')} waited for a worker while ready: more workers would have helped{few}.",
+    ]

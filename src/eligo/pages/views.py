@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
+from functools import cached_property
 from itertools import groupby, islice
 from typing import Any
 
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from eligo.estimating import kind_of, lasting
 from eligo.pages.attempts import VANISHED, WENT_WELL, WENT_WRONG
-from eligo.pages.samples import Sampled
 from eligo.pages.watched import Watched, Worker
 from eligo.plotting.labels import counted
 from eligo.running.forecast import time_left
@@ -78,6 +78,51 @@ def headline(view: dict[str, Any]) -> str:
 
 
 # The curve
+
+
+class Sampled:
+    """A curve of many points in a few hundred columns: of each the mean, the least and the most, so that no peak is lost.
+
+    >>> columns = Sampled(5, 2)
+    >>> columns.starts.tolist(), columns.sampled
+    ([0, 2], True)
+    >>> columns.line(np.array([1, 3, 2, 2, 8]))
+    {'y': [2.0, 4.0], 'least': [1, 2], 'most': [3, 8]}
+    >>> Sampled(3, 9).line(np.array([1, 3]))
+    {'y': [1, 3], 'least': None, 'most': None}
+    """
+
+    def __init__(self, points: int, most: int) -> None:
+        self.points, self.count = points, min(points, most)
+        self.sampled = points > most
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """The first point of each column."""
+        return np.arange(self.count, dtype=np.int64) * self.points // max(1, self.count)
+
+    def _starts_within(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.starts[: int(np.searchsorted(self.starts, len(values), "left"))]
+
+    def least(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The least of each column, as far as there are values."""
+        return np.minimum.reduceat(values, self._starts_within(values)) if len(values) else values
+
+    def most(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The most of each column, as far as there are values."""
+        return np.maximum.reduceat(values, self._starts_within(values)) if len(values) else values
+
+    def line(self, values: NDArray[np.int64]) -> dict[str, Any]:
+        """Values, one a point as far as they go, as the page draws them."""
+        if not self.sampled or not len(values):
+            return {"y": values.tolist(), "least": None, "most": None}
+        starts = self._starts_within(values)
+        sizes = np.diff(np.append(starts, len(values)))
+        return {
+            "y": np.round(np.add.reduceat(values, starts) / sizes, 2).tolist(),
+            "least": self.least(values).tolist(),
+            "most": self.most(values).tolist(),
+        }
 
 
 def curve_of(watched: Watched) -> dict[str, Any]:

@@ -5,9 +5,15 @@ matplotlib figures without global state; `save_figure` writes them so that equal
 """
 
 from eligo.plotting.clusters import draw_dealing, draw_fat_task
-from eligo.plotting.dags import draw_dag, draw_superdag
+from eligo.plotting.dags import (
+    draw_dag,
+    draw_explanation,
+    draw_superdag,
+    fifo_profile,
+    save_explanation,
+    save_figure,
+)
 from eligo.plotting.profiles import draw_profile
-from eligo.plotting.report import draw_explanation, fifo_profile, save_explanation, save_figure
 
 __all__ = [
     "draw_dag",

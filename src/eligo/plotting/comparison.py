@@ -1,6 +1,5 @@
 """Pictures of comparisons: curves with their intervals, and fat tasks in their workflows."""
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,6 @@ from eligo.errors import InputError
 from eligo.plotting.canvas import GREY, INK, PALETTE, look, new_axes, new_figure
 from eligo.plotting.clusters import draw_dealing, draw_fat_task
 from eligo.plotting.labels import legible, wrapped
-from eligo.plotting.report import SUFFIXES, picture_suffix, save_figure
 from eligo.simulation import Dealing
 from eligo.simulation.reports import Curve, Panel, Picture, Report, Section
 
@@ -125,16 +123,12 @@ def _plain(value: float, position: Any) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:.4g}"
 
 
-# Files
-
-
-def save_report(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write the first picture of a report (.svg, .png)."""
-    picture_suffix(path, SUFFIXES)
+def first_figure(report: Report) -> "Figure":
+    """The first picture of a report."""
     first = next(figures_of(report.sections), None)
     if first is None:
-        raise InputError(f"{os.fspath(path)}: nothing to draw: use a .html file for the tables")
-    save_figure(first[1], path)
+        raise InputError("nothing to draw: use a .html file for the tables")
+    return first[1]
 
 
 def figures_of(sections: Iterable[Section]) -> Iterator[tuple[str, "Figure"]]:
@@ -143,10 +137,10 @@ def figures_of(sections: Iterable[Section]) -> Iterator[tuple[str, "Figure"]]:
         for picture in section.pictures:
             yield picture.name, draw_picture(picture)
         for name, fat in section.fat_tasks.items():
-            yield name, draw_fat(section, fat)
+            yield name, draw_clusters(section.flow, fat)
 
 
-def draw_fat(section: Section, fat: FatTask | Dealing) -> "Figure":
-    """A fat task, or all that were dealt, in the workflow that they are of."""
-    flow = fat.dag if section.flow is None else section.flow
-    return draw_dealing(flow, fat) if isinstance(fat, Dealing) else draw_fat_task(flow, fat)
+def draw_clusters(flow: object, clusters: FatTask | Dealing) -> "Figure":
+    """A fat task, or all that were dealt, in their workflow."""
+    whole = clusters.dag if flow is None else flow
+    return draw_dealing(whole, clusters) if isinstance(clusters, Dealing) else draw_fat_task(whole, clusters)

@@ -1,17 +1,32 @@
-"""Pictures of a dag and of its super-dag."""
+"""Pictures of a dag, of its super-dag, and of all that explains a plan; and pictures as files."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eligo.border import dag_of
+from eligo.dag import Dag
+from eligo.errors import InputError
 from eligo.planning import Plan
-from eligo.plotting.canvas import FAINT, GREY, INK, PALETTE, look, new_axes, new_figure
+from eligo.plotting.canvas import FAINT, GREY, INK, PALETTE, look, new_axes, new_figure, png_of, svg_of
 from eligo.plotting.labels import legible, wrapped
 from eligo.plotting.layout import Floats
-from eligo.plotting.sketches import BOLD, LINE, SHORTCUT, SMALL, Anatomy, Sketch, sketch_of_blocks, sketch_of_dag
+from eligo.plotting.profiles import HEIGHT, paint_profile
+from eligo.plotting.sketches import (
+    BOLD,
+    LINE,
+    SHORTCUT,
+    SMALL,
+    Anatomy,
+    Sketch,
+    sketch_of_blocks,
+    sketch_of_conflict,
+    sketch_of_dag,
+)
+from eligo.theory.eligibility import profile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +37,11 @@ MARGIN = 18.0
 RIM = 1.0  # points that the edge of a node takes beyond it
 ARROW = (2.2, 5.0)  # half the width and the length of an arrow's head
 TITLE, LEGEND = 9.0, 6.8  # sizes of type, in points
-LEAST_WIDTH, MOST_WIDTH = 300.0, 1180.0  # points; a wider drawing is made smaller
+LEAST_WIDTH, MOST_WIDTH = 300.0, 1180.0  # points; a wider drawing is made smaller, wider rows of them are broken
 LARGEST, ROOMY = 1.7, (460.0, 420.0)  # times, and points: a small drawing is made larger, up to these
+SUFFIXES = (".svg", ".png", ".html")
+
+Panel = tuple[Sketch, float, float]  # with its width and height
 
 
 def draw_dag(flow: object, plan: Plan) -> "Figure":
@@ -222,3 +240,75 @@ def tint(colour: int) -> str:
     """The same, mixed with much white, for what text stands on."""
     parts = (int(shade(colour)[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{round(255 - (255 - part) * 0.22):02X}" for part in parts)
+
+
+# The whole explanation
+
+
+def draw_explanation(plan: Plan, flow: object) -> "Figure":
+    """One figure: the profile on top, below it the dag, its super-dag and a conflict, side by side where there is room."""
+    dag = dag_of(flow)
+    panels = [(sketch, *panel_size(sketch)) for sketch in _sketches(Anatomy(dag, plan))]
+    rows = shelves(panels, max(MOST_WIDTH, *(width for _, width, _ in panels)))
+    total = max(640.0, *(sum(width for _, width, _ in row) for row in rows))
+    figure = new_figure(total, HEIGHT + sum(max(height for _, _, height in row) for row in rows))
+    paint_profile(plan, fifo_profile(dag), figure)
+    top = HEIGHT
+    for row in rows:
+        left, spare = 0.0, (total - sum(width for _, width, _ in row)) / len(row)
+        for sketch, width, height in row:
+            paint(sketch, new_axes(figure, left, top, width + spare, height))
+            left += width + spare
+        top += max(height for _, _, height in row)
+    return figure
+
+
+def shelves(panels: Iterable[Panel], most: float) -> list[list[Panel]]:
+    """The panels in rows that are at most so wide."""
+    rows: list[list[Panel]] = [[]]
+    for panel in panels:
+        if rows[-1] and sum(width for _, width, _ in rows[-1]) + panel[1] > most:
+            rows.append([])
+        rows[-1].append(panel)
+    return rows
+
+
+def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
+    """Write a figure to a file, as SVG or PNG by its suffix; the same figure gives the same bytes."""
+    write_picture(path, svg_of(figure).encode() if picture_suffix(path, SUFFIXES[:2]) == ".svg" else png_of(figure))
+
+
+def save_explanation(plan: Plan, flow: object, path: str | os.PathLike[str]) -> None:
+    """Write the explanation of a plan to a file, as a picture (.svg, .png)."""
+    picture_suffix(path, SUFFIXES[:2])
+    save_figure(draw_explanation(plan, flow), path)
+
+
+def fifo_profile(dag: Dag) -> tuple[int, ...]:
+    """E(t) where tasks are executed in the order in which they become eligible: that is how a dag's own order is made."""
+    return profile(dag, dag.order)
+
+
+def _sketches(parts: Anatomy) -> list[Sketch]:
+    """The dag and its super-dag, or one of them where that is all there is to see; and the conflict."""
+    first, conflict = sketch_of_dag(parts), parts.plan.conflict
+    blocks = [] if first.name == "block" or not len(parts.blocks) else [sketch_of_blocks(parts)]
+    return [first, *blocks, *([] if conflict is None else [sketch_of_conflict(conflict)])]
+
+
+def picture_suffix(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:
+    """How a picture's name ends; refused where that is none of those allowed."""
+    suffix = os.path.splitext(os.fspath(path))[1].lower()
+    if suffix not in allowed:
+        names = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+        raise InputError(f"{os.fspath(path)}: the suffix of a picture must be {names}")
+    return suffix
+
+
+def write_picture(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write the bytes of a picture or page."""
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise InputError(f"{os.fspath(path)}: cannot be written: {(error.strerror or str(error)).lower()}") from None

@@ -44,12 +44,12 @@ def answer(contest: Contest) -> str:
     if len(leaders) == len(contest.schedulers):
         between = _list_names(leaders) if len(leaders) == 2 else f"the {len(leaders)} orders"
         runs = _so_far(contest, leaders)
-        return f"no {'significant ' if runs else ''}difference between {between}{runs or ' above 0.5%'}."
+        return f"no {'significant ' if runs else ''}difference between {between}{runs or ' above 0.5 %'}."
     if leaders:
         verb = "is" if len(leaders) == 1 else "are"
         runs = _so_far(contest, leaders)
         best = (
-            f"best {where}, or not significantly worse{runs}" if runs else f"best {where}, or within 0.5% of the best"
+            f"best {where}, or not significantly worse{runs}" if runs else f"best {where}, or within 0.5 % of the best"
         )
         return f"{_list_names(leaders)} {verb} {best}."
     if not contest.turns:
@@ -61,7 +61,7 @@ def answer(contest: Contest) -> str:
 
 
 def _so_far(contest: Contest, schedulers: Sequence[str]) -> str:
-    """The number of runs as text, if an order differs from the best by more than 0.5%, but not significantly; else empty."""
+    """The number of runs as text, if an order differs from the best by more than 0.5 %, but not significantly; else empty."""
     sure = all(contest.alike(name, column) for name in schedulers for column in contest.decisive)
     return "" if sure else f" in {_counted(contest.runs, 'run')}"
 
@@ -105,9 +105,9 @@ def percent(share: float) -> str:
     """A share in per cent, with one more digit if it is small.
 
     >>> percent(0.0316), percent(0.316), percent(0.0051)
-    ('3.2%', '32%', '0.5%')
+    ('3.2 %', '32 %', '0.5 %')
     """
-    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
+    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
 
 
 def _counted(count: int, what: str) -> str:
@@ -206,7 +206,7 @@ def _undiffering(contest: Contest) -> list[str]:
         counts = _joined([f"{column.workers:,}" for column in pools])
         bound = ", and no order can finish earlier" if all(_at_bound(contest, column) for column in pools) else ""
         lines.append(
-            f"No difference on {counts} steady workers: all {many} orders finish within 0.5% of each other{bound}, {TAKEN}."
+            f"No difference on {counts} steady workers: all {many} orders finish within 0.5 % of each other{bound}, {TAKEN}."
         )
     return lines
 
@@ -216,7 +216,7 @@ def _alike(contest: Contest, columns: Iterable[Column]) -> str:
     who = f"all {len(contest.schedulers)} orders are within"
     sure = all(contest.alike(name, column) for name in contest.schedulers for column in columns)
     chance = "the statistical error of " + _counted(contest.runs, "run")
-    return f"{who} 0.5% of each other" if sure else f"{who} 0.5% of each other or {chance}"
+    return f"{who} 0.5 % of each other" if sure else f"{who} 0.5 % of each other or {chance}"
 
 
 def _at_bound(contest: Contest, column: Column) -> bool:
@@ -268,31 +268,31 @@ def _share_text(contest: Contest, name: str, column: Column) -> str:
         return NEVER
     if column.game == "pebble":
         share = float(contest.compared[column][name].mean())
-        return "100%" if share >= 1 else f"{math.floor(share * 1000) / 1000:.1%}"
+        return "100 %" if share >= 1 else f"{math.floor(share * 1000) / 10:.1f} %"
     mark = NOT_ALWAYS if contest.endless.get((name, column)) else ""
     relative = contest.relative(name, column).value
     return (_more(relative) if contest.alike(name, column) or contest.worse(name, column) else PERHAPS) + mark
 
 
 def _more(relative: float) -> str:
-    """The excess of a ratio over 1, as text.
+    """The excess of a ratio over 1 in per cent, without the sign, so that the table stays narrow.
 
     >>> [_more(value) for value in (1.004, 1.0316, 1.316, 31.6, math.inf)]
-    ['·', '+3.2%', '+32%', '×32', 'no end']
+    ['·', '+3.2', '+32', '×32', 'no end']
     """
     if math.isinf(relative):
         return NEVER
     if relative <= 1 + ALIKE:
         return TIE
-    return f"+{percent(relative - 1)}" if relative < 10 else f"×{relative:.0f}"
+    return f"+{percent(relative - 1)}".removesuffix(" %") if relative < 10 else f"×{relative:.0f}"
 
 
 def _signs(cells: Sequence[str]) -> list[str]:
     """The legend of the signs that occur in these cells."""
     legend = {
         BEST: f"{BEST} best",
-        TIE: f"{TIE} within 0.5% of the best",
-        "+": "+ more than the best",
+        TIE: f"{TIE} within 0.5 % of the best",
+        "+": "+N: N % more than the best",
         PERHAPS: f"{PERHAPS} more, not significant",
         NOT_ALWAYS: f"{NOT_ALWAYS} mean of the runs that finish",
         NEVER: f"{NEVER}: too few runs finish to compare",
@@ -334,7 +334,9 @@ def _crowd(column: Column) -> str:
 def _means(contest: Contest) -> Table:
     """The table of every column's mean values with their margins."""
     rows = [[column.title, *(_mean(contest, name, column) for name in contest.ranking)] for column in _heads(contest)]
-    title = "Means with 95% margins; all orders face the same clients, so differences are more certain than the margins"
+    title = (
+        "Means with 95 % margins; all orders face the same clients, so differences are more certain than the margins"
+    )
     return Table(title=title, head=["", *map(name_of, contest.ranking)], rows=rows)
 
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, Protocol
 
 from eligo.errors import EligoError, InputError
 from eligo.pages.details import detail, lineage
-from eligo.pages.runs import completed
 from eligo.pages.tables import COLUMNS, MOST_ROWS, Query, stand, states_of, table
-from eligo.pages.timelines import MOST_BARS, gantt
+from eligo.pages.timelines import MOST_BARS, completed, gantt
 from eligo.pages.views import view
 from eligo.pages.watched import Watched
 from eligo.server.auth.tokens import demand

@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from eligo.pages.built import ABSENT, ASSETS, asset
+from eligo.pages.html import ABSENT, ASSETS, asset
 
 #: where the page is; for anybody, since there is nothing in it
 PATHS = {"/": "index.html", "/page/page.js": "page.js", "/page/page.css": "page.css"}

@@ -12,8 +12,8 @@ from typing import Any
 import uvicorn
 
 from eligo.errors import InputError
-from eligo.pages.built import ABSENT, is_built
 from eligo.pages.folder_source import WatchedRun, looked_at
+from eligo.pages.html import ABSENT, is_built
 from eligo.server.app import Setup, listening
 from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.protocol import Patience, protocol
