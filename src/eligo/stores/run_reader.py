@@ -72,7 +72,10 @@ class Position(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Everything that is kept of a run, as of one moment; tasks are places in *tasks*."""
+    """Everything that is stored of a run, as of one moment; tasks are places in *tasks*.
+
+    `read_news` gives facts and sessions as they are now, only the new moves and attempts, and nothing of the rest.
+    """
 
     facts: dict[str, str]
     #: the digest of each task
@@ -82,16 +85,6 @@ class Kept(NamedTuple):
     sessions: list[Session]
     curves: "dict[str, array[int]]"
     additions: list[Added]
-    position: Position
-
-
-class News(NamedTuple):
-    """What is new of a run since it was read: facts and sessions as they are now, moves and attempts behind those known."""
-
-    facts: dict[str, str]
-    sessions: list[Session]
-    moves: "array[int]"
-    attempts: list[Attempt]
     position: Position
 
 
@@ -113,7 +106,7 @@ def read_run(path: str | Path) -> Kept:
         return _all(database)
 
 
-def read_news(path: str | Path, position: Position) -> News | None:
+def read_news(path: str | Path, position: Position) -> Kept | None:
     """The news since the last read; None if what was read is no longer valid."""
     with readable(path), closing(_reading(path)) as database:
         return _news(database, position)
@@ -136,7 +129,7 @@ def _is_empty(database: sqlite3.Connection) -> bool:
     return not version_of(database) and database.execute("SELECT 1 FROM sqlite_master").fetchone() is None
 
 
-def _news(database: sqlite3.Connection, before: Position) -> News | None:
+def _news(database: sqlite3.Connection, before: Position) -> Kept | None:
     seals, version = kept_seals(database), version_of(database)
     facts: dict[str, str] = dict(read_rows(database, "fact", seals))
     sessions = [Session._make(row) for row in read_rows(database, "session", seals)]
@@ -149,7 +142,7 @@ def _news(database: sqlite3.Connection, before: Position) -> News | None:
         return None
     moves = unpacked_numbers(b"".join(packed for _, packed in moved))
     position = Position(before.moves + len(moves), tried[-1][0] if tried else before.attempt, now)
-    return News(facts, sessions, moves, [attempt_of(row) for row in tried], position)
+    return Kept(facts, {}, moves, [attempt_of(row) for row in tried], sessions, {}, [], position)
 
 
 def attempt_of(row: Row) -> Attempt:
