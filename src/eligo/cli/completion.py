@@ -6,7 +6,7 @@ from importlib import import_module
 #: where the values of an option are listed
 VALUES = {
     "effort": ("eligo.deciding.effort", "EFFORTS"),
-    "prefer": ("eligo.deciding.preferences", "PREFERENCES"),
+    "prefer": ("eligo.deciding.moves", "PREFERENCES"),
     "format": ("eligo.formats", "MODULES"),
     "text": ("eligo.cli.export", "TEXTS"),
     "family": ("eligo.families", "FAMILIES"),
@@ -15,7 +15,7 @@ VALUES = {
     "goal": ("eligo.clusters.growth", "GOALS"),
     "strategy": ("eligo.clusters.strategies", "STRATEGIES"),
     "export": ("eligo.clusters.export", "EXPORTS"),
-    "scheduler": ("eligo.simulation.players", "SCHEDULERS"),
+    "scheduler": ("eligo.simulation.pebble", "SCHEDULERS"),
 }
 
 

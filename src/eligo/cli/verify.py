@@ -11,7 +11,7 @@ from eligo.errors import InputError, ScheduleError
 from eligo.estimating import lasting
 from eligo.planning import VERDICTS, judge
 from eligo.pools import Pool
-from eligo.simulation.players import name_of
+from eligo.simulation.pebble import name_of
 from eligo.verifying import verify
 from eligo.workflow import Workflow
 
