@@ -14,7 +14,7 @@ from dask.delayed import delayed
 from benchmarks.timing import heading, row
 from eligo.interop.dask import from_dask
 from eligo.plugins.numbers import quick_order
-from eligo.theory.footprint import peak_results
+from eligo.theory.eligibility import peak_results
 
 
 def tree_sum(leaves: int = 512) -> Any:

@@ -16,8 +16,9 @@ from itertools import count, islice
 from pathlib import Path
 
 from benchmarks.timing import heading, row, verdict
-from eligo.stores.service import Changes, Moves, ServiceStore, WorkflowRow
+from eligo.stores.service import Changes, Moves, WorkflowRow
 from eligo.stores.service_names import service_store
+from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Attempt, Lease
 
 TESTS = Path(__file__).parents[1] / "tests"

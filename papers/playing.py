@@ -10,8 +10,7 @@ from eligo.families import butterfly, in_mesh, out_mesh, random_composition_bloc
 from eligo.planning import plan
 from eligo.rows import Ints
 from eligo.simulation import batched, scheduler
-from eligo.simulation.experiments import Progress, areas
-from eligo.simulation.parallel import spread, workers
+from eligo.simulation.experiments import Progress, areas, spread, workers
 from eligo.simulation.statistics import Floats
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow

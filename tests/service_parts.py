@@ -1,10 +1,9 @@
 """What the tests of the server's rules share: a store that is a few dictionaries, and a service with a clock to turn."""
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from eligo.additions import NewTasks, read_addition
@@ -20,13 +19,14 @@ from eligo.server.rules.terms import ServerTerms
 from eligo.server.rules.tickets import Granted, Request, Ticket
 from eligo.server.schema import Outcome, ResultWords
 from eligo.stores.packing import Added, unpacked_addition
-from eligo.stores.service import Changes, ClientRow, FileRow, ServiceStore, TokenRow, Upshot, WorkflowRow, upshot_of
+from eligo.stores.service import Changes, ClientRow, FileRow, TokenRow, Upshot, WorkflowRow, upshot_of
+from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Attempt, Lease
 from eligo.workflow import Task, Workflow
 
 
-class MemoryStore:
-    """Keeps what a server must not forget in dictionaries; see `ServiceStore`."""
+class MemoryStore(ServiceStore):
+    """Keeps what a server must not forget in dictionaries."""
 
     remark: str | None = None
     shared, address = False, ""
@@ -42,7 +42,7 @@ class MemoryStore:
         self.known: dict[str, ClientRow] = {}
         self.pardons: dict[tuple[str, int], int] = {}
 
-    def commit(self, changes: Sequence[Changes]) -> None:
+    def prepare(self, changes: Sequence[Changes]) -> None:
         for one in changes:
             self._keep(one)
 
@@ -98,9 +98,6 @@ class MemoryStore:
     def pages(self, workflow: str) -> list[int]:
         return sorted({number // 256 for id, number in self.ends if id == workflow})
 
-    def prepare(self, changes: Sequence[Changes]) -> None:
-        self.commit(changes)
-
     def finish(self) -> None:
         pass
 
@@ -150,9 +147,6 @@ class MemoryStore:
         pardons = {task: number for (owner, task), number in self.pardons.items() if owner == workflow}
         return upshot_of(self.outcomes(workflow), pardons)
 
-    def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
-        return ((end.task, end.digest) for end in self.outcomes(workflow) if end.answer == "accepted")
-
     def outcome(self, workflow: str, number: int) -> Attempt | None:
         return self.ends.get((workflow, number))
 
@@ -167,12 +161,6 @@ class MemoryStore:
 
     def file(self, workflow: str, name: str) -> FileRow | None:
         return self.there.get((workflow, name))
-
-    def needed(self, hashes: Collection[str], since: float) -> set[str]:
-        raise NotImplementedError
-
-    def outdated(self, before: float, most: int) -> list[tuple[str, str]]:
-        raise NotImplementedError
 
     def signatures(self, workflow: str) -> dict[str, str]:
         return {task: signature for (at, task), signature in self.signed.items() if at == workflow}
@@ -191,9 +179,6 @@ class MemoryStore:
 
     def facts(self) -> dict[str, str]:
         return {}
-
-    def backup(self, path: str | Path) -> None:
-        raise NotImplementedError
 
     def close(self) -> None:
         pass

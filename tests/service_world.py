@@ -9,7 +9,7 @@ from eligo.server.rules.document import unpacked_flow
 from eligo.server.rules.served import Served
 from eligo.server.rules.tickets import Ticket
 from eligo.server.schema import FileWords, Outcome, ResultWords
-from eligo.stores.service import ServiceStore
+from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Lease
 from eligo.work.tries import Retries
 from service_model import Given, Promises, counted

@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from eligo.stores.service import Changes, ClientRow, FileRow, Moves, ServiceStore, TokenRow, Tried, Upshot, WorkflowRow
+from eligo.stores.service import Changes, ClientRow, FileRow, Moves, TokenRow, Tried, Upshot, WorkflowRow
+from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Attempt, Lease
 
 
@@ -85,14 +86,14 @@ class TwinStore:
                 del rows[place]
 
     def needed(self, hashes: Collection[str], since: float) -> set[str]:
-        """See `ServiceStore`."""
+        """Those of the files that somebody needs still."""
         final = {id for id, row in self.rows.items() if row.state in {"done", "cancelled"}}
         recent = {id for id in final if (ended := self.rows[id].ended) is not None and ended > since}
         found = [row for row in self.there.values() if row.workflow not in final or row.workflow in recent]
         return {row.sha256 for row in found if not (row.given and row.workflow in final)} & set(hashes)
 
     def outdated(self, before: float) -> set[tuple[str, str]]:
-        """See `ServiceStore`."""
+        """Files of workflows that ended before a time."""
         rows = [self.rows[workflow] for workflow, _ in self.there]
         old = {
             row.id

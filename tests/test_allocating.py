@@ -25,9 +25,9 @@ from eligo.batches import Batches
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import Execution
-from eligo.theory.exact import best_batch
 from eligo.workflow import Task, Workflow
 from slow_games import SlowBoard
+from slow_theory import best_batch
 
 FORK = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
 EVERY = ("balanced", "ready", "fifo", "critical-path", "batch-optimal", "cluster")

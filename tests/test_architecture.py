@@ -43,7 +43,7 @@ OPTIONAL = {
     "snakemake": ("plugins.snakemake",), "matplotlib": ("plotting",), "ray": ("engines.ray",),
     "parsl": ("engines.parsl", "plugins.parsl"),
     "starlette": ("server",), "uvicorn": ("server",), "prometheus_client": ("server",),
-    "msgspec": ("server", "stores.service_packing"),
+    "msgspec": ("server", "stores.service_sql"),
     "cryptography": ("server", "client.trust"), "psycopg": ("stores.service_postgres",),
     "textual": ("cli.top", "cli.top_board", "cli.top_panes"),
     "airflow": ("plugins.airflow",), "doit": ("plugins.doit",), "luigi": ("plugins.luigi",),

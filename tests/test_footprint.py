@@ -5,7 +5,7 @@ import numpy as np
 from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag
-from eligo.theory.footprint import peak_results
+from eligo.theory.eligibility import peak_results
 
 
 def slow_peak(dag: Dag, order: tuple[str, ...]) -> int:

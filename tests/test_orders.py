@@ -20,8 +20,7 @@ from eligo.planning import plan
 from eligo.pools import Pool
 from eligo.prioritising import finishing_rules, order_to_follow, soonest_on
 from eligo.scheduling import soonest, terms_of
-from eligo.simulation import figures
-from eligo.simulation.figures import order_figures
+from eligo.simulation.batched import order_figures
 from eligo.simulation.steady import finish_on
 from eligo.workflow import Task, Workflow
 
@@ -219,7 +218,7 @@ def test_next_steps_tell_of_workers_where_run_times_are_known(say: Words) -> Non
 
 def test_a_large_dag_is_not_played_in_passing(say: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eligo.choice.MOST_PLAYED", 5)
-    monkeypatch.setattr(figures, "MOST_PLAYED", 5)
+    monkeypatch.setitem(order_figures.__globals__, "MOST_PLAYED", 5)
     out = say("plan", "pie.yaml")[1]
     assert "not computed: too many tasks" in shown(out)["finish"]
     assert "rounds" not in out

@@ -7,9 +7,9 @@ import pytest
 
 from eligo.families import clique_dag, cycle_dag, m_dag, n_dag, w_dag
 from eligo.theory import exact
-from eligo.theory.duality import dual_maxima
 from eligo.theory.priority import Kind, has_priority, named_priority, precedes, sorted_chain
-from eligo.theory.profiles import as_profile, concave_hull, convolved
+from eligo.theory.profiles import as_profile, convolved, dual_maxima
+from slow_theory import concave_hull
 
 KINDS = [
     *(Kind(letter, s, d) for letter in "WM" for s in range(1, 8) for d in range(2, 6)),

@@ -17,11 +17,12 @@ from eligo.server.rules.service import Service
 from eligo.server.rules.tickets import Request
 from eligo.server.schema import ResultWords
 from eligo.stores.service import Changes
+from eligo.stores.service_sql import ServiceStore
 from eligo.workflow import Workflow
 from uvicorn_thread import served
 
 
-class FencedStore:
+class FencedStore(ServiceStore):
     """Keeps changes in memory; refuses those of some workflows, and submissions, for a reason."""
 
     shared = True

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from eligo.stores.service import ServiceStore
+from eligo.stores.service_sql import ServiceStore
 from eligo.stores.service_sqlite import SqliteServiceStore
 from service_world import MOVES, World
 

@@ -32,12 +32,13 @@ from eligo.families import (
 from eligo.planning import plan
 from eligo.theory import exact, subsets
 from eligo.theory.blocks import decompose
-from eligo.theory.duality import dual_schedule
+from eligo.theory.eligibility import dual_schedule
 from eligo.theory.series import segments
 from eligo.theory.skeleton import shortcut_mask, skeleton
 from eligo.theory.solutions import solve_blocks, solve_one
 from eligo.theory.subsets import Subsets
 from eligo.theory.trees import planar_order, tree_maxima
+from slow_theory import concave_hull, max_area_schedule
 
 
 @pytest.mark.parametrize("many", [0, 2, 5])
@@ -186,7 +187,7 @@ def test_subset_sums_equal_the_oracle_on_all_small_dags() -> None:
         if order is not None:
             assert cumulative(dag, np.array(order, np.int32)).tolist() == subsets.maxima.tolist()
         best = cumulative(dag, np.array(subsets.largest_area_order(), np.int32)).sum()
-        assert best == sum(_cumulative_of(dag, exact.max_area_schedule(dag)))
+        assert best == sum(_cumulative_of(dag, max_area_schedule(dag)))
 
 
 def _cumulative_of(dag: Dag, order: tuple[str, ...]) -> tuple[int, ...]:
@@ -323,7 +324,7 @@ def test_what_stands_in_for_the_bound_by_blocks_says_the_same_beside_another() -
 
 
 def test_the_shares_are_the_concave_hull_of_the_truth() -> None:
-    from eligo.theory.profiles import as_profile, concave_hull
+    from eligo.theory.profiles import as_profile
 
     for dag in map(skeleton, small_dags(12, 150)):
         if dag.arc_count:

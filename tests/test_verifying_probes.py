@@ -14,11 +14,11 @@ from eligo.deciding.outcomes import cumulative
 from eligo.deciding.probing import probe_task, probes_proof
 from eligo.deciding.seriesparallel import largest_area_order
 from eligo.planning import plan
-from eligo.theory.exact import max_area_schedule
 from eligo.theory.skeleton import skeleton
 from eligo.verifying import strings, verify
 from eligo.verifying.documents import Refuted
 from eligo.verifying.shares import probed_bound
+from slow_theory import max_area_schedule
 from test_verifying import edits
 
 Document = dict[str, Any]

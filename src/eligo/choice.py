@@ -24,7 +24,7 @@ from eligo.pools import Pool, cores_of
 from eligo.prioritising import check_order, finishing_rules, has_classes, is_promised, numbered_order, soonest_on
 from eligo.rows import Ints
 from eligo.scheduling import Soonest, Terms, terms_of
-from eligo.simulation.figures import MOST_PLAYED, REQUESTS, order_figures
+from eligo.simulation.batched import MOST_PLAYED, REQUESTS, order_figures
 from eligo.simulation.steady import Finish
 from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.times import RunTimes, times_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eligo.errors import InputError
 from eligo.estimating import Estimate, estimate, reached, with_records
 from eligo.formats import History, read_history
-from eligo.formats.histories.runs import is_run
+from eligo.formats.histories.reader import is_run
 from eligo.formats.shared.files import shown
 from eligo.workflow import Workflow
 

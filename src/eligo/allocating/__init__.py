@@ -2,7 +2,7 @@
 
 | notion | where |
 |---|---|
-| ask, grant, allocator | `asking` |
+| ask, grant, allocator | `asks` |
 | the ready task of the highest score | `by_policy` |
 | the tasks that together leave the most ready (BICSO) | `by_batch` |
 | fat tasks | `by_cluster` |

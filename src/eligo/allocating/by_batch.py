@@ -25,12 +25,10 @@ class ByBatch:
     [('a',), ('b',)]
     """
 
-    def __init__(
-        self, execution: Execution, method: str = "auto", seconds: float = SECONDS, limits: Limits = FULL
-    ) -> None:
+    def __init__(self, execution: Execution, seconds: float = SECONDS, limits: Limits = FULL) -> None:
         self.execution = execution
         self._batches = Batches(execution, limits)
-        self._method, self._limit = method, seconds
+        self._seconds = seconds
 
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
         """See `Allocator`."""
@@ -39,7 +37,7 @@ class ByBatch:
             raise InputError("a batch is measured in tasks, not seconds (give a size instead)")
         if not asks or not self.execution.eligible:
             return []
-        best = self._batches.best(sum(ask.size for ask in asks), self._method, self._limit)
+        best = self._batches.best(sum(ask.size for ask in asks), seconds=self._seconds)
         dag = self.execution.dag
         remaining = dict.fromkeys(sorted(best.tasks, key=lambda task: (-dag.height[dag.index[task]], dag.index[task])))
         grants, granted, refusals = dict[int, Grant](), list[Grant](), Refusals()

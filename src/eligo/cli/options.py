@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 #: where the values of an option are listed
 VALUES = {
     "effort": ("eligo.deciding.effort", "EFFORTS"),
-    "prefer": ("eligo.deciding.preferences", "PREFERENCES"),
+    "prefer": ("eligo.deciding.moves", "PREFERENCES"),
     "format": ("eligo.formats", "MODULES"),
     "text": ("eligo.cli.export", "TEXTS"),
     "family": ("eligo.families", "FAMILIES"),
@@ -30,7 +30,7 @@ VALUES = {
     "goal": ("eligo.clusters.growth", "GOALS"),
     "strategy": ("eligo.clusters.strategies", "STRATEGIES"),
     "export": ("eligo.clusters.export", "EXPORTS"),
-    "scheduler": ("eligo.simulation.players", "SCHEDULERS"),
+    "scheduler": ("eligo.simulation.pebble", "SCHEDULERS"),
 }
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from eligo.choice import SHOWN, Candidate, ChosenOrder
 from eligo.estimating import lasting
 from eligo.pools import Pool, cores_of
-from eligo.simulation.figures import REQUESTS
-from eligo.simulation.players import name_of
+from eligo.simulation.batched import REQUESTS
+from eligo.simulation.pebble import name_of
 from eligo.simulation.steady import Finish
 
 WIDTH = 80  # characters

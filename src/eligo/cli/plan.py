@@ -19,7 +19,7 @@ from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
 from eligo.pools import Pool
 from eligo.prioritising import has_classes
-from eligo.simulation.players import name_of
+from eligo.simulation.pebble import name_of
 from eligo.times import RunTimes
 
 WORTH_SAYING = 0.0005  # as a share: what rounds to a tenth of a per cent

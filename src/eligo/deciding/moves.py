@@ -6,6 +6,10 @@ complete one task of the next rise can come first. When the profile must equal a
 size and gain: as many steps as there are to the next rise, and as many tasks rendered as it is high.
 
 `guided` plays by forced moves alone: an order of a given profile, in linear time, where the first choices lead to one.
+
+The profile fixes, for every rise, how many steps lead to it and how high it is. Which of several equal moves is made is free:
+by the longest remaining path, so that long chains begin early, or by what became possible last, so that branches that were
+begun are finished. `preferred` gives the order that a user prefers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,11 +21,15 @@ from random import Random
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.limits import FIRST_WIDTH, MOST_CHECKED, WIDER
+from eligo.deciding.limits import FIRST_WIDTH, MOST_CHECKED, MOST_PREFERRED, WIDER
+from eligo.deciding.outcomes import cumulative
 from eligo.deciding.positions import NONE_MARKED, Marked, Pairs, Play
 from eligo.deciding.work import Work
+from eligo.errors import InputError
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
+
+PREFERENCES = ("path", "finish")
 
 
 def forced_steps(target: Profile) -> list[tuple[int, int]]:
@@ -272,3 +280,20 @@ class _DeepGroups(_Groups):
             rank = self.ranks.get(w) or self.ranks.setdefault(w, self._rank(self.parents[w]))
             self.entered += 1
             heappush(heap, (*rank, self.entered, key))
+
+
+def preferred(dag: Dag, nonsinks: Ints, preference: str) -> Ints:
+    """The nonsinks in another order of the same profile, or in this one where none is found by play.
+
+    >>> two = Dag.from_arcs([("a", "x"), ("b", "y"), ("y", "z")], tasks=["a", "b", "x", "y", "z"])
+    >>> two.named(preferred(two, two.indices(["a", "b", "y"]), "path"))
+    ('b', 'a', 'y')
+    >>> two.named(preferred(two, two.indices(["a", "b", "y"]), "finish"))
+    ('b', 'y', 'a')
+    """
+    if preference not in PREFERENCES:
+        raise InputError(f"unknown preference {preference!r} (choose from {', '.join(PREFERENCES)})")
+    if not len(nonsinks) or len(dag) > MOST_PREFERRED:
+        return nonsinks
+    order = guided(dag, cumulative(dag, nonsinks), longest_path=preference == "path")
+    return nonsinks if order is None or len(order) < len(nonsinks) else np.array(order, np.int32)

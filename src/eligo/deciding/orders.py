@@ -22,7 +22,7 @@ from eligo.deciding.work import Work
 from eligo.kernels import lists
 from eligo.kernels.improving import Lineup
 from eligo.rows import Ints
-from eligo.theory.duality import dual_schedule
+from eligo.theory.eligibility import dual_schedule
 from eligo.theory.profiles import Profile
 
 #: the worth of a child that still misses 1, 2, 3 or 4 parents

@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
-from eligo.formats.histories import nextflow
-from eligo.formats.histories.measures import left_out, seconds_in
+from eligo.formats.histories import left_out, nextflow, seconds_in
 from eligo.formats.shared import data_arcs
 from eligo.formats.shared.data_arcs import Arcs, through
 from eligo.formats.shared.drawings import MOST_ARCS, check_count

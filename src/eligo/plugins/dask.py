@@ -23,7 +23,7 @@ from eligo.errors import InputError
 from eligo.interop.dask import from_dask
 from eligo.plugins.numbers import quick_order
 from eligo.prioritising import check_order
-from eligo.theory.footprint import peak_results
+from eligo.theory.eligibility import peak_results
 from eligo.workflow import Task, Workflow, priority_numbers
 
 try:

@@ -16,7 +16,7 @@ from eligo.server.files import Blobs
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
 from eligo.server.rules.service import Service
-from eligo.stores.service import ServiceStore
+from eligo.stores.service_sql import ServiceStore
 
 EVERY, SOON = 60.0, 0.2  # seconds between two turns, and where there is more to do
 MARK = "whose the folder of files is"

@@ -16,7 +16,8 @@ from typing import TypeVar
 from eligo.errors import InputError, NotHeldError
 from eligo.server.http.refusals import RefusedError
 from eligo.server.logs import LOGGER, event
-from eligo.stores.service import Changes, ServiceStore
+from eligo.stores.service import Changes
+from eligo.stores.service_sql import ServiceStore
 
 UNWRITTEN = "the store cannot be written now; try again"
 MOVED = "another server has taken over this workflow; try again"

@@ -16,8 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from eligo.simulation.batched import Trace, batched, drawn_requests, trace
-from eligo.simulation.pebble import orders, play, profiles
-from eligo.simulation.players import SCHEDULERS, Live, Player, scheduler
+from eligo.simulation.pebble import SCHEDULERS, Live, Player, orders, play, profiles, scheduler
 from eligo.simulation.steady import Finish, finish_on
 from eligo.simulation.volatile import Clients, Played, volatile
 

@@ -12,21 +12,27 @@ the same requests for every policy.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.allocating import Ask
+from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.kernels import games
 from eligo.kernels.boards import Draws
 from eligo.names import Name
-from eligo.policies import Policy
-from eligo.simulation.pebble import Runs, run_seeds
-from eligo.simulation.players import Player, playing
+from eligo.policies import Policy, from_order
+from eligo.simulation.pebble import Player, Runs, playing, run_seeds
+from eligo.theory.eligibility import Order, eligible_counts
 
 Longs = NDArray[np.int64]
+
+#: requests for which the figures of an order have polls
+REQUESTS = (4.0, 16.0, 64.0)
+MOST_RUNS, MOST_PLAYED = 30, 300_000  # games, and tasks in all games: about 0.1 s
 
 
 def batched(
@@ -116,3 +122,24 @@ def _check_requests(mean: float, requests: Sequence[int] | None) -> Longs:
     if (counts < 0).any():
         raise InputError(f"the number of requests must not be negative, got {int(counts.min())}")
     return counts
+
+
+class OrderFigures(NamedTuple):
+    """The mean number of ready tasks, and the polls for about 4, 16 or 64 simultaneous requests; large dags have no polls."""
+
+    ready: float
+    polls: tuple[float, ...]
+
+
+def order_figures(dag: Dag, order: Order) -> OrderFigures:
+    """The figures of an order.
+
+    >>> order_figures(Dag.from_arcs([("a", "b"), ("a", "c")]), "abc").ready
+    1.3333333333333333
+    """
+    ready = float(eligible_counts(dag, order).sum()) / max(1, len(dag))
+    runs = min(MOST_RUNS, MOST_PLAYED // max(1, len(dag)))
+    if not runs:
+        return OrderFigures(ready, ())
+    policy = from_order(dag, order)
+    return OrderFigures(ready, tuple(float(batched(policy, mean, runs).mean()) for mean in REQUESTS))

@@ -13,7 +13,7 @@ from eligo.allocating import Ask, Grant, Prudent, Rules
 from eligo.execution import Execution
 from eligo.kernels.boards import Draws
 from eligo.names import Name
-from eligo.simulation.players import Player, playing
+from eligo.simulation.pebble import Player, playing
 
 PATIENT = 3000  # events without a result, per client, after which a game counts as endless
 

@@ -1,15 +1,21 @@
 """Experiments: every cell is played once and stored as soon as it is finished.
 
 All schedulers of a dag, a game and a seed have the same random requests and clients. Results depend only on the experiment,
-not on the process that computes them or on their order.
+not on the process that computes them or on their order. Cells are played in this process, in several processes of this
+machine, or on a Dask cluster.
 """
 
+import multiprocessing
 import os
-from collections.abc import Callable, Mapping
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +31,18 @@ from eligo.prioritising import finishing_rules, soonest_on
 from eligo.rows import Ints
 from eligo.scheduling import terms_of
 from eligo.simulation import SCHEDULERS, Player, batched, profiles, scheduler, volatile
-from eligo.simulation.parallel import spread, workers
 from eligo.simulation.settings import Cell, Experiment, Source, crowd_of
 from eligo.simulation.steady import makespans
 from eligo.simulation.tables import CellKey, Record, Results, record_of
 from eligo.theory.eligibility import check_schedule
 from eligo.workflow import Workflow
 
+Job = TypeVar("Job")
+Answer = TypeVar("Answer")
+
+AHEAD = 4  # jobs queued for each process, so that no process waits
+ON_DASK = "dask://"
+MOST_PROCESSES = 4096
 #: the measures of each game, the main one first
 MEASURES = {
     "pebble": ("share", "area"),
@@ -262,3 +273,52 @@ def with_absolute_paths(experiment: Experiment) -> Experiment:
     )
     names = tuple(name if name in SCHEDULERS else os.path.abspath(name) for name in experiment.schedulers)
     return replace(experiment, sources=sources, schedulers=names)
+
+
+@contextmanager
+def workers(processes: int = 1, on: str | None = None) -> Iterator[Executor | None]:
+    """The executor for the work, with several processes or a Dask cluster; None means this process.
+
+    Processes are spawned, so they share nothing with this process on any system.
+    """
+    if not 1 <= processes <= MOST_PROCESSES:
+        raise InputError(f"processes must be an integer from 1 to {MOST_PROCESSES:,}, got {processes}")
+    if on is not None:
+        if not on.startswith(ON_DASK):
+            raise InputError(f"a cluster must be given as {ON_DASK}HOST:PORT, got {on!r}")
+        from eligo.interop.distributed import dask_cluster
+
+        with dask_cluster(on.removeprefix(ON_DASK)) as executor:
+            yield executor
+    elif processes == 1:
+        yield None
+    else:
+        context = multiprocessing.get_context("spawn")
+        executor = ProcessPoolExecutor(processes, mp_context=context, initializer=_leave_signals_alone)
+        try:
+            yield executor
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _leave_signals_alone() -> None:
+    """Ignore Ctrl-C in a worker process; the process that collects the results handles it and stops the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def spread(
+    function: Callable[[Job], Answer], jobs: Iterable[Job], executor: Executor | None, abreast: int
+) -> Iterator[Answer]:
+    """Yield the result of a function for each job, as jobs finish; only a limited number are submitted at once."""
+    if executor is None:
+        yield from map(function, jobs)
+        return
+    rest = iter(jobs)
+    running: set[Future[Answer]] = set()
+    while True:
+        running |= {executor.submit(function, job) for job in islice(rest, AHEAD * abreast - len(running))}
+        if not running:
+            return
+        done, running = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield future.result()

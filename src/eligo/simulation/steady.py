@@ -7,13 +7,11 @@ import numpy as np
 
 from eligo.border import as_workflow
 from eligo.finishing import FinishBound, own_seconds, window_bound
-from eligo.planning import Plan
 from eligo.policies import Policy, from_order
 from eligo.pools import Floats, Pool
 from eligo.prioritising import finishing_rules, is_promised, rule_to_follow, soonest_on
 from eligo.scheduling import improved_schedule, terms_of
-from eligo.simulation.pebble import run_seeds
-from eligo.simulation.players import Player
+from eligo.simulation.pebble import Player, run_seeds
 from eligo.simulation.volatile import Clients, volatile
 from eligo.theory.eligibility import Order
 
@@ -30,9 +28,7 @@ class Finish(NamedTuple):
         return self.makespan / self.bound.seconds - 1 if self.bound.seconds else 0.0
 
 
-def finish_on(
-    flow: object, workers: object, order: str | Order = "finish", plan: Plan | None = None, improve: bool | None = None
-) -> Finish:
+def finish_on(flow: object, workers: object, order: str | Order = "finish", improve: bool | None = None) -> Finish:
     """The finish of a workflow on a pool, with tasks chosen by an order or policy.
 
     *workers* is their number, their speeds, or anything else that `Pool.of` takes. *order* is a name, or a sequence of tasks,
@@ -51,11 +47,10 @@ def finish_on(
     """
     pool, workflow = Pool.of(workers), as_workflow(flow)
     terms = terms_of(workflow, own_seconds(workflow), pool)
-    sequence = None if plan is None else plan.sequence
     if isinstance(order, str) and order == "finish" and improve is not False and is_promised(workflow):
-        schedule = soonest_on(terms, finishing_rules(workflow, sequence)).schedule
+        schedule = soonest_on(terms, finishing_rules(workflow)).schedule
     else:
-        rule = rule_to_follow(workflow, order, sequence) if isinstance(order, str) else from_order(workflow.dag, order)
+        rule = rule_to_follow(workflow, order) if isinstance(order, str) else from_order(workflow.dag, order)
         schedule = terms.played(rule.board(), run_seeds(1, 0)[0])
         schedule = improved_schedule(terms, schedule) if improve else schedule
     return Finish(schedule.makespan, window_bound(terms.dag, terms.seconds, terms.pool, terms.cores))

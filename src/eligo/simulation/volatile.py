@@ -20,8 +20,7 @@ from eligo.errors import InputError
 from eligo.kernels.crowds import Crowd
 from eligo.policies import Policy
 from eligo.simulation.crowd import LiveCrowd, Setting
-from eligo.simulation.pebble import Runs, run_seeds
-from eligo.simulation.players import Player
+from eligo.simulation.pebble import Player, Runs, run_seeds
 
 Floats = NDArray[np.float64]
 

@@ -3,7 +3,6 @@
 from eligo.stores.packing import added_names
 from eligo.stores.run_reader import (
     Kept,
-    News,
     Position,
     Session,
     read_facts,
@@ -17,6 +16,6 @@ from eligo.stores.run_store import Store
 from eligo.work.attempts import Attempt
 
 __all__ = [
-    "Attempt", "Kept", "News", "Position", "Session", "Store", "added_names", "read_facts", "read_news", "read_run",
+    "Attempt", "Kept", "Position", "Session", "Store", "added_names", "read_facts", "read_news", "read_run",
     "read_tasks", "readable", "under_way",
 ]  # fmt: skip

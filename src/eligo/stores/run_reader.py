@@ -1,38 +1,46 @@
 """The reader of a run's database, also while another process writes it: everything as of one moment.
 
-A file that is damaged, or no run at all, is refused in one sentence.
+A file that is damaged, or no run at all, is refused in one sentence. Every table has a check sum, over its rows in order, so
+wrong rows that SQLite accepts are noticed, and missing rows too. For rows that are only appended, the check sum is continued.
 """
 
 import os
 import sqlite3
 from array import array
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zlib import crc32
 
 from eligo.errors import EligoError, InputError
 from eligo.stores.database import check_version, is_locked, open_reader, version_of
 from eligo.stores.packing import Added, unpacked_addition, unpacked_numbers
-from eligo.stores.seals import (
-    ATTEMPTS_SINCE,
-    CURE,
-    Row,
-    all_rows,
-    check_structure,
-    kept_seals,
-    read_rows,
-    seal,
-    select,
-)
-from eligo.work.attempts import Attempt
+from eligo.work.attempts import Attempt, answer_to
 
 STEPS = "run_steps"
+#: the tables that are sealed, with their columns; the first one orders the rows
+COLUMNS = {
+    "fact": "name, value",
+    "task": "number, name, digest",
+    "journal": "first, moves",
+    "addition": "number, tasks, arcs",
+    "attempt": "number, task, attempt, client, began, ended, answer, failure, code, memory",
+    "session": "number, began, ended, policy, workers, engine",
+    "curve": "name, points",
+}
+SEALED_SINCE = 3  # the version of the schema; older runs have no check sums until they are continued
+#: attempts had other columns before this version
+ATTEMPTS_SINCE, ATTEMPTS_BEFORE = 4, "number, task, client, began, ended, failure, code, memory, lost"
+CURE = "restore a copy, or delete its folder to start over"
 #: the codes of SQLite for a file that may be right but cannot be reached
 NO_ACCESS = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_NOLFS, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
 }  # fmt: skip
+
+Row = tuple[Any, ...]
 
 
 class Stock(NamedTuple):
@@ -64,7 +72,10 @@ class Position(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Everything that is kept of a run, as of one moment; tasks are places in *tasks*."""
+    """Everything that is stored of a run, as of one moment; tasks are places in *tasks*.
+
+    `read_news` gives facts and sessions as they are now, only the new moves and attempts, and nothing of the rest.
+    """
 
     facts: dict[str, str]
     #: the digest of each task
@@ -74,16 +85,6 @@ class Kept(NamedTuple):
     sessions: list[Session]
     curves: "dict[str, array[int]]"
     additions: list[Added]
-    position: Position
-
-
-class News(NamedTuple):
-    """What is new of a run since it was read: facts and sessions as they are now, moves and attempts behind those known."""
-
-    facts: dict[str, str]
-    sessions: list[Session]
-    moves: "array[int]"
-    attempts: list[Attempt]
     position: Position
 
 
@@ -105,7 +106,7 @@ def read_run(path: str | Path) -> Kept:
         return _all(database)
 
 
-def read_news(path: str | Path, position: Position) -> News | None:
+def read_news(path: str | Path, position: Position) -> Kept | None:
     """The news since the last read; None if what was read is no longer valid."""
     with readable(path), closing(_reading(path)) as database:
         return _news(database, position)
@@ -128,7 +129,7 @@ def _is_empty(database: sqlite3.Connection) -> bool:
     return not version_of(database) and database.execute("SELECT 1 FROM sqlite_master").fetchone() is None
 
 
-def _news(database: sqlite3.Connection, before: Position) -> News | None:
+def _news(database: sqlite3.Connection, before: Position) -> Kept | None:
     seals, version = kept_seals(database), version_of(database)
     facts: dict[str, str] = dict(read_rows(database, "fact", seals))
     sessions = [Session._make(row) for row in read_rows(database, "session", seals)]
@@ -141,7 +142,7 @@ def _news(database: sqlite3.Connection, before: Position) -> News | None:
         return None
     moves = unpacked_numbers(b"".join(packed for _, packed in moved))
     position = Position(before.moves + len(moves), tried[-1][0] if tried else before.attempt, now)
-    return News(facts, sessions, moves, [attempt_of(row) for row in tried], position)
+    return Kept(facts, {}, moves, [attempt_of(row) for row in tried], sessions, {}, [], position)
 
 
 def attempt_of(row: Row) -> Attempt:
@@ -211,3 +212,82 @@ def readable(path: str | Path) -> Iterator[None]:
 
 def _damage(path: str | Path, why: object) -> InputError:
     return InputError(f"{path}: not a run, or damaged: {why} ({CURE})")
+
+
+def seal(rows: Iterable[Sequence[Any]], before: int = 0) -> int:
+    """The check sum of rows behind others whose check sum was *before*.
+
+    >>> seal([(1, "a"), (2, b"b")]) == seal([(2, b"b")], seal([(1, "a")])) != seal([(2, b"b"), (1, "a")])
+    True
+    """
+    for row in rows:
+        *others, last = row
+        data = last if isinstance(last, bytes) else repr(last).encode()
+        before = crc32(data, crc32(repr(others).encode(), before))
+    return before
+
+
+def seal_all(database: sqlite3.Connection) -> None:
+    """Rewrite the checksums of all tables."""
+    seals = [(table, seal(select(database, table))) for table in COLUMNS]
+    database.executemany("INSERT OR REPLACE INTO seal VALUES (?, ?)", seals)
+
+
+def kept_seals(database: sqlite3.Connection) -> dict[str, int] | None:
+    """The check sums of a run; None where it is older than they are."""
+    if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'seal'").fetchone():
+        return dict(database.execute("SELECT name, value FROM seal"))
+    if version_of(database) >= SEALED_SINCE:
+        raise sqlite3.DatabaseError("the checksums are missing")
+    return None
+
+
+def select(
+    database: sqlite3.Connection, table: str, after: int | None = None, *, version: int = ATTEMPTS_SINCE
+) -> sqlite3.Cursor:
+    """The rows of a table in order, as a version keeps them; where *after* is given, only those behind it."""
+    columns = ATTEMPTS_BEFORE if table == "attempt" and version < ATTEMPTS_SINCE else COLUMNS[table]
+    key, behind = columns.partition(",")[0], () if after is None else (after,)
+    where = f" WHERE {key} > ?" if behind else ""
+    return database.execute(f"SELECT {columns} FROM {table}{where} ORDER BY {key}", behind)  # noqa: S608 - our own words
+
+
+def read_rows(database: sqlite3.Connection, table: str, seals: dict[str, int] | None) -> list[Row]:
+    """The rows of a table; `sqlite3.DatabaseError` where they are not what was written."""
+    version = version_of(database)
+    rows = select(database, table, version=version).fetchall()
+    if seals is not None and seals.get(table) != seal(rows):
+        raise sqlite3.DatabaseError(f"the checksum of table {table!r} is wrong")
+    return upgraded_attempts(rows) if table == "attempt" and version < ATTEMPTS_SINCE else rows
+
+
+def upgraded_attempts(rows: Iterable[Row]) -> list[Row]:
+    """Attempts of an older run as they are kept now.
+
+    >>> upgraded_attempts([(1, 7, "slot 1", 2.0, 1.0, "stopped", -15, None, 1), (2, 7, "slot 1", 3.0, 4.0, None, 0, 9, 0)])
+    [(1, 7, 1, 'slot 1', 2.0, 2.0, 'expired', 'stopped', -15, None), (2, 7, 2, 'slot 1', 3.0, 4.0, 'accepted', None, 0, 9)]
+    """
+    counts, upgraded = Counter[int](), list[Row]()
+    for number, task, client, began, ended, failure, code, memory, lost in rows:
+        counts[task] += 1
+        span = began, max(began, ended)  # clocks on walls are set back at times
+        upgraded.append((number, task, counts[task], client, *span, answer_to(failure, lost), failure, code, memory))
+    return upgraded
+
+
+def check_structure(database: sqlite3.Connection) -> None:
+    """`sqlite3.DatabaseError` where SQLite itself finds something wrong."""
+    (status,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if status != "ok":
+        raise sqlite3.DatabaseError(status)
+
+
+def all_rows(database: sqlite3.Connection) -> tuple[dict[str, list[Row]], dict[str, int] | None]:
+    """The rows of every table, as of one moment, and the check sums; an older run has neither these nor every table."""
+    seals, tables = kept_seals(database), set(COLUMNS)
+    if seals is None:
+        tables &= {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+        if "fact" not in tables:
+            raise sqlite3.DatabaseError("no such table: fact")
+        check_structure(database)
+    return {table: read_rows(database, table, seals) if table in tables else [] for table in COLUMNS}, seals

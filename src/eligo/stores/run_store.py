@@ -17,8 +17,18 @@ from typing import Any
 from eligo.errors import InputError, shorten
 from eligo.stores.database import locked, open_writer
 from eligo.stores.packing import Added, added_names, packed_addition, unpacked_addition, unpacked_numbers
-from eligo.stores.run_reader import STEPS, attempt_of, readable, stock_of
-from eligo.stores.seals import COLUMNS, Row, kept_seals, seal, seal_all, select
+from eligo.stores.run_reader import (
+    COLUMNS,
+    STEPS,
+    Row,
+    attempt_of,
+    kept_seals,
+    readable,
+    seal,
+    seal_all,
+    select,
+    stock_of,
+)
 from eligo.work.attempts import Attempt
 
 LINGER = 0.05  # seconds in which moves come together: each transaction costs as much as a task

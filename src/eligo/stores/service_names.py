@@ -7,7 +7,7 @@ from typing import Any
 
 from eligo.errors import InputError
 from eligo.stores.database import locked
-from eligo.stores.service import ServiceStore
+from eligo.stores.service_sql import ServiceStore
 from eligo.stores.service_sqlite import SqliteServiceStore, back_up, check_file
 
 SCHEMES = ("postgresql://", "postgres://")

@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from eligo.errors import InputError, NotHeldError
 from eligo.stores.database import newest, steps_after
 from eligo.stores.service import HELD, Changes
-from eligo.stores.service_sql import KEEPING, Keeping, SqlStore, to_keep
+from eligo.stores.service_sql import KEEPING, Keeping, ServiceStore, to_keep
 
 STEPS = "postgres_steps"
 #: how a connection is made, where its address does not say: a server that is gone is noticed within half a minute
@@ -59,7 +59,7 @@ STILL_HELD = """SELECT workflow FROM holding
     WHERE holder = %s ORDER BY workflow FOR UPDATE OF holding"""
 
 
-class PostgresServiceStore(SqlStore):
+class PostgresServiceStore(ServiceStore):
     """The state of servers in a database; this one is found by clients, and by the other servers, at its *address*."""
 
     shared = True
@@ -94,11 +94,11 @@ class PostgresServiceStore(SqlStore):
     # Writing
 
     def prepare(self, changes: Sequence[Changes]) -> None:
-        """See `ServiceStore`: here everything takes waiting."""
+        """Nothing yet: here everything takes waiting."""
         self._prepared = changes
 
     def finish(self) -> None:
-        """See `ServiceStore`."""
+        """Commit, and wait for the disk."""
         changes = self._prepared
         with self._using(self._writing) as database:
             pending = self._not_kept_yet(database, changes)
@@ -167,7 +167,7 @@ class PostgresServiceStore(SqlStore):
     # Holding
 
     def hold(self, workflow: str) -> int | None:
-        """See `ServiceStore`."""
+        """Its epoch, if no other server holds it."""
         with self._using(self._writing) as database:
             row = database.execute(HOLD, (workflow, self.holder, self.address, HELD)).fetchone()
             database.commit()
@@ -178,25 +178,25 @@ class PostgresServiceStore(SqlStore):
             return self._held[workflow]
 
     def keep_holding(self, seconds: float) -> set[str]:
-        """See `ServiceStore`."""
+        """Extend the hold on all unfinished workflows of this server; returns them."""
         with self._using(self._writing) as database:
             self._held = dict(database.execute(KEEP_HOLDING, (seconds, self.holder)).fetchall())
             database.commit()
             return set(self._held)
 
     def let_go(self) -> None:
-        """See `ServiceStore`."""
+        """Hold nothing any more."""
         with self._using(self._writing) as database:
             database.execute(LET_GO, (self.holder,))
             database.commit()
             self._held.clear()
 
     def unheld(self) -> list[str]:
-        """See `ServiceStore`."""
+        """The unfinished workflows that `hold` would give this server, and that it does not hold."""
         return [id for (id,) in self._rows(UNHELD, (self.holder, self.address))]
 
     def holders(self) -> dict[str, str]:
-        """See `ServiceStore`."""
+        """The address of the server that holds a workflow, by workflow."""
         return dict(self._rows("SELECT workflow, address FROM holding WHERE until > now()"))
 
     # Looking
@@ -212,12 +212,12 @@ class PostgresServiceStore(SqlStore):
             return self._reading.database().execute(query, values).fetchall()  # it was started anew meanwhile
 
     def backup(self, path: str | Path) -> None:
-        """See `ServiceStore`: a file that pg_restore reads."""
+        """A copy as of one moment: a file that pg_restore reads."""
         (schema,) = next(iter(self._rows("SELECT current_schema()")))
         dump(self._where, [f'"{schema}".{table}' for table in TABLES], path)
 
     def close(self) -> None:
-        """See `ServiceStore`."""
+        """Close its connections; nothing is held any more."""
         with suppress(OSError):
             self.let_go()
             with self._using(self._writing) as database:

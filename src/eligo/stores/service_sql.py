@@ -1,13 +1,19 @@
-"""What the databases of servers have in common: the statements, and the store that is made of them.
+"""The store of a server in a database that speaks SQL: what it is asked, the statements, and leases as they are stored.
 
-The statements are written with `?` for values; a database that wants another sign puts that in.
+Statements are written with `?` for values; a database that wants another sign replaces it.
+
+The leases of a grant are one row. Outcomes of leases are stored by the page, for so many lease numbers of one workflow; each
+commit adds a row to its pages. Both are JSON. Where a lease has several outcomes, the last one counts.
 """
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from eligo.errors import InputError
 from eligo.stores.packing import Added, unpacked_addition, unpacked_numbers
@@ -23,17 +29,21 @@ from eligo.stores.service import (
     WorkflowRow,
     upshot_of,
 )
-from eligo.stores.service_packing import (
-    GRANT,
-    HALF,
-    NUL,
-    packed_ends,
-    packed_leases,
-    page_of,
-    unpacked_ends,
-    unpacked_leases,
-)
 from eligo.work.attempts import Attempt, Lease
+
+PAGE = 256  # numbers of leases
+NUL = "a text with a NUL character cannot be stored"
+HALF = "a text with an unpaired surrogate cannot be stored"
+#: the row of a grant
+GRANT = ("workflow", "first", "client", "secret", "key", "since", "tasks")
+#: what came of a lease, but for its workflow
+_End = tuple[
+    int, int, int, str, str, float, float, str, str | None, int | None, int | None, str | None, str | None, int
+]
+_encode = msgspec.json.Encoder().encode
+_tasks = msgspec.json.Decoder(list[tuple[int, int, int]]).decode
+_task = itemgetter(1, 2, 3)
+_ends = msgspec.json.Decoder(list[_End]).decode
 
 
 class Keeping(NamedTuple):
@@ -122,8 +132,21 @@ OUTDATED = f"""SELECT file.workflow, file.name FROM workflow JOIN file ON file.w
     WHERE {_FINAL} AND ended < ? LIMIT ?"""  # noqa: S608
 
 
-class SqlStore:
-    """A store in a database that speaks SQL: what it is asked; `_rows` and all that writes are the database's own."""
+class ServiceStore:
+    """Stores what a server must not forget. One thread writes; the others only read.
+
+    Several servers may use one database. Each then holds workflows, by the clock of the database and no other: a server's
+    changes to a workflow are refused once another one holds it. A file has one server, which holds every workflow.
+
+    The questions are answered here. `_rows` and all that writes or holds are the database's own.
+    """
+
+    #: what its user should know of it, if anything
+    remark: str | None
+    #: whether other servers may be at it
+    shared: bool
+    #: where the server that is at it is found
+    address: str
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """The rows that a question is answered with."""
@@ -132,39 +155,79 @@ class SqlStore:
     def _row(self, statement: str, values: Sequence[object] = ()) -> tuple[Any, ...] | None:
         return next(iter(self._rows(statement, values)), None)
 
-    def prepare(self, changes: Sequence[Changes]) -> None:
-        """See `ServiceStore`."""
-        raise NotImplementedError
-
-    def finish(self) -> None:
-        """See `ServiceStore`."""
-        raise NotImplementedError
+    def _select(self, kind: str, rest: str = "", values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
+        """The rows of one kind of change, with the columns that are stored of it."""
+        keeping = KEEPING[kind]
+        return self._rows(f"SELECT {', '.join(keeping.columns)} FROM {keeping.table} {rest}", values)  # noqa: S608
 
     def commit(self, changes: Sequence[Changes]) -> None:
-        """See `ServiceStore`."""
+        """Keep all of it or nothing; on the disk when this returns. New workflows are held by who submits them.
+
+        `OSError` where that cannot be done now: the same changes may be given again, also with others, and are never kept
+        twice. `InputError` where it never can: a row that is there already, or a text with a NUL character in it.
+        `NotHeldError` where another server holds one of the workflows.
+        """
         self.prepare(changes)
         self.finish()
 
+    def prepare(self, changes: Sequence[Changes]) -> None:
+        """The first half of `commit`: what is done without much waiting."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """The second half: wait until what was prepared is on the disk."""
+        raise NotImplementedError
+
+    def hold(self, workflow: str) -> int | None:
+        """Take a workflow for `HELD` seconds if no server holds it; returns its epoch, or None if another has it.
+
+        A server that is at the address of the one that holds it comes after that one, and takes it at once.
+        """
+        raise NotImplementedError
+
+    def keep_holding(self, seconds: float) -> set[str]:
+        """Extend the hold on all unfinished workflows of this server; returns them."""
+        raise NotImplementedError
+
+    def let_go(self) -> None:
+        """Hold nothing any more: others may take it at once."""
+        raise NotImplementedError
+
+    def holders(self) -> dict[str, str]:
+        """The address of the server that holds a workflow, by workflow."""
+        raise NotImplementedError
+
+    def unheld(self) -> list[str]:
+        """The workflows that go on and that `hold` would give this server, who does not hold them."""
+        raise NotImplementedError
+
+    def backup(self, path: str | Path) -> None:
+        """A copy as of one moment, while the store is used."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close its connections; nothing is held any more."""
+        raise NotImplementedError
+
     def workflows(self) -> list[WorkflowRow]:
-        """See `ServiceStore`."""
+        """Every workflow, the first submitted first; documents in parts, and of those that have ended, are empty."""
         return [_workflow_row(row) for row in self._rows(WORKFLOWS)]
 
     def workflow(self, id: str) -> WorkflowRow | None:
-        """See `ServiceStore`."""
-        row = self._row(f"SELECT {', '.join(WorkflowRow._fields)} FROM workflow WHERE id = ?", (id,))  # noqa: S608
-        return None if row is None else _workflow_row(row)
+        """One workflow, with its document unless that is kept in parts."""
+        return next(map(_workflow_row, self._select("workflows", "WHERE id = ?", (id,))), None)
 
     def submitted(self, key: str) -> str | None:
-        """See `ServiceStore`."""
+        """The workflow that was submitted by the request of this key."""
         row = self._row("SELECT id FROM workflow WHERE key = ?", (key,))
         return None if row is None else str(row[0])
 
     def states(self) -> dict[str, str]:
-        """See `ServiceStore`."""
+        """The state of every workflow, the first submitted first."""
         return dict(self._rows("SELECT id, state FROM workflow ORDER BY made, id"))
 
     def document(self, workflow: str) -> bytes:
-        """See `ServiceStore`."""
+        """The document of a workflow."""
         row = self._row("SELECT document FROM workflow WHERE id = ?", (workflow,))
         if row is None or row[0]:
             return bytes(row[0]) if row else b""
@@ -172,17 +235,17 @@ class SqlStore:
         return b"".join(bytes(part) for (part,) in parts)
 
     def additions(self, workflow: str) -> list[Added]:
-        """See `ServiceStore`."""
+        """What was added to a workflow, in order."""
         rows = self._rows("SELECT tasks, arcs FROM addition WHERE workflow = ? ORDER BY number", (workflow,))
         return [unpacked_addition(tasks, bytes(arcs)) for tasks, arcs in rows]
 
     def moves(self, workflow: str) -> "array[int]":
-        """See `ServiceStore`."""
+        """Every move of a workflow."""
         rows = self._rows("SELECT moves FROM journal WHERE workflow = ? ORDER BY first", (workflow,))
         return unpacked_numbers(b"".join(bytes(row) for (row,) in rows))
 
     def leases(self, workflow: str) -> list[Lease]:
-        """See `ServiceStore`."""
+        """Who has what of a workflow."""
         leases = self._unpack_leases(workflow)
         pages = sorted({page_of(lease.number) for lease in leases})
         over = {end.number for page in pages for end in chain.from_iterable(self._ends(workflow, page, page))}
@@ -190,40 +253,39 @@ class SqlStore:
 
     def _unpack_leases(self, workflow: str) -> list[Lease]:
         """The leases of all grants of which something is out."""
-        statement = f"SELECT {', '.join(GRANT)} FROM lease WHERE workflow = ? ORDER BY first"  # noqa: S608
-        return unpacked_leases(self._rows(statement, (workflow,)))
+        return unpack_leases(self._select("leases", "WHERE workflow = ? ORDER BY first", (workflow,)))
 
     def last_number(self, workflow: str) -> int:
-        """See `ServiceStore`."""
+        """The largest number that a lease of a workflow ever had."""
         row = self._row("SELECT max(page) FROM outcome WHERE workflow = ?", (workflow,))
         last = () if row is None or row[0] is None else next(self._ends(workflow, row[0], row[0]))
         return max((one.number for one in (*last, *self._unpack_leases(workflow))), default=0)
 
     def upshot(self, workflow: str) -> Upshot:
-        """See `ServiceStore`."""
+        """The outcomes of ended leases."""
         rows = self._rows("SELECT task, number FROM retried WHERE workflow = ?", (workflow,))
         return upshot_of(self.outcomes(workflow), dict(rows))
 
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
-        """See `ServiceStore`."""
+        """The digest of every result that was accepted, by task."""
         return ((end.task, end.digest) for end in self.outcomes(workflow) if end.answer == "accepted")
 
     def outcome(self, workflow: str, number: int) -> Attempt | None:
-        """See `ServiceStore`."""
+        """The outcome of a lease."""
         page = page_of(number)
         ends = chain.from_iterable(self._ends(workflow, page, page))
         return next((end for end in ends if end.number == number), None)
 
     def outcomes(self, workflow: str) -> Iterator[Attempt]:
-        """See `ServiceStore`."""
+        """Everything that came of a workflow's leases, in order of their numbers."""
         return self._since(workflow, 0)
 
     def outcomes_from(self, workflow: str, first: int, most: int) -> list[Attempt]:
-        """See `ServiceStore`."""
+        """Outcomes from a lease number on, up to a limit."""
         return list(islice((end for end in self._since(workflow, page_of(first)) if end.number >= first), most))
 
     def pages(self, workflow: str) -> list[int]:
-        """See `ServiceStore`."""
+        """The pages on which outcomes of a workflow are kept."""
         return self._pages(workflow, 0)
 
     def _pages(self, workflow: str, first: int) -> list[int]:
@@ -239,66 +301,51 @@ class SqlStore:
     def _ends(self, workflow: str, first: int, last: int) -> Iterator[list[Attempt]]:
         """What came of leases, page after page."""
         for _, rows in groupby(self._rows(ENDS, (workflow, first, last)), itemgetter(0)):
-            yield unpacked_ends(workflow, (ends for _, ends in rows))
+            yield unpack_ends(workflow, (ends for _, ends in rows))
 
     def files(self, workflow: str) -> list[FileRow]:
-        """See `ServiceStore`."""
-        return list(map(FileRow._make, self._table(FileRow, "file", workflow, "name")))
+        """The files of a workflow that are there."""
+        return list(map(FileRow._make, self._select("files", "WHERE workflow = ? ORDER BY name", (workflow,))))
 
     def file(self, workflow: str, name: str) -> FileRow | None:
-        """See `ServiceStore`."""
-        columns = ", ".join(FileRow._fields)
-        row = self._row(f"SELECT {columns} FROM file WHERE workflow = ? AND name = ?", (workflow, name))  # noqa: S608
-        return None if row is None else FileRow._make(row)
+        """One of them."""
+        rows = self._select("files", "WHERE workflow = ? AND name = ?", (workflow, name))
+        return next(map(FileRow._make, rows), None)
 
     def needed(self, hashes: Collection[str], since: float) -> set[str]:
-        """See `ServiceStore`."""
+        """Those of the files, by hash, that an unfinished workflow needs, or that one which ended since then has written."""
         if not hashes:
             return set()
         return {sha256 for (sha256,) in self._rows(NEEDED.format(", ".join("?" * len(hashes))), (since, *hashes))}
 
     def outdated(self, before: float, most: int) -> list[tuple[str, str]]:
-        """See `ServiceStore`."""
+        """Files of workflows that ended before a time, up to a limit: workflow and name."""
         return [(workflow, name) for workflow, name in self._rows(OUTDATED, (before, most))]
 
     def signatures(self, workflow: str) -> dict[str, str]:
-        """See `ServiceStore`."""
+        """The signatures of a workflow's tasks, by task."""
         rows = self._rows("SELECT task, signature FROM signature WHERE workflow = ?", (workflow,))
         return dict(rows)
 
     def clients(self) -> list[ClientRow]:
-        """See `ServiceStore`."""
-        return self._clients("ORDER BY made, id")
+        """Every client."""
+        return list(map(_client_row, self._select("clients", "ORDER BY made, id")))
 
     def client(self, id: str) -> ClientRow | None:
-        """See `ServiceStore`."""
-        return next(iter(self._clients("WHERE id = ?", (id,))), None)
-
-    def _clients(self, rest: str, values: Sequence[object] = ()) -> list[ClientRow]:
-        statement = f"SELECT {', '.join(ClientRow._fields)} FROM client {rest}"  # noqa: S608
-        rows = map(ClientRow._make, self._rows(statement, values))
-        return [row._replace(approved=bool(row.approved), held=bool(row.held)) for row in rows]
+        """One client."""
+        return next(map(_client_row, self._select("clients", "WHERE id = ?", (id,))), None)
 
     def tokens(self) -> list[TokenRow]:
-        """See `ServiceStore`."""
-        return self._tokens("ORDER BY made, hash")
+        """Every token."""
+        return list(map(TokenRow._make, self._select("tokens", "ORDER BY made, hash")))
 
     def token(self, hash: str) -> TokenRow | None:
-        """See `ServiceStore`."""
-        return next(iter(self._tokens("WHERE hash = ?", (hash,))), None)
-
-    def _tokens(self, rest: str, values: Sequence[object] = ()) -> list[TokenRow]:
-        statement = f"SELECT {', '.join(TokenRow._fields)} FROM token {rest}"  # noqa: S608
-        return list(map(TokenRow._make, self._rows(statement, values)))
+        """One token."""
+        return next(map(TokenRow._make, self._select("tokens", "WHERE hash = ?", (hash,))), None)
 
     def facts(self) -> dict[str, str]:
-        """See `ServiceStore`."""
-        return dict(self._rows("SELECT name, value FROM fact"))
-
-    def _table(self, kind: Any, table: str, workflow: str, order: str = "number") -> Iterable[tuple[Any, ...]]:
-        columns = ", ".join(kind._fields)
-        statement = f"SELECT {columns} FROM {table} WHERE workflow = ? ORDER BY {order}"  # noqa: S608
-        return self._rows(statement, (workflow,))
+        """What else is known."""
+        return dict(self._select("facts"))
 
 
 def _workflow_row(row: Sequence[Any]) -> WorkflowRow:
@@ -306,6 +353,11 @@ def _workflow_row(row: Sequence[Any]) -> WorkflowRow:
     return workflow._replace(
         document=bytes(workflow.document or b""), plan=None if workflow.plan is None else bytes(workflow.plan)
     )
+
+
+def _client_row(row: Sequence[Any]) -> ClientRow:
+    client = ClientRow._make(row)
+    return client._replace(approved=bool(client.approved), held=bool(client.held))
 
 
 def to_keep(changes: Sequence[Changes]) -> Iterator[tuple[str, list[Sequence[Any]]]]:
@@ -328,7 +380,7 @@ def _column_values(kind: str, rows: list[Any]) -> list[Any]:
     return rows
 
 
-def _joined(rows: Iterable[Moves]) -> list[tuple[str, int, bytes]]:
+def _join_moves(rows: Iterable[Moves]) -> list[tuple[str, int, bytes]]:
     """Moves that follow one another in one row."""
     last: dict[str, tuple[int, array[int]]] = {}
     done = []
@@ -342,9 +394,68 @@ def _joined(rows: Iterable[Moves]) -> list[tuple[str, int, bytes]]:
     return done + [(workflow, start, together.tobytes()) for workflow, (start, together) in last.items() if together]
 
 
+def page_of(number: int) -> int:
+    """The page for the number of a lease."""
+    return number // PAGE
+
+
+def pack_leases(leases: Iterable[Lease]) -> list[tuple[Any, ...]]:
+    """One row a grant; its leases follow one another.
+
+    >>> grant = [Lease("w", number, task, 1, "ann", "5ec7e7", "k", 7, 2.0) for number, task in ((7, 0), (8, 3))]
+    >>> pack_leases(grant)
+    [('w', 7, 'ann', '5ec7e7', 'k', 2.0, '[[7,0,1],[8,3,1]]')]
+    >>> unpack_leases(pack_leases(grant)) == grant
+    True
+    """
+    grants = [[*grant] for _, grant in groupby(leases, itemgetter(0, 7))]
+    return [
+        (one.workflow, one.first, one.client, one.secret, one.key, one.since, _text([*map(_task, grant)]))
+        for grant in grants
+        for one in grant[:1]
+    ]
+
+
+def unpack_leases(rows: Iterable[tuple[Any, ...]]) -> list[Lease]:
+    """The leases in the rows of grants, including ended ones."""
+    return [
+        Lease(workflow, number, task, attempt, client, secret, key, first, since)
+        for workflow, first, client, secret, key, since, tasks in rows
+        for number, task, attempt in _tasks(tasks)
+    ]
+
+
+def pack_ends(ends: Iterable[Attempt]) -> list[tuple[str, int, str]]:
+    """One row a page."""
+    pages: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
+    last, current = ("", -1), list[tuple[Any, ...]]()
+    for end in ends:
+        if end[1] // PAGE != last[1] or end[0] != last[0]:  # mostly it is the page of the one before
+            last = end[0], end[1] // PAGE
+            current = pages.setdefault(last, [])
+        current.append(end[1:])
+    return [(workflow, page, _text(rows)) for (workflow, page), rows in pages.items()]
+
+
+def unpack_ends(workflow: str, rows: Iterable[str]) -> list[Attempt]:
+    """The outcomes of the leases of one page, from its rows, by lease number."""
+    by_number = {end[0]: end for row in rows for end in _ends(row)}
+    return [Attempt(workflow, *by_number[number]) for number in sorted(by_number)]
+
+
+def _text(rows: list[tuple[Any, ...]]) -> str:
+    try:
+        packed = _encode(rows)
+    except UnicodeEncodeError:
+        raise InputError(HALF) from None
+    if b"\\u0000" in packed and any("\0" in value for row in rows for value in row if type(value) is str):
+        raise InputError(NUL)
+    return packed.decode()
+
+
 #: kinds of which several become one row
 PACKED: dict[str, Callable[[list[Any]], list[Any]]] = {
-    "moves": _joined, "leases": packed_leases, "outcomes": packed_ends,
+    "moves": _join_moves, "leases": pack_leases, "outcomes": pack_ends,
 }  # fmt: skip
 
 

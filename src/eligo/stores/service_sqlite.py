@@ -11,7 +11,7 @@ from typing import Any
 from eligo.errors import InputError
 from eligo.stores.database import check_version, locked, make_private, open_reader, open_writer
 from eligo.stores.service import Changes
-from eligo.stores.service_sql import KEEPING, SqlStore, to_keep
+from eligo.stores.service_sql import KEEPING, ServiceStore, to_keep
 
 STEPS = "sqlite_steps"
 SHORTLY = 200  # milliseconds that somebody else's lock is waited for
@@ -26,7 +26,7 @@ OLD = (
 REFUSED = (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError, sqlite3.DataError, OverflowError)
 
 
-class SqliteServiceStore(SqlStore):
+class SqliteServiceStore(ServiceStore):
     """A server's state in a file; a second server on it is refused, so this one holds every workflow, at its *address*."""
 
     shared = False
@@ -48,14 +48,14 @@ class SqliteServiceStore(SqlStore):
         self._looks = threading.Lock()
 
     def prepare(self, changes: Sequence[Changes]) -> None:
-        """See `ServiceStore`: all but the wait for the disk, which is the only thing that is worth a thread here."""
+        """All but the wait for the disk, which is the only thing that is worth a thread here."""
         with self._undone_on_error() as database:
             database.execute("BEGIN IMMEDIATE")
             for kind, rows in to_keep(changes):
                 database.executemany(STATEMENTS[kind], map(tuple, rows))  # rows with names take it longer to read
 
     def finish(self) -> None:
-        """See `ServiceStore`."""
+        """Commit, and wait for the disk."""
         with self._undone_on_error() as database:
             database.execute("COMMIT")
 
@@ -75,22 +75,22 @@ class SqliteServiceStore(SqlStore):
             raise
 
     def hold(self, workflow: str) -> int | None:
-        """See `ServiceStore`."""
+        """1: it is held already."""
         return 1
 
     def keep_holding(self, seconds: float) -> set[str]:
-        """See `ServiceStore`."""
+        """Every workflow: nothing has to be extended."""
         return set(self.holders())
 
     def unheld(self) -> list[str]:
-        """See `ServiceStore`."""
+        """None: this server holds all."""
         return []
 
     def let_go(self) -> None:
-        """See `ServiceStore`."""
+        """Nothing to do: the lock goes with the process."""
 
     def holders(self) -> dict[str, str]:
-        """See `ServiceStore`."""
+        """This server's address for every workflow."""
         return {workflow: self.address for (workflow,) in self._rows("SELECT id FROM workflow")}
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
@@ -101,11 +101,11 @@ class SqliteServiceStore(SqlStore):
             raise OSError(f"{self.path}: cannot be read: {error}") from error
 
     def backup(self, path: str | Path) -> None:
-        """See `ServiceStore`."""
+        """Copy the file as of one moment."""
         back_up(self.path, path)
 
     def close(self) -> None:
-        """See `ServiceStore`."""
+        """Close its connections, and unlock the file."""
         self._open.close()
 
 

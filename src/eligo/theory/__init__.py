@@ -3,7 +3,7 @@
 | notion | where |
 |---|---|
 | profile E(t), area, schedule | `eligibility` |
-| maximal E(t), IC-optimal, largest area, best batch, by enumeration: the oracle | `exact` |
+| maximal E(t), IC-optimal, by enumeration: the oracle | `exact` |
 | shortcuts and skeleton | `skeleton` |
 | series cuts and segments | `series` |
 | blocks and super-dag | `blocks` |
@@ -11,7 +11,7 @@
 | priority ▷, closed forms, chains | `priority`; arithmetic of profiles in `profiles` |
 | ▷-linear composition (Theorem 2.1) | `composition` |
 | Sweep, and sums as building blocks | `sweep`, `regimen` |
-| duality | `duality` |
+| duality | `eligibility.dual_schedule`, `profiles.dual_maxima` |
 
 The search that puts it to work is in `eligo.deciding`.
 """

@@ -2,7 +2,7 @@
 
 E(t) is the number of tasks eligible after the first t tasks of a schedule are executed, sources included [1]_, section 2.2.
 It needs no simulation: a task becomes eligible at the largest step among its parents, so E(t) counts the tasks that became
-eligible at step t or before, less the t that are executed.
+eligible at step t or before, less the t that are executed. An order also gives one of the dual, and the memory it takes.
 
 .. [1] Hall, Rosenberg, Venkataramani (2006), A comparison of dag-scheduling strategies for Internet-based computing.
 """
@@ -115,3 +115,40 @@ def is_schedule(flow: Dag | Workflow, order: Order) -> bool:
     except ScheduleError:
         return False
     return True
+
+
+def dual_schedule(dag: Dag, order: Order) -> Ints:
+    """A schedule of the dual: the packets of tasks that each step renders eligible, last packet first; then the sources.
+
+    It is IC-optimal for the dual where *order* is IC-optimal for the dag [1]_, Theorem 3.
+
+    .. [1] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags, after Cordasco, Malewicz, Rosenberg (2007).
+
+    >>> vee = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d")])
+    >>> vee.dual().named(dual_schedule(vee, ["a", "b", "c", "d"]))
+    ('d', 'b', 'c', 'a')
+    """
+    return np.argsort(-eligible_steps(dag, order), kind="stable").astype(np.int32)
+
+
+def peak_results(dag: Dag, order: Order) -> int:
+    """The largest number of results that exist at once, where one task runs at a time in this order; in linear time.
+
+    A result exists from when its task runs until the last of its children has run. The results of sinks stay: the workflow is
+    run for them. An order that makes many tasks ready early has many results waiting to be used.
+
+    >>> tree = Dag.from_arcs([("a", "ab"), ("b", "ab"), ("c", "cd"), ("d", "cd"), ("ab", "all"), ("cd", "all")])
+    >>> peak_results(tree, ["a", "b", "ab", "c", "d", "cd", "all"])
+    4
+    >>> peak_results(tree, ["a", "b", "c", "d", "ab", "cd", "all"])
+    5
+    """
+    n = len(dag)
+    position = places(n, order_indices(dag, order))
+    last_use = np.full(n, n)
+    parents = np.flatnonzero(dag.outdegree)
+    if len(parents):
+        last_use[parents] = np.maximum.reduceat(position[dag.child], dag.child_ptr[parents])
+    used_up = np.cumsum(np.bincount(last_use, minlength=n + 1))  # by step: the results whose last child has run
+    produced = np.arange(1, n + 1)
+    return int((produced - np.concatenate([[0], used_up[: n - 1]])[:n]).max(initial=0))

@@ -6,7 +6,6 @@ size t, and an IC-optimal schedule is a walk through down-sets that are all maxi
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import combinations
 
 from eligo.dag import Dag
 from eligo.errors import InputError
@@ -67,44 +66,6 @@ def ic_optimal_schedule(dag: Dag) -> tuple[str, ...] | None:
     return _retraced(dag, walk)
 
 
-def max_area_schedule(dag: Dag) -> tuple[str, ...]:
-    """A schedule with the largest sum of E(t).
-
-    >>> max_area_schedule(Dag.from_arcs([("a", "c"), ("b", "d"), ("b", "e")]))[0]
-    'b'
-    """
-    walk: list[Layer] = []
-    areas: Layer = {}
-    for layer in down_sets(dag):
-        if not walk:
-            walk.append({0: -1})
-            areas = {0: layer[0].bit_count()}
-            continue
-        last = {x: _best_last(x, areas) for x in layer}
-        areas = {x: areas[x ^ 1 << v] + layer[x].bit_count() for x, v in last.items()}
-        walk.append(last)
-    return _retraced(dag, walk)
-
-
-def best_batch(dag: Dag, executed: Iterable[str], requests: int) -> tuple[tuple[str, ...], int]:
-    """The choice of that many eligible tasks whose execution leaves the most tasks eligible, and how many that is.
-
-    >>> best_batch(Dag.from_arcs([("a", "c"), ("b", "c"), ("x", "y")]), [], 2)
-    (('a', 'b'), 2)
-    """
-    done = set(executed)
-    ready = _eligible(dag, done)
-    if not 0 <= requests <= len(ready):
-        raise InputError(f"cannot choose {requests} tasks from {len(ready)} eligible tasks")
-    outcomes = {chosen: len(_eligible(dag, done.union(chosen))) for chosen in combinations(ready, requests)}
-    best = max(outcomes, key=outcomes.__getitem__)
-    return best, outcomes[best]
-
-
-def _eligible(dag: Dag, executed: set[str]) -> list[str]:
-    return [task for task in dag.tasks if task not in executed and executed.issuperset(dag.parents(task))]
-
-
 def _masks(dag: Dag, neighbours: Callable[[str], Iterable[str]]) -> list[int]:
     return [sum(1 << dag.index[u] for u in neighbours(task)) for task in dag.tasks]
 
@@ -117,11 +78,6 @@ def _members(mask: int) -> Iterator[int]:
 
 def _most_eligible(layer: Layer) -> int:
     return max(eligible.bit_count() for eligible in layer.values())
-
-
-def _best_last(executed: int, areas: Layer) -> int:
-    """The task to execute last on the way to *executed*, given the best area on the way to each smaller set."""
-    return max(_members(executed), key=lambda v: areas.get(executed ^ 1 << v, -1))
 
 
 def _retraced(dag: Dag, walk: list[Layer]) -> tuple[str, ...]:

@@ -50,14 +50,18 @@ def repeated(profile: Profile, times: int) -> Profile:
     return concatenated([profile] * times)
 
 
-def concave_hull(profile: Profile) -> NDArray[np.float64]:
-    """The least concave function that is nowhere below the profile, at the whole numbers.
+def dual_maxima(maxima: Profile, sinks: int) -> Profile:
+    """The maximal profile of the dual of a bipartite block with that many sinks, from its own.
 
-    >>> concave_hull(as_profile([0, 0, 2, 2])).tolist()
-    [0.0, 1.0, 2.0, 2.0]
+    Rendering j tasks of the dual is leaving unrendered all that touch them: the least number of dual steps that renders j
+    is the number of sinks less what the block's other s - j sources can render.
+
+    >>> dual_maxima(np.array([0, 1, 2, 4]), 4).tolist()
+    [0, 0, 1, 2, 3]
     """
-    corners = hull_corners(profile)
-    return np.interp(np.arange(len(profile)), corners, profile[corners])
+    s = len(maxima) - 1
+    least = sinks - maxima[s - np.arange(s + 1)]
+    return np.searchsorted(least, np.arange(sinks + 1), side="right").astype(np.int64) - 1
 
 
 def hull_corners(profile: Profile) -> list[int]:

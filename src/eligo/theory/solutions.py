@@ -17,9 +17,9 @@ from eligo.dag import Dag
 from eligo.kernels import graph, walks
 from eligo.rows import Ints
 from eligo.theory.blocks import Blocks
-from eligo.theory.duality import dual_maxima, dual_schedule
+from eligo.theory.eligibility import dual_schedule
 from eligo.theory.priority import Kind, precedes
-from eligo.theory.profiles import Profile, Side, hull_sides
+from eligo.theory.profiles import Profile, Side, dual_maxima, hull_sides
 from eligo.theory.subsets import MOST_ITEMS, MOST_ITEMS_FOR_AREA, Subsets
 from eligo.theory.trees import even_tree, planar_order, tree_maxima
 

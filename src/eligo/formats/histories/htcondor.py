@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from eligo.errors import FormatError, shorten
-from eligo.formats.histories.measures import Parsed, cut_off, left_out
+from eligo.formats.histories import Parsed, cut_off, left_out
 from eligo.workflow import Timed
 
 NAME = "htcondor"

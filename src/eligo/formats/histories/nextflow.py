@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from eligo.errors import FormatError
 from eligo.formats.csv_format import separator
-from eligo.formats.histories.measures import Parsed, cut_off, is_blank, left_out, seconds_in
+from eligo.formats.histories import Parsed, cut_off, is_blank, left_out, seconds_in
 from eligo.workflow import Timed
 
 NAME = "nextflow"

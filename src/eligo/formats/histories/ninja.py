@@ -9,7 +9,7 @@ A file is the task; where it was made more than once, the last time counts.
 import re
 
 from eligo.errors import FormatError, shorten
-from eligo.formats.histories.measures import LONGEST, Parsed, cut_off
+from eligo.formats.histories import LONGEST, Parsed, cut_off
 from eligo.workflow import Timed
 
 NAME = "ninja"

@@ -1,15 +1,15 @@
-"""From a file or a folder to the history in it."""
+"""From a file or a folder to the history in it: a log of an engine, a workflow with run times, or a run of eligo's own."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from eligo.errors import FormatError, InputError
-from eligo.estimating import kind_of
+from eligo.estimating import all_kinds, kind_of
 from eligo.formats import detection as detecting
-from eligo.formats.histories import History, detect, module, runs
+from eligo.formats.histories import History, Parsed, detect, left_out, module
 from eligo.formats.histories.htcondor import refusal
-from eligo.formats.reader import located, read_loaded
+from eligo.formats.reader import located, read, read_loaded
 from eligo.formats.shared.files import COMPRESSED, LARGEST_FILE, Loaded, load_any, load_bytes
 from eligo.workflow import Timed
 
@@ -18,6 +18,8 @@ GLANCE = 10_000
 MOST_FILES = 100_000
 #: How many remarks on files of a folder are told.
 MOST_REMARKS = 5
+#: The files in the folder of a run of eligo's own, FILE.run.
+STATE, LOCK, WORKFLOW = "run.db", "run.db.lock", "workflow.json"
 
 
 def read_history(path: detecting.StrPath, limit: int = LARGEST_FILE) -> History:
@@ -27,11 +29,11 @@ def read_history(path: detecting.StrPath, limit: int = LARGEST_FILE) -> History:
     and other files skipped; together they may have *limit* bytes. Errors name the file.
     """
     path = os.fspath(path)
-    single = os.path.basename(path) == runs.STATE and os.path.isfile(path)
+    single = os.path.basename(path) == STATE and os.path.isfile(path)
     path = (os.path.dirname(path) or os.curdir) if single else path
-    if single or runs.is_run(path):
-        records, remarks = runs.parse_run(path)
-        return History(tuple(records), runs.NAME, path, tuple(remarks))
+    if single or is_run(path):
+        records, remarks = parse_run(path)
+        return History(tuple(records), "eligo", path, tuple(remarks))
     if os.path.isdir(path):
         return _read_folder(path, limit)
     loaded = load_any(path, limit)
@@ -86,9 +88,9 @@ def _files(folder: str) -> Iterator[tuple[str, int]]:
     count = 0
     for place, folders, files in os.walk(folder):
         folders.sort()
-        is_run = runs.is_run(place)  # a run, whose other files belong to it
-        folders[:] = [] if is_run else folders
-        for path in (os.path.join(place, file) for file in ([runs.STATE] if is_run else sorted(files))):
+        of_run = is_run(place)  # whose other files belong to it
+        folders[:] = [] if of_run else folders
+        for path in (os.path.join(place, file) for file in ([STATE] if of_run else sorted(files))):
             with suppress(OSError):  # gone since
                 size = os.path.getsize(path) if os.path.isfile(path) else 0
                 count += 1
@@ -99,7 +101,7 @@ def _files(folder: str) -> Iterator[tuple[str, int]]:
 
 def _history_at(path: str, limit: int) -> History | None:
     """The history in a file; None where there is none, as far as a glance tells."""
-    if os.path.basename(path) == runs.STATE:
+    if os.path.basename(path) == STATE:
         with suppress(InputError):
             return read_history(path, limit)
         return None
@@ -119,3 +121,40 @@ def _beginning(path: str) -> str:
         with open(path, "rb") as file:
             return file.read(GLANCE).decode("utf-8", "replace").removeprefix("\ufeff")
     return ""
+
+
+def is_run(folder: str) -> bool:
+    """Whether a folder is that of a run."""
+    return bool(folder) and all(os.path.isfile(os.path.join(folder, name)) for name in (STATE, LOCK))
+
+
+def parse_run(folder: str) -> Parsed:
+    """How long tasks took, each the mean of its attempts that ended well; the run may still be executed.
+
+    The kinds of tasks are in the workflow that is stored in the same folder.
+    """
+    from eligo.stores import added_names, read_run  # not at the top: a plan without a history needs no database
+
+    state = read_run(os.path.join(folder, STATE))
+    names = [*state.tasks, *added_names(state.additions)]
+    failed = sum(attempt.failure is not None for attempt in state.attempts)
+    means = _means((one.task, one.ended - one.began) for one in state.attempts if one.failure is None)
+    kinds = _kinds(os.path.join(folder, WORKFLOW))
+    records = [Timed(names[task], kinds.get(names[task]), seconds) for task, seconds in means if task < len(names)]
+    return Parsed(records, left_out(failed, "failed attempt", "failed attempts"))
+
+
+def _means(took: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The mean seconds of each task, by number."""
+    times: dict[int, list[float]] = {}
+    for task, seconds in took:
+        times.setdefault(task, []).append(seconds)
+    return [(task, sum(seconds) / len(seconds)) for task, seconds in sorted(times.items())]
+
+
+def _kinds(path: str) -> dict[str, str]:
+    """The kind of every task of the workflow that was run, where it is there."""
+    with suppress(InputError):
+        flow = read(path, "json")
+        return dict(zip(flow.dag.labels, all_kinds(flow), strict=True))
+    return {}

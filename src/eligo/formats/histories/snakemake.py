@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from eligo.errors import FormatError
-from eligo.formats.histories.measures import Parsed, is_blank, left_out, seconds_in
+from eligo.formats.histories import Parsed, is_blank, left_out, seconds_in
 from eligo.formats.shared.files import plain_name
 from eligo.workflow import Timed
 

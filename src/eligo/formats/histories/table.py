@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from eligo.errors import FormatError
 from eligo.formats.csv_format import rows_of
-from eligo.formats.histories.measures import Parsed, is_blank, left_out, seconds_in
+from eligo.formats.histories import Parsed, is_blank, left_out, seconds_in
 from eligo.workflow import Timed
 
 NAME = "table"

@@ -11,7 +11,8 @@ from eligo.server.http.refusals import RefusedError
 from eligo.server.http.routes import Caller
 from eligo.server.rules.clients import Client
 from eligo.server.rules.service import Service
-from eligo.stores.service import ServiceStore, TokenRow
+from eligo.stores.service import TokenRow
+from eligo.stores.service_sql import ServiceStore
 
 T = TypeVar("T")
 

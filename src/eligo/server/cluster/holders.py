@@ -10,7 +10,8 @@ from eligo.server.http.refusals import RefusedError
 from eligo.server.logs import LOGGER, log_unavailable
 from eligo.server.rules.served import FINAL
 from eligo.server.rules.state import Unavailable
-from eligo.stores.service import HELD, ClientRow, ServiceStore, WorkflowRow
+from eligo.stores.service import HELD, ClientRow, WorkflowRow
+from eligo.stores.service_sql import ServiceStore
 
 LOOK = 1.0  # seconds between two looks at what others hold, and what nobody does
 REFRESH = 0.5  # seconds between two looks at who may come in

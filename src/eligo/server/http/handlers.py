@@ -72,7 +72,8 @@ from eligo.server.view.answers import (
     without_nul,
     workflow_words,
 )
-from eligo.stores.service import ServiceStore, Sums, WorkflowRow
+from eligo.stores.service import Sums, WorkflowRow
+from eligo.stores.service_sql import ServiceStore
 from eligo.version import __version__
 from eligo.work.attempts import Attempt
 

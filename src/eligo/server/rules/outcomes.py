@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 
-from eligo.stores.service import FileRow, ServiceStore
+from eligo.stores.service import FileRow
+from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Attempt
 
 #: the first 64 bits of the digest of each task's accepted result; 0: none was accepted

@@ -8,7 +8,8 @@ from eligo.names import Name
 from eligo.server.rules.document import unpacked_flow, unpacked_plan
 from eligo.server.rules.served import Served, Vote
 from eligo.stores.packing import added_names
-from eligo.stores.service import ServiceStore, WorkflowRow
+from eligo.stores.service import WorkflowRow
+from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Lease
 
 MOST_SAID = 300  # characters of a reason

@@ -26,7 +26,8 @@ from eligo.server.rules.state import Books, Unavailable, parts_of
 from eligo.server.rules.terms import ServerTerms
 from eligo.server.rules.tickets import Request, Ticket
 from eligo.server.schema import ResultWords
-from eligo.stores.service import Changes, ClientRow, FileRow, ServiceStore, Sums, WorkflowRow
+from eligo.stores.service import Changes, ClientRow, FileRow, Sums, WorkflowRow
+from eligo.stores.service_sql import ServiceStore
 
 NOTHING = Archive()
 

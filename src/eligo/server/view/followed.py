@@ -18,7 +18,8 @@ from eligo.server.rules.clients import Client
 from eligo.server.rules.served import BROKEN, ENDED, FINAL, Served
 from eligo.server.rules.service import Service
 from eligo.server.rules.state import Unavailable
-from eligo.stores.service import Changes, ServiceStore
+from eligo.stores.service import Changes
+from eligo.stores.service_sql import ServiceStore
 from eligo.theory.eligibility import eligible_counts
 from eligo.work.attempts import Attempt
 
