@@ -1,4 +1,4 @@
-"""Why a task stands where it stands: what it waits for, what keeps it from ever running, and its place in the order."""
+"""Explains the state of a task: its unfinished parents, the failures that block it, and its position in the order."""
 
 from typing import NamedTuple
 
@@ -15,26 +15,26 @@ from eligo.policies import in_classes, policy
 from eligo.rows import Ints, gathered, places
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, Looked, Trying
 
-MOST_NAMES = 6  # tasks in a sentence
+MOST_NAMES = 6  # most tasks named in one sentence
 
 
 class Place(NamedTuple):
-    """Where a task stands in the order that a policy follows, from 1, and what speaks for it."""
+    """The position of a task in the order of a policy, from 1, and the criteria behind it."""
 
     policy: str
     place: int
-    #: how many tasks are on the longest path from it to an end, itself included, and the most that there are anywhere
+    #: number of tasks on the longest path from it to an end, including it, and the largest such number in the workflow
     path: int
     longest: int
-    #: how many seconds that path takes, where run times are known
+    #: duration of that path, if run times are known
     seconds: float | None
-    #: how many tasks wait for it, and how many of these for nothing else any more
+    #: number of tasks that depend on it, and number of those that wait only for it
     children: int
     releases: int
 
 
 def order_of(looked: Looked) -> Ints | None:
-    """The order that its policy follows, which takes a moment; None where it has none, or is a file that is gone."""
+    """The order of its policy, which takes a moment to compute; None if it has none, or its file is gone."""
     if looked.policy in ALLOCATORS:
         return None
     order = looked.curve("order")
@@ -46,7 +46,7 @@ def order_of(looked: Looked) -> Ints | None:
 
 
 def place_of(looked: Looked, v: int, order: Ints | None) -> Place | None:
-    """Where a task stands in an order; None where there is none."""
+    """The position of a task in an order; None if there is no order."""
     if order is None:
         return None
     dag = looked.flow.dag
@@ -64,7 +64,7 @@ def place_of(looked: Looked, v: int, order: Ints | None) -> Place | None:
 
 
 def _path_seconds(looked: Looked, v: int, seconds: NDArray[np.float64]) -> float:
-    """The longest path from a task to an end."""
+    """The length in seconds of the longest path from a task to an end."""
     dag, after = looked.flow.dag, np.zeros(len(looked.flow))
     longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, after)
     return float(after[v] + seconds[v])
@@ -76,7 +76,7 @@ def waits_for(looked: Looked, v: int) -> list[int]:
 
 
 def nearest(looked: Looked, v: int) -> list[int]:
-    """Above a task, the nearest that are neither done nor waiting themselves: what has to happen next."""
+    """The nearest tasks above this one that are neither done nor pending: those that must happen next."""
     dag, codes = looked.flow.dag, np.frombuffer(looked.execution.codes, np.uint8)
     passed = codes == NOT_READY if looked.under_way else (codes == NOT_READY) | (codes == HELD)
     visited, parts, level = np.zeros(len(dag), np.bool_), list[Ints](), np.array([v], np.int32)
@@ -91,7 +91,7 @@ def nearest(looked: Looked, v: int) -> list[int]:
 
 
 def to_blame(looked: Looked, v: int) -> list[int]:
-    """The tasks whose failure keeps a task from ever running."""
+    """The failed tasks that block a task."""
     return [u for u in nearest(looked, v) if looked.state(u) in {BAD, RETRYING}] if looked.state(v) == BLOCKED else []
 
 
@@ -99,14 +99,14 @@ def to_blame(looked: Looked, v: int) -> list[int]:
 
 
 def why_told(looked: Looked, v: int, place: Place | None) -> list[str]:
-    """Why a task stands where it does, in sentences."""
+    """Sentences that explain the state of a task."""
     obstacles = looked.obstacles(v) if looked.state(v) in {READY, PENDING, RETRYING} else []
     state = "Ready." if obstacles and looked.state(v) == READY else state_told(looked, v)
     return [state, *obstacles, *_waits_told(looked, v), *_place_told(looked, place)]
 
 
 def state_told(looked: Looked, v: int) -> str:
-    """Where a task stands, in a sentence."""
+    """The state of a task, in a sentence."""
     state, trying = looked.state(v), looked.trying.get(v)
     if state == RUNNING:
         if trying is None:
@@ -127,7 +127,7 @@ def state_told(looked: Looked, v: int) -> str:
 
 
 def since(looked: Looked, trying: Trying) -> str:
-    """For how long a task has run."""
+    """How long a task has been running."""
     return lasting(round(max(0.0, looked.at - trying.since), 1))
 
 
