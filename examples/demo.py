@@ -25,7 +25,7 @@ STEPS = [
      "run sequencing.yaml --workers 8 --policy order.txt --quiet"),
     ("RESUME. Run the same command again, also after a crash: finished tasks are not repeated.",
      "run sequencing.yaml --workers 8 --policy order.txt --quiet"),
-    ("STATUS. How a run stands, while it runs or afterwards.", "status sequencing.yaml"),
+    ("STATUS. The state of a run, during it or afterwards.", "status sequencing.yaml"),
     ("WHY. What a task waited for, and its place in the order.", "why sequencing.yaml align_12"),
     ("COMPARE. Which policy serves best if workers come and go, or ask several at a time?",
      "compare sequencing.yaml --runs 20"),

@@ -1,4 +1,4 @@
-"""What the server hands out, read with suspicion: whatever is not as it should be is refused in one sentence."""
+"""Parses the server's assignments without trusting them; invalid values are refused in one sentence."""
 
 import math
 import re
@@ -11,35 +11,35 @@ from eligo.client.transfers import HashedFile, parsed
 from eligo.errors import FormatError, InputError, shorten
 
 T = TypeVar("T")
-MOST_TASKS = 10_000  # in one answer, as the server has it
+MOST_TASKS = 10_000  # per answer, as on the server
 WORD = re.compile(r"[A-Za-z0-9._-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """One task that the client has a lease on."""
+    """One task for which the client has a lease."""
 
     lease: str
     task: str
     attempt: int
     workflow: str
     command: str | tuple[str, ...]
-    #: how many seconds it may take
+    #: time limit in seconds
     timeout: float | None = None
     cores: int = 1
     #: bytes
     memory: int | None = None
-    #: the files that it reads; None: an earlier task of the same grant makes it
+    #: the input files; None: written by an earlier task of the same grant
     inputs: Mapping[str, HashedFile | None] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     #: files for later tasks of the same grant only
     inside: tuple[str, ...] = ()
     signature: str | None = None
-    #: what the owner has signed beside the command: inputs, outputs, workflow and environment
+    #: what the owner signed apart from the command: inputs, outputs, workflow and environment
     signed: Mapping[str, Any] = field(default_factory=dict)
     #: whether it may add tasks
     grow: bool = False
-    #: why it is not to be run, where something in it is wrong
+    #: why the task cannot be run, if its description is invalid
     wrong: str | None = None
 
     @property
@@ -49,21 +49,21 @@ class Assigned:
 
     @property
     def makes(self) -> tuple[str, ...]:
-        """The files that it makes."""
+        """The files that it writes."""
         return self.outputs + self.inside
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the owner has set for it."""
+        """The environment variables set by the owner."""
         return dict(self.signed.get("environment", {}))
 
     def reads(self) -> set[str]:
-        """The files that it reads, as far as is told."""
+        """The files that it reads, as far as declared."""
         return {*self.inputs, *map(str, self.signed.get("inputs", ()))}
 
 
 def assignments(reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
-    """The grants in a server's reply; a task that is not understood has what is `wrong` with it."""
+    """The grants in a server's reply; a task with an invalid description has the reason in `wrong`."""
     grants = _typed(reply, "grants", list, [])
     if sum(len(_typed(grant, "tasks", list)) for grant in grants) > MOST_TASKS:
         raise FormatError(f"invalid answer from the server: more than {MOST_TASKS:,} tasks")
@@ -72,12 +72,12 @@ def assignments(reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
 
 
 def workflow_id(grant: Mapping[str, Any]) -> str:
-    """The id of a grant's workflow; tasks find it in their environment, so it may be nothing but a word."""
+    """The id of a grant's workflow, checked because tasks find it in their environment."""
     return plain_word(_typed(grant, "workflow", str), "workflow")
 
 
 def plain_word(text: object, name: str) -> str:
-    """An id or a token that the server made up, if it is one that is safe in headers, addresses and scripts."""
+    """An id or token from the server, checked to be safe in headers, addresses and scripts."""
     if not isinstance(text, str) or not WORD.fullmatch(text):
         raise FormatError(f"invalid answer from the server: {name!r} is {shorten(repr(text))}")
     return text
@@ -132,7 +132,7 @@ _NEEDED: Any = object()
 
 
 def _typed(words: object, name: str, kind: type[T] | tuple[type, ...], default: Any = _NEEDED) -> Any:
-    """A value of an object, if it is of the kind that it should be."""
+    """A value of an object, checked for its type."""
     value = words.get(name, default) if isinstance(words, Mapping) else _NEEDED
     if value is default and default is not _NEEDED:
         return value

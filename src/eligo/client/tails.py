@@ -1,10 +1,10 @@
-"""The last that a task printed, on standard output and on standard error, as the one text that travels and is kept."""
+"""The ends of a task's standard output and standard error, combined into one text for transfer and storage."""
 
 BETWEEN = "\x1e"  # the record separator of ASCII
 
 
 def joined(out: str, err: str) -> str:
-    """Both as one text; what was printed on standard output alone is that text.
+    """Both as one text; standard output alone is unchanged.
 
     >>> joined("got it", ""), joined("", "oops")
     ('got it', '\\x1eoops')
@@ -14,7 +14,7 @@ def joined(out: str, err: str) -> str:
 
 
 def parted(text: str) -> tuple[str, str]:
-    """What was printed on standard output, and on standard error.
+    """The standard output and the standard error in a combined text.
 
     >>> parted(joined("got it", "oops")), parted("got it")
     (('got it', 'oops'), ('got it', ''))
@@ -24,7 +24,7 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def last_of(text: str) -> str:
-    """What was printed on standard error, or, where that is empty, on standard output.
+    """The standard error in a combined text, or the standard output if that is empty.
 
     >>> last_of(joined("got it", "oops")), last_of("got it")
     ('oops', 'got it')

@@ -41,7 +41,7 @@ class Attempt(NamedTuple):
 
     *number* is unique in its workflow; on a server it is that of the lease. *attempt* counts the attempts at the task.
     Besides `ACCEPTED`, `FAILED` and `EXPIRED`, a server answers "lost" if the client died, "dropped" if the task was released
-    for a reason that is no failure, and other answers that it gave the client.
+    without a failure, and other answers that it gave the client.
     """
 
     workflow: str

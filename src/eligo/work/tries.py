@@ -30,8 +30,8 @@ class Retries:
 
     def __post_init__(self) -> None:
         for name in ("most", "lost", "first", "longest"):
-            if not is_amount(getattr(self, name)):
-                raise InputError(f"retries: {name} cannot be {getattr(self, name)!r}")
+            if not is_amount(value := getattr(self, name)):
+                raise InputError(f"retries{'' if name == 'most' else f': {name}'} must be at least 0, got {value!r}")
 
     def wait(self, failures: int, random: Random) -> float:
         """The delay in seconds after this number of failures.
