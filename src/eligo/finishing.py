@@ -1,6 +1,6 @@
-"""How early a workflow can end at best: a bound on the finish, with a certificate of four numbers.
+"""A lower bound on the finish of a workflow, with a certificate of four numbers.
 
-Let r(v) and q(v) be the longest paths in seconds before and after task v, itself left out, and S the tasks with r(v) >= t and
+Let r(v) and q(v) be the longest paths in seconds before and after task v, excluding v, and S the tasks with r(v) >= t and
 q(v) >= u. On N workers of speed 1 the last task ends at T, and:
 
 * *path*: T >= r(v) + s(v) + q(v) for every v;
@@ -10,13 +10,13 @@ q(v) >= u. On N workers of speed 1 the last task ends at T, and:
   x_1 <= x_2 <= ... the least of r(v) + s(v) among them and y_1 <= y_2 <= ... the least of s(v) + q(v), T is at least
   x_i + y_(k + 1 - i) for every i: of those that are followed, k + 1 - i have at least x_i, and one of their followers has at
   least y_(k + 1 - i);
-* *pigeonhole*: where S has more than j N tasks, T >= t + u + the j + 1 shortest among its j N + 1 longest, for one worker
+* *pigeonhole*: if S has more than j N tasks, T >= t + u + the j + 1 shortest among its j N + 1 longest, for one worker
   runs j + 1 of these one after another between t and T - u.
 
-Where workers differ, the paths and the pigeonhole go by the fastest, the work by the sum of their speeds. Where tasks share
-C cores, the work is that of their cores, over C; and of tasks that take c cores or more, at most N = floor(C / c) run at
-once, so that the rules hold of these alone. The thresholds are rounded down, so that what is claimed holds in exact
-arithmetic: `eligo.verifying.finishes` recomputes it so.
+If workers differ, the paths and the pigeonhole use the fastest speed, the work the sum of the speeds. If tasks share C
+cores, the work is that of their cores, over C; and of tasks that take c cores or more, at most N = floor(C / c) run at
+once, so that the rules hold for these alone. The thresholds are rounded down, so that the claims hold in exact arithmetic,
+in which `eligo.verifying.finishes` recomputes them.
 """
 
 import itertools
@@ -37,32 +37,35 @@ from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints, distinct
 from eligo.workflow import Workflow
 
-QUANTILES = 64  # of heads, and of tails, at which pigeonholes are looked for
-FEW_QUANTILES, MANY_TASKS = 8, 4_000  # and how many of so many tasks
-SUCCESSIONS, SOME = 3, 24  # tasks a worker beyond the first that are looked at, and how many of these numbers
-WORTH = 1e-6  # as a share: what a rule that is harder to tell must gain
-ROUNDING = 1e-9  # as a share: far more than sums of seconds can be off
-MOST_LEAST = 8  # numbers of cores from which on tasks are looked at alone
-LARGE = 200_000  # tasks: of more, only all together, so that it takes no second
+QUANTILES = 64  # thresholds of heads, and of tails, that the pigeonhole rule tries
+FEW_QUANTILES, MANY_TASKS = (
+    8,
+    4_000,
+)  # the same for large workflows, and the number of tasks from which they count as large
+SUCCESSIONS, SOME = 3, 24  # succession rule: most tasks per worker beyond the first, and numbers of tasks it tries
+WORTH = 1e-6  # the relative gain required of a rule that is harder to explain
+ROUNDING = 1e-9  # relative; far more than the rounding error of sums of seconds
+MOST_LEAST = 8  # the number of core requirements for which tasks are examined separately
+LARGE = 200_000  # tasks; larger workflows are examined only as a whole, to take less than a second
 
 
 class FinishBound(NamedTuple):
     """A lower bound: no order can finish before `seconds` on these workers or cores; the other fields are its proof."""
 
     seconds: float
-    #: the speeds of the workers, none where cores count
+    #: the speeds of the workers, empty for a pool of cores
     workers: tuple[float, ...]
     #: "path", "work", "pigeonhole" or "succession"
     rule: str
-    #: the tasks meant cannot begin before t, and have u after them
+    #: the tasks of the bound cannot start before t, and are followed by u
     t: float
     u: float
-    #: one worker runs j + 1 of them, where the rule is "pigeonhole"; j follow another, where it is "succession"
+    #: one worker runs j + 1 of them (rule "pigeonhole"), or j follow another (rule "succession")
     j: int
-    #: how many tasks are meant, and how many seconds they take together, or core-seconds where `least` is 0
+    #: the number of tasks of the bound, and their total seconds, or core-seconds if `least` is 0
     tasks: int
     work: float
-    #: how many cores there are; and only tasks that take so many or more are meant, each as one
+    #: the number of cores; if `least` is not 0, only tasks that need at least that many count, each as one
     cores: int | None = None
     least: float = 0.0
 
@@ -169,22 +172,22 @@ class Meant:
 
     @cached_property
     def at_once(self) -> int:
-        """How many run at once at most, where cores are not counted task by task."""
+        """The maximum number of tasks that run at once, if cores are not counted per task."""
         return self.pool.size if self.pool.cores is None else int(self.pool.size // self.least)
 
     @cached_property
     def total(self) -> float:
-        """How much of the loads is done in a second at most."""
+        """The maximum amount of the loads done per second."""
         return self.at_once if self.least else math.fsum(self.pool.speeds) or self.pool.size
 
     def taking(self, least: float, cores: Floats) -> "Meant":
-        """Those that need at least a number of cores."""
+        """The tasks that need at least a number of cores."""
         inside = cores >= least
         seconds = self.seconds[inside]
         return Meant(self.heads[inside], self.tails[inside], seconds, seconds, self.pool, least)
 
     def nothing(self, rule: str) -> FinishBound:
-        """What a rule says of them before it finds anything."""
+        """The bound 0, where a rule starts."""
         return FinishBound(0.0, self.pool.speeds, rule, 0.0, 0.0, 0, 0, 0.0, self.pool.cores, self.least)
 
 
@@ -192,7 +195,7 @@ Rule = Callable[[Meant, float], FinishBound]
 
 
 def _meant(problem: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]:
-    """Which rules to try, on which tasks."""
+    """The rules to try, each with its tasks."""
     if cores is None:
         yield from ((_work, problem), (_pigeonhole, problem), (_succession, problem))
         return
@@ -220,7 +223,7 @@ def _path(heads: Floats, tails: Floats, seconds: Floats, pool: Pool) -> FinishBo
 
 
 def _work(meant: Meant, known: float = 0.0) -> FinishBound:
-    """By falling head, a tree over the tails: the best of all windows in O(n log n)."""
+    """The work rule: scans falling heads with a tree over the tails, to find the best of all windows in O(n log n)."""
     fastest, total, heads, tails = meant.pool.fastest, meant.total, meant.heads, meant.tails
     different, which = np.unique(tails, return_inverse=True)
     order = np.argsort(-heads, kind="stable")
@@ -237,10 +240,9 @@ def _work(meant: Meant, known: float = 0.0) -> FinishBound:
 
 
 def _pigeonhole(meant: Meant, known: float = 0.0) -> FinishBound:
-    """At some thresholds of heads and tails, the worker that must run several of the longest tasks; best above *known*.
+    """The pigeonhole rule at some thresholds of heads and tails; only bounds better than *known* are searched.
 
-    It is never above what the work of these tasks says by more than the longest of them takes: most thresholds are passed
-    over by that.
+    It exceeds the work bound of the same tasks by at most the longest of them, and most thresholds are skipped by that.
     """
     n, fastest = meant.at_once, meant.pool.fastest
     best = meant.nothing("pigeonhole")
@@ -262,7 +264,7 @@ def _pigeonhole(meant: Meant, known: float = 0.0) -> FinishBound:
 
 
 def _succession(meant: Meant, known: float = 0.0) -> FinishBound:
-    """At some thresholds of heads and tails, and for some numbers of the longest tasks, those that follow another."""
+    """The succession rule at some thresholds of heads and tails, and for some numbers of the longest tasks."""
     n, fastest = meant.at_once, meant.pool.fastest
     best = meant.nothing("succession")
     if not n or not n < len(meant.seconds) <= LARGE:
@@ -287,19 +289,19 @@ def _fewer(values: Floats) -> list[float]:
 
 
 def _some(most: int) -> list[int]:
-    """Some whole numbers from 1 to *most*, closer together where they are small."""
+    """Some integers from 1 to *most*, denser among small ones."""
     return distinct(np.geomspace(1, most, SOME).round().astype(np.int64)).tolist() if most > 0 else []
 
 
 def _work_from(starts: list[float], tails: Floats, seconds: Floats) -> list[float]:
-    """How long the tasks take together whose tails are at least each of the starts, which rise."""
+    """The total time of the tasks whose tails are at least each of the starts, which ascend."""
     parts = np.bincount(np.searchsorted(starts, tails, side="right"), seconds, minlength=len(starts) + 1)
     totals: list[float] = parts[::-1].cumsum()[::-1][1:].tolist()
     return totals
 
 
 def _most_together(seconds: Floats, n: int) -> tuple[int, float]:
-    """The j, and the sum, for which the j + 1 shortest of the first j n + 1 seconds, which fall, are the most; or 0."""
+    """The j that maximizes the sum of the j + 1 shortest of the first j n + 1 seconds (descending), and that sum; or 0."""
     rounds = (len(seconds) - 1) // n
     if rounds < 1:
         return 0, 0.0
@@ -311,7 +313,7 @@ def _most_together(seconds: Floats, n: int) -> tuple[int, float]:
 
 
 def _quantiles(values: Floats) -> list[float]:
-    """Some values, spread evenly over all of them, the least among them, each rounded down."""
+    """Some values at evenly spaced ranks, including the smallest, each rounded down."""
     if not len(values):
         return []
     count = QUANTILES if len(values) <= MANY_TASKS else FEW_QUANTILES

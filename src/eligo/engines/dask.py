@@ -175,7 +175,7 @@ def _cluster(distributed: Any, workers: int) -> Any:
 
 
 def dask_setup(worker: object) -> None:
-    """What Dask calls when an own worker begins: the worker dies with the process that began it.
+    """A preload hook of the run's own workers: the worker dies with the process that began it.
 
     Dask's own watch for that needs the worker to get to run, and until then it could begin a task beside the next dispatcher.
     """

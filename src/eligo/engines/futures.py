@@ -84,7 +84,7 @@ class FutureEngine:
         mark = next(self._marks)
         try:
             future = self._submit(job, mark)
-        except Exception as error:  # of whatever kind the engine raises: the task's arguments may be the reason
+        except Exception as error:  # an engine may raise anything, for example because of the task's arguments
             future = Future()
             future.set_exception(error)
         number, done = job.number, self._done

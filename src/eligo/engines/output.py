@@ -79,7 +79,7 @@ def _fresh(path: str) -> int:
 def _is_held(stream: int) -> bool:
     """Whether a process has a file open for writing; False if the file system cannot tell.
 
-    The kernel grants a read lease only if none has.
+    The kernel grants a read lease only if no process has.
     """
     try:
         fcntl(stream, F_SETLEASE, F_RDLCK)

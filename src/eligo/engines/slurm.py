@@ -134,9 +134,7 @@ class Nice:
 
     def __init__(self, workers: int) -> None:
         self._room, self._count = ROOM * workers, 0
-        self._waiting: dict[
-            int, tuple[int, int, int]
-        ] = {}  # by number: priority, how many were before it, how far back
+        self._waiting: dict[int, tuple[int, int, int]] = {}  # by number: priority, number of earlier jobs, nice value
 
     def of(self, job: Job) -> int:
         """The nice value of a job submitted now."""

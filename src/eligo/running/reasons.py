@@ -127,7 +127,7 @@ def state_told(looked: Looked, v: int) -> str:
 
 
 def since(looked: Looked, trying: Trying) -> str:
-    """How long a task has been running."""
+    """The time for which a task has been running, in words."""
     return lasting(round(max(0.0, looked.at - trying.since), 1))
 
 
