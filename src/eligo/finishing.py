@@ -146,7 +146,7 @@ def window_bound(
         return FinishBound(0.0, pool.speeds, "path", 0.0, 0.0, 0, 0, 0.0, pool.cores)
     heads, tails = heads_and_tails(dag, seconds)
     best = _path(heads, tails, seconds, pool)
-    for rule, meant in _meant(Meant(heads, tails, seconds, seconds, pool), cores):
+    for rule, meant in _rules_to_try(RuleTasks(heads, tails, seconds, seconds, pool), cores):
         best = max(best, rule(meant, best.seconds), key=lambda bound: bound.seconds)
     return best
 
@@ -160,7 +160,7 @@ def heads_and_tails(dag: Dag, seconds: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class Meant:
+class RuleTasks:
     """The tasks of a rule: all, or those that need at least a number of cores; *loads* are their work."""
 
     heads: Floats
@@ -180,21 +180,21 @@ class Meant:
         """The maximum amount of the loads done per second."""
         return self.at_once if self.least else math.fsum(self.pool.speeds) or self.pool.size
 
-    def taking(self, least: float, cores: Floats) -> "Meant":
+    def taking(self, least: float, cores: Floats) -> "RuleTasks":
         """The tasks that need at least a number of cores."""
         inside = cores >= least
         seconds = self.seconds[inside]
-        return Meant(self.heads[inside], self.tails[inside], seconds, seconds, self.pool, least)
+        return RuleTasks(self.heads[inside], self.tails[inside], seconds, seconds, self.pool, least)
 
     def nothing(self, rule: str) -> FinishBound:
         """The bound 0, where a rule starts."""
         return FinishBound(0.0, self.pool.speeds, rule, 0.0, 0.0, 0, 0, 0.0, self.pool.cores, self.least)
 
 
-Rule = Callable[[Meant, float], FinishBound]
+Rule = Callable[[RuleTasks, float], FinishBound]
 
 
-def _meant(problem: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]:
+def _rules_to_try(problem: RuleTasks, cores: Floats | None) -> Iterator[tuple[Rule, RuleTasks]]:
     """The rules to try, each with its tasks."""
     if cores is None:
         yield from ((_work, problem), (_pigeonhole, problem), (_succession, problem))
@@ -204,7 +204,7 @@ def _meant(problem: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]
     leasts = different[np.unique(at_once, return_index=True)[1]] if len(different) else different
     alike = len(different) == 1 and cores.all()
     if not alike:
-        yield _work, Meant(problem.heads, problem.tails, problem.seconds, problem.seconds * cores, problem.pool)
+        yield _work, RuleTasks(problem.heads, problem.tails, problem.seconds, problem.seconds * cores, problem.pool)
     for least in leasts[-MOST_LEAST if len(cores) <= LARGE else -1 :].tolist():
         alone = problem.taking(least, cores)
         if alike or len(cores) <= LARGE:
@@ -212,17 +212,17 @@ def _meant(problem: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]
         yield from ((_pigeonhole, alone), (_succession, alone))
 
 
-def _lowered(value: float) -> float:
+def _round_down(value: float) -> float:
     return max(0.0, value * (1 - ROUNDING))
 
 
 def _path(heads: Floats, tails: Floats, seconds: Floats, pool: Pool) -> FinishBound:
-    longest = _lowered(float((heads + seconds + tails).max()))
+    longest = _round_down(float((heads + seconds + tails).max()))
     value = longest / pool.fastest * (1 - ROUNDING)
     return FinishBound(value, pool.speeds, "path", 0.0, 0.0, 0, len(heads), longest, pool.cores)
 
 
-def _work(meant: Meant, known: float = 0.0) -> FinishBound:
+def _work(meant: RuleTasks, known: float = 0.0) -> FinishBound:
     """The work rule: scans falling heads with a tree over the tails, to find the best of all windows in O(n log n)."""
     fastest, total, heads, tails = meant.pool.fastest, meant.total, meant.heads, meant.tails
     different, which = np.unique(tails, return_inverse=True)
@@ -232,14 +232,14 @@ def _work(meant: Meant, known: float = 0.0) -> FinishBound:
     places: Ints = which[order].astype(np.int32)
     scaled = different / fastest
     windows.best_window(heads[order] / fastest, places, meant.loads[order] / total, scaled, tree, sums, window)
-    t, u = _lowered(float(window[1]) * fastest), _lowered(float(window[2]) * fastest)
+    t, u = _round_down(float(window[1]) * fastest), _round_down(float(window[2]) * fastest)
     inside = (heads >= t) & (tails >= u)
     work = math.fsum(meant.loads[inside])
     value = ((t + u) / fastest + work / total) * (1 - ROUNDING)
     return meant.nothing("work")._replace(seconds=value, t=t, u=u, tasks=int(inside.sum()), work=work)
 
 
-def _pigeonhole(meant: Meant, known: float = 0.0) -> FinishBound:
+def _pigeonhole(meant: RuleTasks, known: float = 0.0) -> FinishBound:
     """The pigeonhole rule at some thresholds of heads and tails; only bounds better than *known* are searched.
 
     It exceeds the work bound of the same tasks by at most the longest of them, and most thresholds are skipped by that.
@@ -263,7 +263,7 @@ def _pigeonhole(meant: Meant, known: float = 0.0) -> FinishBound:
     return best
 
 
-def _succession(meant: Meant, known: float = 0.0) -> FinishBound:
+def _succession(meant: RuleTasks, known: float = 0.0) -> FinishBound:
     """The succession rule at some thresholds of heads and tails, and for some numbers of the longest tasks."""
     n, fastest = meant.at_once, meant.pool.fastest
     best = meant.nothing("succession")
@@ -273,7 +273,7 @@ def _succession(meant: Meant, known: float = 0.0) -> FinishBound:
     for t, u in itertools.product(_fewer(meant.heads), _fewer(meant.tails)):
         inside = np.flatnonzero((meant.heads >= t) & (meant.tails >= u))
         longest = inside[np.argsort(-meant.seconds[inside], kind="stable")]
-        for k in _some(min(len(longest) - n, SUCCESSIONS * n)):
+        for k in _sample_sizes(min(len(longest) - n, SUCCESSIONS * n)):
             chosen = longest[: n + k]
             pairs = np.sort(first[chosen])[:k] + np.sort(last[chosen])[:k][::-1]
             value = float(pairs.max()) / fastest * (1 - 2 * ROUNDING)
@@ -288,7 +288,7 @@ def _fewer(values: Floats) -> list[float]:
     return _quantiles(values)[:: QUANTILES // FEW_QUANTILES] if len(values) <= MANY_TASKS else [0.0]
 
 
-def _some(most: int) -> list[int]:
+def _sample_sizes(most: int) -> list[int]:
     """Some integers from 1 to *most*, denser among small ones."""
     return distinct(np.geomspace(1, most, SOME).round().astype(np.int64)).tolist() if most > 0 else []
 
@@ -319,4 +319,4 @@ def _quantiles(values: Floats) -> list[float]:
     count = QUANTILES if len(values) <= MANY_TASKS else FEW_QUANTILES
     ranks = np.linspace(0, len(values) - 1, count).astype(np.int64)
     chosen = np.partition(values, ranks)[ranks]
-    return [_lowered(float(value)) for value in distinct(chosen)]
+    return [_round_down(float(value)) for value in distinct(chosen)]

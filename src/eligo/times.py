@@ -70,12 +70,12 @@ def times_of(flow: Workflow, histories: "Histories" = (), run: str | None = None
     if not all(isinstance(each, str | os.PathLike | History) for each in several):
         return RunTimes(with_records(flow, several))  # type: ignore[arg-type]
     sources = [each if isinstance(each, History) else read_history(each) for each in several]  # type: ignore[arg-type]
-    times = fitted_times(flow, sources)
+    times = fit_times(flow, sources)
     remarks = (f"{shown(history.path)}: {words}" for history in sources for words in history.remarks)
     return replace(times, remarks=(*remarks, *times.remarks))
 
 
-def fitted_times(flow: Workflow, histories: Sequence[History], whose: str = "") -> RunTimes:
+def fit_times(flow: Workflow, histories: Sequence[History], whose: str = "") -> RunTimes:
     """The run times with those histories that match the workflow; remarks mention *whose* they are."""
     fitting = [history for history in histories if reached(flow, history.records)]
     for history in fitting:
@@ -83,7 +83,7 @@ def fitted_times(flow: Workflow, histories: Sequence[History], whose: str = "") 
     times = RunTimes(flow, tuple(history.path for history in fitting))
     named = ", ".join(map(shown, times.histories)) + (f" for {whose}" if whose else "")
     remarks = [_left_out(history, whose) for history in histories if history not in fitting]
-    return replace(times, remarks=(*remarks, *([f"{named}: {matched(times.estimate)}"] if fitting else [])))
+    return replace(times, remarks=(*remarks, *([f"{named}: {match_summary(times.estimate)}"] if fitting else [])))
 
 
 def _left_out(history: History, whose: str) -> str:
@@ -104,11 +104,11 @@ def _of_earlier_run(flow: Workflow, run: str | None) -> RunTimes:
     if not reached(flow, history.records):
         return RunTimes(flow)
     times = RunTimes(with_records(flow, history.records), (history.path,))
-    remark = f"run times from an earlier run, {history.path}: {matched(times.estimate)}"
+    remark = f"run times from an earlier run, {history.path}: {match_summary(times.estimate)}"
     return replace(times, remarks=(remark,))
 
 
-def matched(times: Estimate) -> str:
+def match_summary(times: Estimate) -> str:
     """The numbers of tasks with known run times, by source, in words."""
     named = f" ({', '.join(times.kinds[:FIRST_KINDS])}{', ...' if len(times.kinds) > FIRST_KINDS else ''})"
     counts = (

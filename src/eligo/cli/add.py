@@ -6,7 +6,7 @@ from eligo.additions import LARGEST, read_addition
 from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import tell
 from eligo.cli.server_door import ServerDoor
-from eligo.client.owner import hashed
+from eligo.client.owner import hash_files
 from eligo.errors import InputError
 from eligo.formats.shared.files import load
 from eligo.pages.sources import run_folder
@@ -32,7 +32,7 @@ def add_to_server(door: ServerDoor, file: str, directory: str | None, json: bool
     tasks, owner, folder = addition_names(file, text), door.owner(), directory or os.path.dirname(file) or os.curdir
     answer = owner.add(door.workflow, text)
     if answer["missing"]:
-        owner.provide(door.workflow, hashed(answer["missing"], folder), folder)
+        owner.provide(door.workflow, hash_files(answer["missing"], folder), folder)
     report_added(tasks, f"{door.server}/{door.workflow}", json)
     return 0
 

@@ -15,7 +15,7 @@ from eligo.errors import InputError
 from eligo.estimating import lasting
 from eligo.pages.process_source import WatchedProcess
 from eligo.running import Runner
-from eligo.running.rehearsal import Rehearsal, Stage, rehearse, staged
+from eligo.running.rehearsal import Rehearsal, Stage, build_stage, rehearse
 from eligo.workflow import Workflow
 
 ALIKE = 0.01  # what differs by less is alike, as far as a rehearsal tells
@@ -27,7 +27,7 @@ def rehearse_all(flow: Workflow, request: RunRequest, seconds: float) -> int:
     policies = list(dict.fromkeys(name for name in request.policy.split(",") if name))
     if not policies:
         raise InputError("--policy must name at least one policy to rehearse")
-    stage = staged(flow, request.settings(policies[0]), seconds)
+    stage = build_stage(flow, request.settings(policies[0]), seconds)
     tell(stage.remarks)
     rehearsals = rehearse(stage, request.on, policies, partial(_live_display, stage))
     if request.json:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from eligo.client.scratch import checked_name
-from eligo.client.transfers import HashedFile, parsed
+from eligo.client.transfers import HashedFile, parse_file
 from eligo.errors import FormatError, InputError, shorten
 
 T = TypeVar("T")
@@ -64,16 +64,16 @@ class Assigned:
 
 def assignments(reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
     """The grants in a server's reply; a task with an invalid description has the reason in `wrong`."""
-    grants = _typed(reply, "grants", list, [])
-    if sum(len(_typed(grant, "tasks", list)) for grant in grants) > MOST_TASKS:
+    grants = _typed_value(reply, "grants", list, [])
+    if sum(len(_typed_value(grant, "tasks", list)) for grant in grants) > MOST_TASKS:
         raise FormatError(f"invalid answer from the server: more than {MOST_TASKS:,} tasks")
-    batches = (tuple(_assigned(words, workflow_id(grant)) for words in grant["tasks"]) for grant in grants)
+    batches = (tuple(_parse_task(words, workflow_id(grant)) for words in grant["tasks"]) for grant in grants)
     return [grant for grant in batches if grant]
 
 
 def workflow_id(grant: Mapping[str, Any]) -> str:
     """The id of a grant's workflow, checked because tasks find it in their environment."""
-    return plain_word(_typed(grant, "workflow", str), "workflow")
+    return plain_word(_typed_value(grant, "workflow", str), "workflow")
 
 
 def plain_word(text: object, name: str) -> str:
@@ -83,34 +83,34 @@ def plain_word(text: object, name: str) -> str:
     return text
 
 
-def _assigned(words: Mapping[str, Any], workflow: str) -> Assigned:
-    lease = _typed(words, "lease", str)
+def _parse_task(words: Mapping[str, Any], workflow: str) -> Assigned:
+    lease = _typed_value(words, "lease", str)
     try:
-        task, attempt = _typed(words, "task", str), _typed(words, "attempt", int, 1)
+        task, attempt = _typed_value(words, "task", str), _typed_value(words, "attempt", int, 1)
         return Assigned(lease, task, attempt, workflow, **_details(words))
     except InputError as error:
         return Assigned(lease, shorten(words.get("task")), 1, workflow, "", wrong=str(error))
 
 
 def _details(words: Mapping[str, Any]) -> dict[str, Any]:
-    timeout, memory = (_typed(words, name, (int, float), None) for name in ("timeout", "memory"))
-    inputs = _typed(words, "inputs", dict, {})
+    timeout, memory = (_typed_value(words, name, (int, float), None) for name in ("timeout", "memory"))
+    inputs = _typed_value(words, "inputs", dict, {})
     return {
         "command": _command(words),
         "timeout": timeout,
-        "cores": max(1, math.ceil(_typed(words, "cores", (int, float), 1))),
+        "cores": max(1, math.ceil(_typed_value(words, "cores", (int, float), 1))),
         "memory": None if memory is None else int(memory),
-        "inputs": {checked_name(name): None if file is None else parsed(file) for name, file in inputs.items()},
-        "outputs": tuple(map(checked_name, _typed(words, "outputs", list, []))),
-        "inside": tuple(map(checked_name, _typed(words, "inside", list, []))),
-        "signature": _typed(words, "signature", str, None),
+        "inputs": {checked_name(name): None if file is None else parse_file(file) for name, file in inputs.items()},
+        "outputs": tuple(map(checked_name, _typed_value(words, "outputs", list, []))),
+        "inside": tuple(map(checked_name, _typed_value(words, "inside", list, []))),
+        "signature": _typed_value(words, "signature", str, None),
         "grow": words.get("grow") is True,
-        "signed": _signed({} if words.get("signed") is None else _typed(words, "signed", dict)),
+        "signed": _parse_signed({} if words.get("signed") is None else _typed_value(words, "signed", dict)),
     }
 
 
 def _command(words: Mapping[str, Any]) -> str | tuple[str, ...]:
-    command = _typed(words, "command", (str, list))
+    command = _typed_value(words, "command", (str, list))
     if isinstance(command, str):
         return command
     if not command or not all(isinstance(word, str) for word in command):
@@ -118,9 +118,9 @@ def _command(words: Mapping[str, Any]) -> str | tuple[str, ...]:
     return tuple(command)
 
 
-def _signed(words: Mapping[str, Any]) -> Mapping[str, Any]:
-    environment = _typed(words, "environment", dict, {})
-    lists = [_typed(words, name, list, []) for name in ("inputs", "outputs")]
+def _parse_signed(words: Mapping[str, Any]) -> Mapping[str, Any]:
+    environment = _typed_value(words, "environment", dict, {})
+    lists = [_typed_value(words, name, list, []) for name in ("inputs", "outputs")]
     if not all(isinstance(word, str) for words in (*lists, environment.values()) for word in words):
         raise FormatError("signed inputs, outputs and environment must consist of strings")
     if any("=" in name or "\0" in name + word for name, word in environment.items()):
@@ -131,7 +131,7 @@ def _signed(words: Mapping[str, Any]) -> Mapping[str, Any]:
 _NEEDED: Any = object()
 
 
-def _typed(words: object, name: str, kind: type[T] | tuple[type, ...], default: Any = _NEEDED) -> Any:
+def _typed_value(words: object, name: str, kind: type[T] | tuple[type, ...], default: Any = _NEEDED) -> Any:
     """A value of an object, checked for its type."""
     value = words.get(name, default) if isinstance(words, Mapping) else _NEEDED
     if value is default and default is not _NEEDED:

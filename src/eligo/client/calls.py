@@ -111,13 +111,13 @@ class Calls:
 
         def attempt() -> Replied:
             with self._interruptible(wait):
-                return self.exchange(sending, whole)
+                return self.exchange(sending, read_reply)
 
-        return answered(self.insist(attempt, until))
+        return reply_object(self.insist(attempt, until))
 
     def get(self, path: str, until: Callable[[], bool] = never) -> dict[str, Any]:
         """The server's answer to a GET."""
-        return answered(self.insist(lambda: self.exchange(Outgoing("GET", path), whole), until))
+        return reply_object(self.insist(lambda: self.exchange(Outgoing("GET", path), read_reply), until))
 
     def insist(self, attempt: Callable[[], Replied], until: Callable[[], bool] = never) -> Replied:
         """Retry until the server answers and is not busy."""
@@ -228,7 +228,7 @@ class Calls:
             self._say(f"connected to {self.url} again")
 
 
-def whole(response: http.client.HTTPResponse) -> Replied:
+def read_reply(response: http.client.HTTPResponse) -> Replied:
     """A response with its complete body; raises if that is too large."""
     body = response.read(LARGEST_REPLY)
     if not response.isclosed() and response.read(1):
@@ -236,7 +236,7 @@ def whole(response: http.client.HTTPResponse) -> Replied:
     return Replied(response.status, response.headers, body)
 
 
-def answered(replied: Replied) -> dict[str, Any]:
+def reply_object(replied: Replied) -> dict[str, Any]:
     """The JSON object in a reply."""
     if replied.code >= 300:
         raise replied.error()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from eligo.client.sandbox import limited
+from eligo.client.sandbox import limit_command
 
 PROBE = 64 * 2**20  # bytes
 TRIES, PAUSE = 50, 0.01  # attempts to remove a group whose processes are ending, and seconds between them
@@ -58,7 +58,7 @@ class Cgroups:
             _write(path, "memory.oom.group", "1")
             yield Cgroup(path)
         finally:
-            _removed(path)
+            _remove(path)
 
 
 def groups(own: str | None = None, mount: str = "/sys/fs/cgroup") -> Cgroups | None:
@@ -74,7 +74,7 @@ def groups(own: str | None = None, mount: str = "/sys/fs/cgroup") -> Cgroups | N
         _write(base, "cgroup.subtree_control", "+memory")
         cgroups = Cgroups(base)
         with cgroups.group(PROBE) as group:
-            words = limited(["true"], group=group.entrance)
+            words = limit_command(["true"], group=group.entrance)
             subprocess.run(words, check=True, capture_output=True, timeout=10)  # noqa: S603 - our own words
     except (OSError, subprocess.SubprocessError):
         return None
@@ -101,7 +101,7 @@ def _write(folder: str, name: str, text: str) -> None:
         file.write(text)
 
 
-def _removed(path: str) -> None:
+def _remove(path: str) -> None:
     with suppress(OSError):
         _write(path, "cgroup.kill", "1")
     for _ in range(TRIES):

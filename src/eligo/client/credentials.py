@@ -48,7 +48,7 @@ def _is_numeric(url: str) -> bool:
 
 def token_for(url: str, path: str | None = None) -> str | None:
     """The token for a server: from the file *path*, from the file in ELIGO_TOKEN_FILE, or from one offered here."""
-    path = path or os.environ.get(TOKEN_FILE) or _offered(url)
+    path = path or os.environ.get(TOKEN_FILE) or _offered_file(url)
     return None if path is None else read_token(path)
 
 
@@ -73,7 +73,7 @@ def offer(url: str, path: str) -> Iterator[None]:
         yield
         return
     try:
-        descriptor = _locked(note)
+        descriptor = _lock_note(note)
     except OSError:  # no home, or not writable: users must name the file
         yield
         return
@@ -88,7 +88,7 @@ def offer(url: str, path: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _locked(note: str) -> int:
+def _lock_note(note: str) -> int:
     """Create a note if necessary, and lock it."""
     os.makedirs(os.path.dirname(note), mode=0o700, exist_ok=True)
     for _ in range(TRIES):
@@ -105,7 +105,7 @@ def _locked(note: str) -> int:
     raise OSError(f"{note}: cannot lock the file")
 
 
-def _offered(url: str) -> str | None:
+def _offered_file(url: str) -> str | None:
     """The token file of this user's server at this address, if one is running."""
     if not _is_numeric(url):
         return None

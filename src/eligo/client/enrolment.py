@@ -61,7 +61,7 @@ def enrol(
     identity = folder.identity
     if "client" not in identity:
         calls.identity = _bearer(supplied)
-        folder.remember(_enrolled(calls, options, supplied is not None, until))
+        folder.remember(_request_identity(calls, options, supplied is not None, until))
     token, client = identity.get("token") or supplied, identity.get("client")
     calls.identity = _bearer(token) if token else {"Eligo-Client": str(client)}
     if identity.get("approved") is False:
@@ -70,7 +70,7 @@ def enrol(
         folder.remember({"approved": True})
 
 
-def _enrolled(calls: Calls, options: WorkOptions, has_token: bool, until: Callable[[], bool]) -> dict[str, Any]:
+def _request_identity(calls: Calls, options: WorkOptions, has_token: bool, until: Callable[[], bool]) -> dict[str, Any]:
     words = {"name": options.name, "cores": options.cores, "version": __version__}
     try:
         reply = calls.post("/v1/clients", words, until)
@@ -81,7 +81,7 @@ def _enrolled(calls: Calls, options: WorkOptions, has_token: bool, until: Callab
         if has_token or supplied is None or error.code != UNKNOWN:
             raise
         calls.identity = _bearer(supplied)  # a server that started after this client offers its token only now
-        return _enrolled(calls, options, True, until)
+        return _request_identity(calls, options, True, until)
     if not isinstance(reply.get("client"), str):
         raise InputError(f"{calls.url} is not an eligo server: it assigned no client name")
     token = reply.get("token")

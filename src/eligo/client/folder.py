@@ -33,7 +33,7 @@ class WorkFolder:
                 "scratch",
             ):  # parents get the user's default mode, these are private
                 os.makedirs(os.path.join(path, name), mode=0o700, exist_ok=True)
-            self._lock = _locked(os.path.join(path, "lock"), path)
+            self._lock = _lock_file(os.path.join(path, "lock"), path)
         except OSError as error:
             raise InputError(f"{path}: cannot write the files of the client: {error.strerror}") from None
         self._identity = self._read("client.json") or {"mark": secrets.token_hex(16)}
@@ -127,7 +127,7 @@ def _synchronise(folder: str) -> None:
         os.close(descriptor)
 
 
-def _locked(path: str, folder: str) -> int:
+def _lock_file(path: str, folder: str) -> int:
     """Hold a lock file for the life of the process; raises if another client holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

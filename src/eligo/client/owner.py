@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import finalize
 
-from eligo.client.calls import Calls, Outgoing, ServerAwayError, answered, whole
+from eligo.client.calls import Calls, Outgoing, ServerAwayError, read_reply, reply_object
 from eligo.client.credentials import token_for
 from eligo.client.options import check_address
-from eligo.client.transfers import Depot, HashedFile, parsed
+from eligo.client.transfers import Depot, HashedFile, parse_file
 from eligo.errors import InputError
 from eligo.version import __version__
 
@@ -57,7 +57,7 @@ class Owner:
     def look(self, path: str) -> dict[str, Any]:
         """The document at a path, requested once, for callers that ask again soon."""
         sending = Outgoing("GET", path, patience=ONCE)
-        return answered(self._calls.insist(lambda: self._calls.exchange(sending, whole), lambda: True))
+        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), lambda: True))
 
     def post(self, path: str, words: Mapping[str, Any]) -> dict[str, Any]:
         """The API's answer to a POST."""
@@ -68,13 +68,13 @@ class Owner:
         headers = {"Idempotency-Key": key, "Content-Type": "application/octet-stream"}
         path = f"/v1/workflows?{urlencode(wishes)}" if wishes else "/v1/workflows"
         sending = Outgoing("POST", path, text.encode(), headers, patience=600.0)
-        return answered(self._calls.insist(lambda: self._calls.exchange(sending, whole), self._patient()))
+        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), self._patient()))
 
     def add(self, workflow: str, text: str) -> dict[str, Any]:
         """Add the tasks of a document to a workflow; the same document again changes nothing."""
         headers = {"Content-Type": "application/octet-stream"}
         sending = Outgoing("POST", f"/v1/workflows/{quote(workflow)}/tasks", text.encode(), headers, patience=600.0)
-        return answered(self._calls.insist(lambda: self._calls.exchange(sending, whole), self._patient()))
+        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), self._patient()))
 
     def provide(self, workflow: str, files: Mapping[str, HashedFile], folder: str | Path) -> list[str]:
         """Send the server the files in a folder that no task writes; returns those that are still missing."""
@@ -130,7 +130,7 @@ class Owner:
 
     def _bring(self, folder: Path, files: Mapping[str, Any], force: bool = True) -> int:
         """Fetch files that do not exist yet into a folder, checked by hash; returns their number."""
-        wanted = {inside(folder, name): parsed(words) for name, words in files.items()}
+        wanted = {inside(folder, name): parse_file(words) for name, words in files.items()}
         missing = {path: file for path, file in wanted.items() if not (path.exists() and _same(path, file))}
         other = next((path for path in missing if path.exists()), None)
         if other is not None and not force:
@@ -163,7 +163,7 @@ class Owner:
         return str(health["status"])
 
 
-def hashed(names: Collection[str], folder: str | Path) -> dict[str, HashedFile]:
+def hash_files(names: Collection[str], folder: str | Path) -> dict[str, HashedFile]:
     """Files of a folder with their hashes."""
     files = {}
     for name in names:

@@ -9,7 +9,7 @@ from typing import Any
 from eligo.client.calls import Calls, ServerRefusedError
 from eligo.client.folder import WorkFolder
 from eligo.client.leases import HeldLeases
-from eligo.client.transfers import Depot, HashedFile, parsed
+from eligo.client.transfers import Depot, HashedFile, parse_file
 from eligo.errors import EligoError, FormatError
 
 LONG = 1.0  # seconds of work that justify waiting for the disk
@@ -47,10 +47,10 @@ class Delivery:
         return words if self.added is not None else {name: word for name, word in words.items() if name != "added"}
 
     @staticmethod
-    def parsed(words: Mapping[str, Any]) -> "Delivery":
+    def from_document(words: Mapping[str, Any]) -> "Delivery":
         """A stored result."""
         values = {each.name: words[each.name] for each in fields(Delivery) if each.name in words}
-        outputs = {name: parsed(file) for name, file in words.get("outputs", {}).items()}
+        outputs = {name: parse_file(file) for name, file in words.get("outputs", {}).items()}
         return Delivery(**{**values, "outputs": outputs})
 
 
@@ -109,7 +109,7 @@ class Courier:
         results = list[Delivery]()
         for words in self._folder.owed():
             with suppress(FormatError):  # not written by a client
-                results.append(Delivery.parsed(words))
+                results.append(Delivery.from_document(words))
                 self._depot.pin(*results[-1].outputs.values())
         return results
 

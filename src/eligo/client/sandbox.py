@@ -23,7 +23,7 @@ exec "$@"
 """
 
 
-def limited(
+def limit_command(
     argv: Sequence[str], output: int | None = None, memory: int | None = None, group: str = ""
 ) -> tuple[str, ...]:
     """The command line that runs a command with a limit of *output* bytes per file and *memory* bytes per process.

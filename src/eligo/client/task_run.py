@@ -14,9 +14,9 @@ from eligo.client.cgroups import Cgroups
 from eligo.client.leases import Cores, HeldLeases
 from eligo.client.options import WorkOptions
 from eligo.client.results import Courier, Delivery
-from eligo.client.sandbox import Sandbox, limited
+from eligo.client.sandbox import Sandbox, limit_command
 from eligo.client.scratch import Scratch
-from eligo.client.tails import joined
+from eligo.client.tails import join_tails
 from eligo.client.transfers import Depot, HashedFile
 from eligo.client.trust import Trust
 from eligo.engines.job_run import MARK
@@ -93,24 +93,24 @@ class GrantRun:
         with Scratch(self._place) as scratch:
             while (task := self._next()) is not None:
                 if task.attempt > 1:  # the task may have killed its last client: deliver the finished results first
-                    ready += self._settled(scratch, broken=True)
+                    ready += self._take_deliverable(scratch, broken=True)
                 self._means.courier.deliver(ready, self._means.will.stopping)
                 finished = TaskRun(self._means, task, scratch, self._files_made()).run()
                 self._report(finished)
                 if finished.result.outcome != "done":
-                    ready = [*self._settled(scratch, broken=True), *self._deliveries(finished)]
+                    ready = [*self._take_deliverable(scratch, broken=True), *self._deliveries(finished)]
                     break
                 self._done.add(task.lease)
                 self._held.append(finished)
-                ready = self._settled(scratch, broken=False)
+                ready = self._take_deliverable(scratch, broken=False)
                 if self._held:
                     self._means.courier.mark(task.lease, running=False)
-            ready += self._settled(scratch, broken=True)
-        return ready + self._given_back()
+            ready += self._take_deliverable(scratch, broken=True)
+        return ready + self._take_rest()
 
     def give_back(self) -> None:
         """Return the tasks that have not started to the server."""
-        self._means.courier.deliver(self._given_back(), self._means.will.stopping)
+        self._means.courier.deliver(self._take_rest(), self._means.will.stopping)
 
     def _report(self, finished: _Finished) -> None:
         if self._means.options.verbose:
@@ -122,7 +122,7 @@ class GrantRun:
         with self._lock:
             return self._todo.popleft() if self._todo and not self._means.will.draining() else None
 
-    def _given_back(self) -> list[Delivery]:
+    def _take_rest(self) -> list[Delivery]:
         with self._lock:
             todo, self._todo = self._todo, deque[Assigned]()
         return [Delivery(task.lease, "returned") for task in todo]
@@ -140,7 +140,7 @@ class GrantRun:
         self._means.courier.ended(finished.result)
         return [finished.result]
 
-    def _settled(self, scratch: Scratch, broken: bool) -> list[Delivery]:
+    def _take_deliverable(self, scratch: Scratch, broken: bool) -> list[Delivery]:
         """The results that can be delivered: a file that is only here is delivered together with the tasks that read it.
 
         Results are delivered in order, because the server accepts no result before those it depends on. If the grant is
@@ -154,7 +154,7 @@ class GrantRun:
         }  # results of lost leases are not delivered
         for finished in held:
             waited_for = [name for name in finished.inside if not self._readers(finished.task, name) <= ours]
-            ready += self._deliveries(self._opened(finished, waited_for, scratch))
+            ready += self._deliveries(self._add_inside_files(finished, waited_for, scratch))
         return ready
 
     def _together(self) -> int:
@@ -172,7 +172,7 @@ class GrantRun:
         later = self._tasks[self._tasks.index(task) + 1 :]
         return {other.lease for other in [other for other in later if name in other.reads()] or later}
 
-    def _opened(self, finished: _Finished, names: list[str], scratch: Scratch) -> _Finished:
+    def _add_inside_files(self, finished: _Finished, names: list[str], scratch: Scratch) -> _Finished:
         """A result with some of its inside files added to the outputs, unless they changed after the task ended."""
         outputs = dict(finished.result.outputs)
         saved = sum(stamp[0] for name, stamp in finished.inside.items() if name not in names)
@@ -200,25 +200,25 @@ class TaskRun:
         """Fetch the inputs, run the command and collect the outputs."""
         task = self._task
         if task.wrong is not None:
-            return self._ended("failed", failure=task.wrong)
+            return self._finish("failed", failure=task.wrong)
         if (why := self._means.trust.distrusts(task)) is not None:
             self._means.say(f"{task.task} returned to the server: {why}")
-            pause(SHAKEN, self._stopped)  # older servers assign the task again at once
-            return self._ended("returned", failure=why, distrusted=True)
+            pause(SHAKEN, self._is_stopped)  # older servers assign the task again at once
+            return self._finish("returned", failure=why, distrusted=True)
         try:
             self._fetch()
         except ServerAwayError:
-            return self._ended("returned")
+            return self._finish("returned")
         except EligoError as error:
-            return self._ended("failed", failure=str(error))
+            return self._finish("failed", failure=str(error))
         except OSError as error:
             if error.errno in UNFIT:
-                return self._ended("failed", failure=f"cannot place an input: {error.strerror}")
-            return self._machine_fails(error)
-        with self._means.cores.taken(task.cores, self._stopped) as mine:
-            return self._performed() if mine else self._ended("returned")
+                return self._finish("failed", failure=f"cannot place an input: {error.strerror}")
+            return self._return_task(error)
+        with self._means.cores.taken(task.cores, self._is_stopped) as mine:
+            return self._perform() if mine else self._finish("returned")
 
-    def _stopped(self) -> bool:
+    def _is_stopped(self) -> bool:
         return self._means.will.stopping() or self._means.leases.gone(self._task.lease)
 
     def _fetch(self) -> None:
@@ -228,33 +228,33 @@ class TaskRun:
                 continue
             if file is None:
                 raise EligoError(f"input {name!r} does not exist")
-            with self._means.depot.borrowed(file, self._stopped) as path:
+            with self._means.depot.borrowed(file, self._is_stopped) as path:
                 self._scratch.place(name, path)
 
-    def _performed(self) -> _Finished:
+    def _perform(self) -> _Finished:
         """Run the command, and collect its outputs."""
         self._means.courier.mark(self._task.lease, running=True)
         began = time.monotonic()
-        result = self._limited()
-        seconds, tail = time.monotonic() - began, joined(_end_of(self._scratch.out), _end_of(self._scratch.err))
+        result = self._run_limited()
+        seconds, tail = time.monotonic() - began, join_tails(_end_of(self._scratch.out), _end_of(self._scratch.err))
         if result.lost:
-            return self._ended("returned", seconds=seconds)
+            return self._finish("returned", seconds=seconds)
         facts: dict[str, object] = {"seconds": seconds, "code": result.code, "memory": result.memory, "tail": tail}
         if result.failure is not None:
-            return self._ended("failed", failure=self._why(result), **facts)
+            return self._finish("failed", failure=self._failure_reason(result), **facts)
         outputs = dict[str, HashedFile]()
         try:
-            facts["added"] = self._added()
+            facts["added"] = self._read_added()
             self._collect(outputs)
             inside = {name: _stamp(self._scratch.open(name), close=True) for name in self._task.inside}
         except (EligoError, OSError) as error:
             self._means.depot.unpin(*outputs.values())
             if isinstance(error, OSError):
-                return self._machine_fails(error)
-            return self._ended("failed", failure=str(error), **facts)
-        return replace(self._ended("done", outputs=outputs, **facts), inside=inside)
+                return self._return_task(error)
+            return self._finish("failed", failure=str(error), **facts)
+        return replace(self._finish("done", outputs=outputs, **facts), inside=inside)
 
-    def _limited(self) -> Performed:
+    def _run_limited(self) -> Performed:
         """Run the command with its memory limit, applied to all its processes together if the system supports that."""
         memory = min((each for each in (self._means.options.memory, self._task.memory) if each), default=None)
         if memory is None or self._means.groups is None:
@@ -271,9 +271,9 @@ class TaskRun:
     def _run(self, memory: int | None, group: str) -> Performed:
         scratch = self._scratch
         argv = self._means.sandbox.around(self._task.argv, scratch.folder)
-        argv = limited(argv, self._means.options.output, memory, group)
+        argv = limit_command(argv, self._means.options.output, memory, group)
         command = Command(argv, scratch.folder, {}, scratch.out, scratch.err)
-        return run_command(command, self._task.timeout, self._stopped, self._environment())
+        return run_command(command, self._task.timeout, self._is_stopped, self._environment())
 
     def _environment(self) -> dict[str, str]:
         """The command's environment: a few variables of the client, those of the task, and those that identify it."""
@@ -284,7 +284,7 @@ class TaskRun:
         task_variables |= {ADD: os.path.join(folder, ADDING)} if task.grow else {}
         return {"PATH": USUAL_PATH, **own, **place, **task.environment, **task_variables, MARK: self._means.mark}
 
-    def _added(self) -> str | None:
+    def _read_added(self) -> str | None:
         """The document of the tasks that the command adds; the file is removed, since the next task uses the same folder."""
         path = os.path.join(self._scratch.folder, ADDING)
         if not self._task.grow or not os.path.lexists(path):
@@ -303,7 +303,7 @@ class TaskRun:
             outputs[name] = self._means.depot.keep(self._scratch.open(name), remaining)
             remaining -= outputs[name].size
 
-    def _why(self, result: Performed) -> str:
+    def _failure_reason(self, result: Performed) -> str:
         """The reason why the command failed; names the limit that it exceeded, if any."""
         most = self._means.options.output
         if any(os.path.getsize(path) >= most for path in (self._scratch.out, self._scratch.err)):
@@ -314,13 +314,13 @@ class TaskRun:
         )
         return f"{large!r} exceeded the size limit of {most:,} bytes" if large else str(result.failure)
 
-    def _machine_fails(self, error: OSError) -> _Finished:
+    def _return_task(self, error: OSError) -> _Finished:
         """Return a task after a failure of this machine, such as a full disk, and pause before asking for another."""
         self._means.say(f"{self._task.task} returned to the server: {error.strerror or error}")
-        pause(SHAKEN, self._stopped)
-        return self._ended("returned")
+        pause(SHAKEN, self._is_stopped)
+        return self._finish("returned")
 
-    def _ended(self, outcome: str, **facts: object) -> _Finished:
+    def _finish(self, outcome: str, **facts: object) -> _Finished:
         return _Finished(self._task, Delivery(self._task.lease, outcome, **facts))  # type: ignore[arg-type]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from eligo.client.calls import Calls, Outgoing, Replied, ServerRefusedError, never, whole
+from eligo.client.calls import Calls, Outgoing, Replied, ServerRefusedError, never, read_reply
 from eligo.errors import FormatError, InputError
 
 PART = 8 * 2**20  # bytes per request
@@ -49,7 +49,7 @@ class Depot:
         self._fetching = [
             threading.Lock() for _ in range(256)
         ]  # each file is fetched by one thread; locks by first byte
-        self._told = OrderedDict[str, None]()  # hashes of files here that this server knows, the last used at the end
+        self._known = OrderedDict[str, None]()  # hashes of files here that this server knows, the last used at the end
         #: bytes received, sent, and saved because the file was already there
         self.fetched = self.sent = self.saved = 0
 
@@ -60,19 +60,19 @@ class Depot:
     def kept(self) -> list[str]:
         """Prefixes of the hashes of larger files that are here and that the server named in this session."""
         with self._lock:
-            return [sha256[:PREFIX] for sha256 in islice(reversed(self._told), MOST_TOLD)]
+            return [sha256[:PREFIX] for sha256 in islice(reversed(self._known), MOST_TOLD)]
 
     def forget(self) -> None:
         """Forget which files the server knows, because it may be a different server."""
         with self._lock:
-            self._told.clear()
+            self._known.clear()
 
     def _note(self, file: HashedFile) -> None:
         """Record that a file is here and that the server knows it."""
         if file.size >= SMALL:
             with self._lock:
-                self._told[file.sha256] = None
-                self._told.move_to_end(file.sha256)
+                self._known[file.sha256] = None
+                self._known.move_to_end(file.sha256)
 
     def pin(self, *files: HashedFile) -> None:
         """Protect files from `sweep` until they are unpinned as often."""
@@ -176,7 +176,7 @@ class Depot:
     def _send_part(self, file: HashedFile, way: "_Way") -> Replied:
         """Send the next part; after a failed attempt, first ask the server how much it has."""
         if way.ask:
-            replied = self._calls.exchange(Outgoing("HEAD", f"/v1/files/{file.sha256}"), whole)
+            replied = self._calls.exchange(Outgoing("HEAD", f"/v1/files/{file.sha256}"), read_reply)
             if replied.code == 200:
                 way.over = True
                 self._count_saved(0 if way.at else file.size)
@@ -206,7 +206,7 @@ class Depot:
         headers = {"Content-Type": "application/octet-stream"}
         if len(body) < file.size:
             headers["Content-Range"] = f"bytes {at}-{at + len(body) - 1}/{file.size}"
-        replied = self._calls.exchange(Outgoing("PUT", f"/v1/files/{file.sha256}", body, headers), whole)
+        replied = self._calls.exchange(Outgoing("PUT", f"/v1/files/{file.sha256}", body, headers), read_reply)
         with self._lock:
             self.sent += len(body)
         return replied
@@ -225,7 +225,7 @@ class Depot:
                     break
                 if not self._pins[name]:
                     os.unlink(self.path(name))
-                    self._told.pop(name, None)
+                    self._known.pop(name, None)
                     much -= size
 
 
@@ -246,7 +246,7 @@ def _hash(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def parsed(words: object) -> HashedFile:
+def parse_file(words: object) -> HashedFile:
     """A file as described by the server."""
     if isinstance(words, dict):
         sha256, size = words.get("sha256"), words.get("size")

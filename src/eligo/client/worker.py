@@ -34,7 +34,7 @@ CONFUSED = 30.0  # maximum seconds until the next request after an invalid respo
 def work(options: WorkOptions, say: Callable[[str], None] | None = None) -> Tally:
     """Work for a server until it has no more tasks or a signal arrives; returns a tally."""
     will = Will()
-    with heeded(will) as signals:
+    with catch_signals(will) as signals:
         folder = WorkFolder(options.home(), options.url)
         try:
             return WorkLoop(options, folder, will, signals, say or tell).work()
@@ -58,7 +58,7 @@ class WorkLoop:
         self._lock, self._runs = threading.Lock(), set[GrantRun]()
         self._busy, self._asked = time.monotonic(), False
         self._error: BaseException | None = None
-        self._enrolment = Enrolment(calls, folder, options, say, self._given_up)
+        self._enrolment = Enrolment(calls, folder, options, say, self._should_give_up)
         self._enrolment.forget = depot.forget
 
     def work(self) -> Tally:
@@ -128,7 +128,7 @@ class WorkLoop:
         """Enrol, deliver results that an earlier client left, and start a thread per core."""
         self._enrolment.enrol()
         owed = self._courier.owed()
-        self._enrolment.call(lambda: self._courier.deliver(owed, self._given_up))
+        self._enrolment.call(lambda: self._courier.deliver(owed, self._should_give_up))
         number = 1 if self._options.once else self._options.cores
         helpers = [
             threading.Thread(target=self._guarded, args=(self._serve,), name="eligo work") for _ in range(number)
@@ -142,31 +142,31 @@ class WorkLoop:
         """The loop of a thread: request, run, and deliver with the next request. Every granted task is run or returned."""
         reply: dict[str, Any] = {}
         while True:
-            if grants := self._understood(reply):
+            if grants := self._parse_grants(reply):
                 reply = self._do(grants, reply)
                 continue
             self._stay_away(reply)
-            if reply.get("stop") is True or self._over():
+            if reply.get("stop") is True or self._should_stop():
                 break
             reply = self._ask()
 
-    def _understood(self, reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
+    def _parse_grants(self, reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
         try:
             return assignments(reply)
         except FormatError as error:
             self._say(str(error))
-            pause(random.uniform(0, CONFUSED), self._over)  # noqa: S311 - no secret
+            pause(random.uniform(0, CONFUSED), self._should_stop)  # noqa: S311 - no secret
             return []
 
-    def _over(self) -> bool:
+    def _should_stop(self) -> bool:
         """Whether to stop requesting tasks."""
         return self._will.draining() or (self._asked and self._quiet(0.0))
 
-    def _given_up(self) -> bool:
+    def _should_give_up(self) -> bool:
         """Whether to stop waiting for an unreachable server; a restart of the server takes a moment."""
         return self._will.draining() or self._quiet(AWAY)
 
-    def _left_owed(self) -> bool:
+    def _should_leave_results(self) -> bool:
         """Whether to leave results to the next client of this folder, because the server is unreachable."""
         return self._will.stopping() or self._quiet(AWAY)
 
@@ -178,8 +178,8 @@ class WorkLoop:
     def _stay_away(self, reply: Mapping[str, Any]) -> None:
         wait = reply.get("wait")
         if isinstance(wait, int | float) and wait > 0:
-            pause(min(wait, LONGEST_TOLD_WAIT) * random.uniform(1.0, 1.2), self._over)  # noqa: S311 - no secret
-        self._means.cores.wait_idle(self._over)
+            pause(min(wait, LONGEST_TOLD_WAIT) * random.uniform(1.0, 1.2), self._should_stop)  # noqa: S311 - no secret
+        self._means.cores.wait_idle(self._should_stop)
 
     def _request(self, wait: float) -> dict[str, Any]:
         options = self._options
@@ -193,9 +193,9 @@ class WorkLoop:
         if self._options.idle_exit is not None:
             wait = min(wait, max(0.0, self._busy + self._options.idle_exit - began))
         words, self._asked = self._request(round(wait, 3)), True
-        reply = self._enrolment.call(lambda: self._calls.post("/v1/request", words, self._over, wait))
+        reply = self._enrolment.call(lambda: self._calls.post("/v1/request", words, self._should_stop, wait))
         if not reply.get("grants") and not reply.get("wait") and time.monotonic() - began < min(wait, QUICK):
-            pause(random.uniform(0, QUICK), self._over)  # noqa: S311 - no secret
+            pause(random.uniform(0, QUICK), self._should_stop)  # noqa: S311 - no secret
         return reply
 
     def _do(self, grants: list[tuple[Assigned, ...]], reply: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,13 +216,13 @@ class WorkLoop:
             self._will.drain()
         ask = None if self._will.draining() else self._request(0.0)
         try:
-            return self._enrolment.call(lambda: self._courier.deliver(last, self._left_owed, ask))
+            return self._enrolment.call(lambda: self._courier.deliver(last, self._should_leave_results, ask))
         finally:
             self._means.depot.sweep()
 
 
 @contextmanager
-def heeded(will: Will) -> Iterator[list[int]]:
+def catch_signals(will: Will) -> Iterator[list[int]]:
     """Collect the stop signals received; only a program's main thread receives them."""
     signals: list[int] = []
     if threading.current_thread() is not threading.main_thread():

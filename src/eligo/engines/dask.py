@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from eligo.engines.futures import SOON, FutureEngine, Out
-from eligo.engines.job_run import MARK, Brought, Performed, perform
+from eligo.engines.job_run import MARK, Performed, ResultPayload, perform
 from eligo.engines.jobs import Function, Job, Work
 from eligo.engines.registry import Wanted, absent
 from eligo.engines.strays import die_with_parent, signal_marked
@@ -41,7 +41,7 @@ class DaskEngine(FutureEngine):
             self.free()
             raise InputError(f"no worker is connected to the Dask scheduler at {wanted.address}").cured_by("workers")
         limits = self._memory_limits()
-        super().__init__(self._sent, slots, "dask", wanted.room(slots, sum(limits) if limits else None))
+        super().__init__(self._submit_job, slots, "dask", wanted.room(slots, sum(limits) if limits else None))
         if wanted.address and limits:
             self.largest = float(max(limits))
         elif wanted.address:
@@ -57,7 +57,7 @@ class DaskEngine(FutureEngine):
         limits = [worker.get("memory_limit") for worker in workers]
         return limits if all(limits) else []
 
-    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
+    def _submit_job(self, job: Job, mark: str) -> "Future[ResultPayload]":
         work = self._queued(job, mark) if self._own is None else self._send_to_idle_worker(job, mark)
         return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
 

@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from eligo.allocating import Ask
-from eligo.engines.job_run import GRACE, MARK, Brought, brought, endings, lost, perform
+from eligo.engines.job_run import GRACE, MARK, ResultPayload, endings, from_payload, lost_ending, perform
 from eligo.engines.jobs import ALIKE, Ending, Job
 from eligo.engines.room import Needs, Room
 from eligo.engines.strays import signal_marked
@@ -21,7 +21,7 @@ SOON = 0.05  # seconds between two checks whether processes have ended
 BRIEF = 0.02  # seconds: jobs shorter than this wait longer for their turn than they run
 OLD = 0.8  # weight of the past in the moving average of job times
 #: submits a job with the mark for its processes; returns the future of its results
-Submit = Callable[[Job, str], "Future[Brought]"]
+Submit = Callable[[Job, str], "Future[ResultPayload]"]
 
 
 class Out(NamedTuple):
@@ -29,7 +29,7 @@ class Out(NamedTuple):
 
     job: Job
     mark: str
-    future: "Future[Brought]"
+    future: "Future[ResultPayload]"
 
 
 class FutureEngine:
@@ -96,7 +96,7 @@ class FutureEngine:
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
         results: list[Ending] = []
-        for out in self._ended(seconds):
+        for out in self._next_ended(seconds):
             del self._out[out.job.number]
             self._free.append(str(out.job.client))
             self.room.leave(out.job)
@@ -107,7 +107,7 @@ class FutureEngine:
         self._insist()
         return results
 
-    def _ended(self, seconds: float | None) -> Iterator[Out]:
+    def _next_ended(self, seconds: float | None) -> Iterator[Out]:
         with suppress(Empty):
             yield self._out[self._done.get(timeout=seconds)]
             while True:
@@ -115,23 +115,23 @@ class FutureEngine:
 
     def _endings_of(self, out: Out) -> list[Ending]:
         """The endings of a job; if it was cancelled, tasks that did not succeed before are lost."""
-        job_endings = self._came(out)
+        job_endings = self._collect(out)
         if self._stopped.pop(out.job.number, None) is None:
             return job_endings
         return [each if each.attempt.failure is None else each.failed("stopped", lost=True) for each in job_endings]
 
-    def _came(self, out: Out) -> list[Ending]:
+    def _collect(self, out: Out) -> list[Ending]:
         try:
             error = out.future.exception()
         except CancelledError as cancelled:
             error = cancelled
         if error is None:
-            return endings(out.job, brought(out.future.result()))
+            return endings(out.job, from_payload(out.future.result()))
         is_lost, why = self.is_loss(error), f"{type(error).__name__}: {error}"[:1000]
         if is_lost:
             self._doubtful.append(out.mark)
             self.signal([out], signal.SIGKILL)  # processes that a lost worker left running
-        return [lost(out.job, why).failed(why, lost=is_lost)._replace(value=None if is_lost else error)]
+        return [lost_ending(out.job, why).failed(why, lost=is_lost)._replace(value=None if is_lost else error)]
 
     def is_loss(self, error: BaseException) -> bool:
         """Whether a future's error means that its worker was lost, rather than that the task failed."""
@@ -189,10 +189,10 @@ class OwnExecutor(FutureEngine):
     """An executor made for the run; recreated if it breaks, since a process pool does not survive the death of a process."""
 
     def __init__(self, make: Callable[[], Executor], slots: int, name: str, room: Room | None = None) -> None:
-        super().__init__(self._sent, slots, name, room)
+        super().__init__(self._submit_job, slots, name, room)
         self._make, self._executor = make, make()
 
-    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
+    def _submit_job(self, job: Job, mark: str) -> "Future[ResultPayload]":
         try:
             return self._executor.submit(perform, job.works, job.timeout, mark)
         except BrokenExecutor:

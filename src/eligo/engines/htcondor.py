@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from eligo.engines.batch_system import QueueEngine, Sighting, asked, require, wait_until_gone
+from eligo.engines.batch_system import QueueEngine, Sighting, query, require, wait_until_gone
 from eligo.engines.jobs import Engine, Job
 from eligo.engines.registry import Wanted
 from eligo.errors import FormatError, InputError
@@ -74,7 +74,7 @@ class CondorQueue:
             f"output = {job.number}.txt", f"error = {job.number}.txt", f"log = {LOG}", f"priority = {job.priority}",
             f"submit_event_notes = eligo job {job.number}", *self._settings, "queue",
         ]  # fmt: skip
-        answer = asked(["condor_submit", "-terse", "-"], UNANSWERED, folder, "\n".join(lines) + "\n")
+        answer = query(["condor_submit", "-terse", "-"], UNANSWERED, folder, "\n".join(lines) + "\n")
         key = answer.split(".")[0].strip()
         self._sightings[job.number] = Sighting(key)
         return key
@@ -101,7 +101,7 @@ class CondorQueue:
         chosen = ["-constraint", f'EligoRun == "{mark}"']
 
         def left() -> str:
-            return asked(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
+            return query(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
 
         if left():
             take_out(chosen)
@@ -111,7 +111,7 @@ class CondorQueue:
 def take_out(chosen: Collection[str]) -> None:
     """Remove the jobs that match these arguments of condor_rm; jobs that have already ended are ignored."""
     try:
-        asked(["condor_rm", *chosen], UNANSWERED)
+        query(["condor_rm", *chosen], UNANSWERED)
     except InputError as error:
         if _ENDED not in str(error):
             raise

@@ -12,11 +12,13 @@ from threading import TIMEOUT_MAX, Thread
 from typing import Any
 
 from eligo.engines.jobs import Command, Ending, Function, Job, Work
-from eligo.engines.worker import GRACE, NO_PROGRAM, Performed, run_command, said, unable
+from eligo.engines.worker import GRACE, NO_PROGRAM, Performed, describe_exit, describe_start_error, run_command
 from eligo.work.attempts import Attempt, Lease, answer_to
 
-__all__ = ["GRACE", "MARK", "NO_PROGRAM", "Brought", "Performed", "Sent", "brought", "ending_of", "endings", "lost"]
-__all__ += ["perform", "perform_sent", "said", "sent", "unable", "withdrawn"]
+__all__ = [
+    "GRACE", "MARK", "NO_PROGRAM", "Payload", "Performed", "ResultPayload", "describe_exit", "describe_start_error",
+    "ending_of", "endings", "from_payload", "lost_ending", "perform", "perform_sent", "to_payload", "withdrawn_result",
+]  # fmt: skip
 
 MARK = "ELIGO_JOB"  # environment variable of the processes of a job
 
@@ -37,27 +39,27 @@ def perform(works: tuple[Work, ...], timeout: float | None, mark: str = "") -> l
 
 
 #: the arguments of `perform`, possibly serialized
-Sent = bytes | tuple[tuple[Work, ...], float | None, str]
+Payload = bytes | tuple[tuple[Work, ...], float | None, str]
 #: the results of `perform`, possibly serialized
-Brought = bytes | list[Performed]
+ResultPayload = bytes | list[Performed]
 
 
-def sent(job: Job, mark: str) -> Sent:
+def to_payload(job: Job, mark: str) -> Payload:
     """The payload for a worker: commands as bytes, which engines pass on unchanged; the engine pickles functions.
 
-    >>> brought(perform_sent(sent(Job(1, "ann", ("a",), (Command(("true",), "/"),)), "mark")))[0].code
+    >>> from_payload(perform_sent(to_payload(Job(1, "ann", ("a",), (Command(("true",), "/"),)), "mark")))[0].code
     0
     """
     payload = job.works, job.timeout, mark
     return pickle.dumps(payload) if all(isinstance(work, Command) for work in job.works) else payload
 
 
-def perform_sent(payload: Sent) -> Brought:
-    """Run `perform` on a payload; `brought` reads the result."""
+def perform_sent(payload: Payload) -> ResultPayload:
+    """Run `perform` on a payload; `from_payload` reads the result."""
     return pickle.dumps(perform(*pickle.loads(payload))) if isinstance(payload, bytes) else perform(*payload)  # noqa: S301 - ours
 
 
-def brought(payload: Brought) -> list[Performed]:
+def from_payload(payload: ResultPayload) -> list[Performed]:
     """The results of `perform`, deserialized if necessary."""
     return pickle.loads(payload) if isinstance(payload, bytes) else payload  # noqa: S301 - ours
 
@@ -79,13 +81,13 @@ def ending_of(job: Job, place: int, result: Performed) -> Ending:
     return Ending(job, place, attempt, value.error if isinstance(value, Raised) else value)
 
 
-def lost(job: Job, why: str) -> Ending:
+def lost_ending(job: Job, why: str) -> Ending:
     """The ending of a job whose worker or queue was lost."""
     now = time.time()
     return ending_of(job, 0, Performed(now, now, why, lost=True))
 
 
-def withdrawn() -> Performed:
+def withdrawn_result() -> Performed:
     """The result of a job that was withdrawn before it started."""
     now = time.time()
     return Performed(now, now, "stopped", lost=True)

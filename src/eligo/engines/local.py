@@ -15,7 +15,7 @@ from typing import cast
 
 from eligo.allocating import Ask
 from eligo.engines.futures import threads
-from eligo.engines.job_run import GRACE, NO_PROGRAM, Performed, ending_of, said, unable
+from eligo.engines.job_run import GRACE, NO_PROGRAM, Performed, describe_exit, describe_start_error, ending_of
 from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
 from eligo.engines.output import Printed
 from eligo.engines.registry import Wanted
@@ -147,9 +147,9 @@ class LocalEngine:
             if error.errno in SHORT:
                 self._postpone(running, error)
                 return
-            self._tell(running, NO_PROGRAM, unable(running.work, error), None)
+            self._tell(running, NO_PROGRAM, describe_start_error(running.work, error), None)
         except ValueError as error:  # arguments that no program can be given
-            self._tell(running, NO_PROGRAM, unable(running.work, error), None)
+            self._tell(running, NO_PROGRAM, describe_start_error(running.work, error), None)
         else:
             self.shortage.end()
             self._attend(running)
@@ -323,7 +323,7 @@ class LocalEngine:
         self.shortage.again = 0.0
         if self._printed is not None:
             self._printed.keep(running.slot, running.work)
-        failure = running.why if running.told else said(running.code)
+        failure = running.why if running.told else describe_exit(running.code)
         self._tell(running, running.code, failure, self._memory(running.peak))
 
     def _memory(self, peak: int) -> int | None:

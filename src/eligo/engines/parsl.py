@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from eligo.engines.futures import FutureEngine, Out
-from eligo.engines.job_run import Brought, Sent, perform_sent, sent, withdrawn
+from eligo.engines.job_run import Payload, ResultPayload, perform_sent, to_payload, withdrawn_result
 from eligo.engines.jobs import Job
 from eligo.engines.registry import Wanted, absent
 from eligo.engines.strays import POOL, end_marked
@@ -48,12 +48,14 @@ class ParslEngine(FutureEngine):
             self._fence = stack.enter_context(tempfile.TemporaryDirectory(prefix="withdrawn-", dir=folder))
             self._held = stack.pop_all()
         self._app = self._parsl.python_app(perform_here, data_flow_kernel=self._kernel, executors=[LABEL])
-        super().__init__(self._sent, slots, "parsl", wanted.room(slots), ahead=slots)
+        super().__init__(self._submit_job, slots, "parsl", wanted.room(slots), ahead=slots)
 
-    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
+    def _submit_job(self, job: Job, mark: str) -> "Future[ResultPayload]":
         place = {"priority": -job.priority}  # smaller numbers go first
         fence = os.path.join(self._fence, mark)
-        future: Future[Brought] = self._app(_by_value(sent(job, mark)), fence, parsl_resource_specification=place)
+        future: Future[ResultPayload] = self._app(
+            _by_value(to_payload(job, mark)), fence, parsl_resource_specification=place
+        )
         return future
 
     def withdraw(self, out: Out) -> None:
@@ -72,15 +74,15 @@ class ParslEngine(FutureEngine):
 
 
 def perform_here(
-    payload: bytes | Callable[[], Sent], fence: str, parsl_resource_specification: object = None
-) -> Brought:
+    payload: bytes | Callable[[], Payload], fence: str, parsl_resource_specification: object = None
+) -> ResultPayload:
     """Run a job on a worker, unless the file *fence* exists; Parsl also passes the resource specification."""
     if os.path.exists(fence):
-        return [withdrawn()]
+        return [withdrawn_result()]
     return perform_sent(payload if isinstance(payload, bytes) else payload())
 
 
-def _by_value(payload: Sent) -> bytes | Callable[[], Sent]:
+def _by_value(payload: Payload) -> bytes | Callable[[], Payload]:
     """The payload with functions pickled by value; Parsl before 2026 would refer to the script, which workers do not have."""
     if isinstance(payload, bytes):
         return payload

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from eligo.engines.futures import FutureEngine, Out
-from eligo.engines.job_run import Brought, perform_sent, sent
+from eligo.engines.job_run import ResultPayload, perform_sent, to_payload
 from eligo.engines.jobs import Job
 from eligo.engines.registry import Wanted, absent
 from eligo.engines.strays import POOL, end_marked, marking
@@ -37,7 +37,7 @@ class RayEngine(FutureEngine):
             self.free()
             raise InputError(f"the Ray cluster at {wanted.address} has no cores")
         super().__init__(
-            self._sent, slots, "ray", wanted.room(cores, None if memory is None else int(memory)), ahead=slots
+            self._submit_job, slots, "ray", wanted.room(cores, None if memory is None else int(memory)), ahead=slots
         )
         self.largest = max(node["Resources"].get("memory", 0.0) for node in ray.nodes() if node["Alive"])
         self._remote = lru_cache(maxsize=1024)(self._remote_for)
@@ -47,9 +47,9 @@ class RayEngine(FutureEngine):
         room = {} if not memory else {"memory": int(memory)}
         return self._ray.remote(num_cpus=cores, max_retries=0, **room)(perform_sent)
 
-    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
+    def _submit_job(self, job: Job, mark: str) -> "Future[ResultPayload]":
         remote = self._remote(*self.room.share(job.cores, job.memory))
-        future: Future[Brought] = remote.remote(sent(job, mark)).future()
+        future: Future[ResultPayload] = remote.remote(to_payload(job, mark)).future()
         return future
 
     def is_loss(self, error: BaseException) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from eligo.engines.batch_system import QueueEngine, Sighting, asked, require, wait_until_gone
+from eligo.engines.batch_system import QueueEngine, Sighting, query, require, wait_until_gone
 from eligo.engines.jobs import Engine, Job
 from eligo.engines.registry import Wanted
 from eligo.engines.worker import GRACE
@@ -64,7 +64,7 @@ class SlurmQueue:
             f"--job-name={_name(self._mark)}.{folder.name}.{job.number}", f"--nice={self._nice.of(job)}",
             f"--cpus-per-task={max(1, math.ceil(job.cores))}", *_limits(job), *self._options,
         ]  # fmt: skip
-        answer = asked(["sbatch", *options, script.name, f"{job.number}.txt", *words], UNANSWERED, folder)
+        answer = query(["sbatch", *options, script.name, f"{job.number}.txt", *words], UNANSWERED, folder)
         return answer.strip().partition(";")[0]
 
     def look(self, folder: Path) -> Mapping[int, Sighting] | None:
@@ -80,7 +80,7 @@ class SlurmQueue:
     def _rows(self, start: str) -> Iterator[_Row]:
         """This user's jobs with this prefix, including those that ended recently."""
         words = ["squeue", "--me", "--noheader", "--states=all", "--format=%i|%T|%r|%j"]
-        for line in asked(words, UNANSWERED).splitlines():
+        for line in query(words, UNANSWERED).splitlines():
             row = _Row(*line.split("|", 3))
             if row.name.startswith(start):
                 yield row
@@ -89,7 +89,7 @@ class SlurmQueue:
         """See `Queue`."""
         wanted = list(keys)
         for first in range(0, len(wanted), MANY):
-            asked(["scancel", "--quiet", *wanted[first : first + MANY]], UNANSWERED)
+            query(["scancel", "--quiet", *wanted[first : first + MANY]], UNANSWERED)
 
     def end_strays(self, mark: str) -> None:
         """See `Queue`."""

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from eligo.engines.batch_system import asked, require, wait_until_gone
+from eligo.engines.batch_system import query, require, wait_until_gone
 from eligo.engines.jobs import Command, Ending, Engine, Job, Work
 from eligo.engines.local import LocalEngine
 from eligo.engines.registry import Wanted
@@ -54,12 +54,12 @@ class StepsEngine(LocalEngine):
         words = ["squeue", "--steps", f"--job={self._allocation}", "--noheader", "--format=%i|%j"]
 
         def left() -> Sequence[str]:
-            rows = [line.strip().split("|", 1) for line in asked(words, UNANSWERED).splitlines()]
+            rows = [line.strip().split("|", 1) for line in query(words, UNANSWERED).splitlines()]
             return [key for key, name in rows if name == f"eligo-{mark}"]
 
         steps = left()
         if steps:
-            asked(["scancel", "--quiet", *steps], UNANSWERED)
+            query(["scancel", "--quiet", *steps], UNANSWERED)
             wait_until_gone(left)
 
 

@@ -175,7 +175,7 @@ def _functions(
     if shares_machine(on):
         _check_room(callables.flow, settings.slots, machine_memory())
     engine = engine_of(on, settings, needs_of(callables.flow), functions=True)
-    with ended_where_wrong(engine):
+    with close_on_error(engine):
         game = Execution(callables.flow)
         chosen = allocator_of(callables.flow, game, settings)
         runner = build_runner(game, chosen, engine, settings, lambda task, _: callables.work(task, values))
@@ -206,7 +206,7 @@ def _commands(
 
 def _execute_with_warnings(runner: Runner, resumed: Resumed) -> Result:
     """Run to the end, after a warning for each setting of the workflow that is ignored."""
-    with ended_where_wrong(runner.engine):
+    with close_on_error(runner.engine):
         for remark in resumed.remarks:
             warnings.warn(remark, stacklevel=4)
     return execute(runner)
@@ -220,7 +220,7 @@ def prepare_run(
     needs = wants if wants else None
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
     engine = engine_of(on, settings, needs, scratch=scratch, mark=folder.mark)
-    with ended_where_wrong(engine):
+    with close_on_error(engine):
         check = partial(_check_engine, on, settings, engine)
         check(flow)
         unheeded = _unheeded(flow, engine, settings, needs)
@@ -307,7 +307,7 @@ def engine_of(  # noqa: PLR0913
 
 
 @contextmanager
-def ended_where_wrong(engine: Engine) -> Iterator[None]:
+def close_on_error(engine: Engine) -> Iterator[None]:
     """Close the engine if an error is raised before the end of the run."""
     try:
         yield
@@ -356,7 +356,7 @@ def build_runner(  # noqa: PLR0913, PLR0917
 def execute(runner: Runner) -> Result:
     """Run to the end."""
     began = time.monotonic()
-    with ended_where_wrong(runner.engine):
+    with close_on_error(runner.engine):
         runner.run()
     took = time.monotonic() - began  # without the time to close the engine
     runner.engine.close()

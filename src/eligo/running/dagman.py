@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eligo.engines import worker
-from eligo.engines.batch_system import UnansweredError, as_told, asked, performed_in, require
+from eligo.engines.batch_system import UnansweredError, query, read_performed, require, work_document
 from eligo.engines.htcondor import (
     ABORTED,
     EVICTED,
@@ -87,9 +87,9 @@ class DagmanJob:
         """The folder of the files for DAGMan."""
         return self.folder.path.resolve() / PLACE
 
-    def told(self) -> dict[int, worker.Performed]:
+    def results(self) -> dict[int, worker.Performed]:
         """The results of the last attempts, for tasks that have one."""
-        attempts = ((v, performed_in(self.place / worker.DONE / f"{v}.json")) for v in range(len(self.flow)))
+        attempts = ((v, read_performed(self.place / worker.DONE / f"{v}.json")) for v in range(len(self.flow)))
         return {v: performed[0] for v, performed in attempts if performed}
 
     def text(self) -> str:
@@ -99,7 +99,7 @@ class DagmanJob:
 
     def job(self, name: Name) -> str:
         """The file that the worker reads."""
-        return json.dumps({"works": [as_told(self.work(name, 1))], "timeout": self.timeout, "again": True})
+        return json.dumps({"works": [work_document(self.work(name, 1))], "timeout": self.timeout, "again": True})
 
 
 def run_dagman(job: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | None = None) -> dict[Name, Fate]:
@@ -129,10 +129,10 @@ def run_dagman(job: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | None
     if not running:
         if not same:
             _write(job, text)
-        running = _submitted(job, {job.flow.dag.number(task) for task in game.executed})
+        running = _submit(job, {job.flow.dag.number(task) for task in game.executed})
     if running:
         _check(job, running, _follow(job, running, watch))
-    performed = job.told()
+    performed = job.results()
     _keep(job, game, performed)
     return dict(_fates(job.flow, game, performed))
 
@@ -140,13 +140,13 @@ def run_dagman(job: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | None
 def _running(mark: str) -> str:
     """The id of the DAGMan job of a run, or ""; it runs in the scheduler universe."""
     chosen = ["-constraint", f'EligoRun == "{mark}" && JobUniverse == 7']
-    return asked(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
+    return query(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
 
 
-def _submitted(job: DagmanJob, done: set[int]) -> str:
+def _submit(job: DagmanJob, done: set[int]) -> str:
     """Submit the workflow; returns the id of DAGMan's job, or "" if every task is done."""
     place = job.place
-    done = done | {v for v, performed in job.told().items() if performed.failure is None}
+    done = done | {v for v, performed in job.results().items() if performed.failure is None}
     if len(done) == len(job.flow):
         return ""
     _rescue(place, done)
@@ -156,7 +156,7 @@ def _submitted(job: DagmanJob, done: set[int]) -> str:
         (place / worker.DONE / f"{v}.json").unlink(missing_ok=True)
     mark = f'+EligoRun = "{job.folder.mark}"'
     words = ["condor_submit_dag", "-maxjobs", str(job.workers), "-append", mark, DAG]
-    match = _CLUSTER.search(answer := asked(words, UNANSWERED, place))
+    match = _CLUSTER.search(answer := query(words, UNANSWERED, place))
     if match is None:
         raise InputError(f"cannot read the output of condor_submit_dag: {answer[-300:]}")
     return match[1]

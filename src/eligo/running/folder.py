@@ -214,7 +214,7 @@ class RunFolder:
         if not redone.gone:
             return resumed
         done = set(resumed.execution.numbers(EXECUTED)) - redone.gone - redone.dependent
-        game = restarted(flow, resumed.execution, resumed.execution.graph.named(done))
+        game = restart_execution(flow, resumed.execution, resumed.execution.graph.named(done))
         again = replace(resumed, unmade=len(redone.gone), dependent=len(redone.dependent))
         return replace(again, execution=game, kept=len(done), tasks=digests(flow))
 
@@ -239,7 +239,7 @@ class RunFolder:
             same = name in done and (name in added or before.get(name) == now[name])
             if same and all(u in unchanged for u in dag.parents_of(v).tolist()):
                 unchanged.add(v)
-        game = restarted(flow, grown, dag.named(unchanged))
+        game = restart_execution(flow, grown, dag.named(unchanged))
         changed = len([name for name in done if name in now or name in added]) - len(unchanged)
         new, removed = len(now.keys() - before.keys()), len(before.keys() - now.keys())
         return Resumed(game, len(unchanged), changed, new, removed, now)
@@ -285,14 +285,14 @@ def read_kept(folder: str | Path, facts: Mapping[str, str], tasks: Mapping[str, 
     if not tasks and not os.path.exists(path):
         raise InputError(f"{folder}: no run was started in this folder")
     if "workflow" in facts and os.path.isfile(path) and check_sum(path) not in facts["workflow"].split():
-        raise strange(path)
+        raise foreign_workflow(path)
     flow = read(path, "json")
     if flow.dag.labels != tuple(tasks) or ("workflow" not in facts and digests(flow) != tasks):
-        raise strange(path)
+        raise foreign_workflow(path)
     return flow
 
 
-def strange(path: str) -> InputError:
+def foreign_workflow(path: str) -> InputError:
     """The error for a stored workflow that the run did not write."""
     words = "damaged, or written by something other than the run"
     return InputError(f"{path}: {words}: run the workflow's file again, or restore a copy")
@@ -312,7 +312,7 @@ def _done_tasks(store: Store, names: list[str]) -> set[str]:
     return {names[v] for kind, v in unpacked(store.moves()) if kind == COMPLETE}
 
 
-def restarted(flow: Workflow, before: Execution, done: Iterable[Name]) -> Execution:
+def restart_execution(flow: Workflow, before: Execution, done: Iterable[Name]) -> Execution:
     """An execution of a workflow that grew like the execution *before*, with these tasks done."""
     if not before.additions:
         return Execution(flow, executed=done)

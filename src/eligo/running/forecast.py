@@ -43,7 +43,7 @@ class Forecast:
         self._learned: list[tuple[int, float]] = []
 
     @cached_property
-    def _told(self) -> Floats:
+    def _stated(self) -> Floats:
         """The stated run times of tasks; NaN where there is none."""
         estimates = estimate(self._flow)
         return np.where(estimates.own, estimates.seconds, np.nan)
@@ -78,7 +78,7 @@ class Forecast:
         """For every task, its estimated run time and the relative error; NaN if there is no estimate."""
         done = np.array([v for v, _ in self._learned], np.int64)
         took = np.array([seconds for _, seconds in self._learned], np.float64)
-        stated = self._told
+        stated = self._stated
         timed = ~np.isnan(stated[done])
         pace = (
             took[timed].sum() / stated[done][timed].sum()

@@ -65,13 +65,13 @@ class Inspection:
             why = (
                 not_made(lacking) if lacking else None if ending.attempt.failure is not None else self._refusal(ending)
             )
-            yield from self._judged(queue.popleft(), why)
+            yield from self._judge(queue.popleft(), why)
 
     def _overdue(self, number: int) -> bool:
         now = time.monotonic()
         return now >= self._until.setdefault(number, now + self._lateness)
 
-    def _judged(self, ending: Ending, why: str | None) -> Iterator[Ending]:
+    def _judge(self, ending: Ending, why: str | None) -> Iterator[Ending]:
         """The ending, or its failure, now or once its job has ended."""
         if why is None:
             yield ending

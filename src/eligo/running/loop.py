@@ -11,7 +11,7 @@ from random import Random
 from eligo.allocating import Allocator, Grant, Prudent
 from eligo.allocating.asks import all_or_none
 from eligo.engines import Ending, Engine, Job, Work
-from eligo.engines.job_run import lost
+from eligo.engines.job_run import lost_ending
 from eligo.errors import EligoError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
@@ -74,8 +74,8 @@ class Runner:
         self._kept, self._grown = (0, 0) if self.store is None else (self.store.kept, self.store.grown)
         self._random = Random(self.seed)  # noqa: S311 - waits, not secrets
         self._notes: list[Attempt] = []
-        self._told = 0.0  # time of the next report of the running tasks, by the monotonic clock
-        self._looks = 0.0  # time of the next check of the inbox, by the monotonic clock
+        self._next_report = 0.0  # time of the next report of the running tasks, by the monotonic clock
+        self._next_inbox_check = 0.0  # time of the next check of the inbox, by the monotonic clock
         #: turns successful endings with missing outputs or refused additions into failures; created at the first ending
         self._inspection: Inspection | None = None
         if self.store is not None:
@@ -180,7 +180,7 @@ class Runner:
         except EligoError:  # invalid input: a retry would fail too
             raise
         except Exception as error:  # an engine may raise anything; other jobs may still succeed
-            self._accept([lost(job, f"could not be started: {type(error).__name__}: {error}"[:1000])])
+            self._accept([lost_ending(job, f"could not be started: {type(error).__name__}: {error}"[:1000])])
         else:
             self.running[job.number] = job
 
@@ -224,9 +224,9 @@ class Runner:
 
     def _take_inbox(self, last: bool = False) -> bool:
         """Add tasks from the inbox, at intervals or at the *last* moment; returns whether there were any."""
-        if self.growth is None or self.stopping or not (last or time.monotonic() >= self._looks):
+        if self.growth is None or self.stopping or not (last or time.monotonic() >= self._next_inbox_check):
             return False
-        self._looks = time.monotonic() + TICK
+        self._next_inbox_check = time.monotonic() + TICK
         taken = list(self.growth.take_inbox())
         if taken:
             self._adopt()
@@ -281,7 +281,7 @@ class Runner:
             game.give_up(task)
             return
         game.fail(task)
-        self._told = min(self._told, time.monotonic() + SOON)
+        self._next_report = min(self._next_report, time.monotonic() + SOON)
         v, why = ending.attempt.task, ending.attempt.failure
         if self.tries.again_or_never(v, why, time.monotonic(), self.retries, self._random) is None:
             self.failures[task] = ending
@@ -309,8 +309,8 @@ class Runner:
         """Write new moves and attempts to the store; if it cannot write, start no more tasks."""
         if self.store is None:
             return
-        if time.monotonic() >= self._told:
-            self._told = time.monotonic() + TELLING
+        if time.monotonic() >= self._next_report:
+            self._next_report = time.monotonic() + TELLING
             self.store.note("present", self.present())
         if self._kept == len(self.execution.journal) and not self._notes:
             return

@@ -90,7 +90,7 @@ def nearest(looked: Looked, v: int) -> list[int]:
     return [int(u) for part in parts for u in part]
 
 
-def to_blame(looked: Looked, v: int) -> list[int]:
+def blocking_failures(looked: Looked, v: int) -> list[int]:
     """The failed tasks that block a task."""
     return [u for u in nearest(looked, v) if looked.state(u) in {BAD, RETRYING}] if looked.state(v) == BLOCKED else []
 
@@ -98,14 +98,14 @@ def to_blame(looked: Looked, v: int) -> list[int]:
 # In words
 
 
-def why_told(looked: Looked, v: int, place: Place | None) -> list[str]:
+def explain_state(looked: Looked, v: int, place: Place | None) -> list[str]:
     """Sentences that explain the state of a task."""
     obstacles = looked.obstacles(v) if looked.state(v) in {READY, PENDING, RETRYING} else []
-    state = "Ready." if obstacles and looked.state(v) == READY else state_told(looked, v)
-    return [state, *obstacles, *_waits_told(looked, v), *_place_told(looked, place)]
+    state = "Ready." if obstacles and looked.state(v) == READY else state_sentence(looked, v)
+    return [state, *obstacles, *_dependency_sentences(looked, v), *_place_sentences(looked, place)]
 
 
-def state_told(looked: Looked, v: int) -> str:
+def state_sentence(looked: Looked, v: int) -> str:
     """The state of a task, in a sentence."""
     state, trying = looked.state(v), looked.trying.get(v)
     if state == RUNNING:
@@ -131,8 +131,8 @@ def since(looked: Looked, trying: Trying) -> str:
     return lasting(round(max(0.0, looked.at - trying.since), 1))
 
 
-def _waits_told(looked: Looked, v: int) -> list[str]:
-    blamed = to_blame(looked, v)
+def _dependency_sentences(looked: Looked, v: int) -> list[str]:
+    blamed = blocking_failures(looked, v)
     sentences = [f"Blocked by {shorten(looked.labels[u])}: {looked.failure(u)}." for u in blamed[:MOST_NAMES]]
     sentences += [f"... and {len(blamed) - MOST_NAMES:,} more failed tasks."] if len(blamed) > MOST_NAMES else []
     parents = waits_for(looked, v)
@@ -147,7 +147,7 @@ def _list_tasks(looked: Looked, tasks: list[int]) -> str:
     return ", ".join(f"{shorten(looked.labels[u])} ({looked.state(u)})" for u in tasks[:MOST_NAMES]) + more
 
 
-def _place_told(looked: Looked, place: Place | None) -> list[str]:
+def _place_sentences(looked: Looked, place: Place | None) -> list[str]:
     if place is None:
         return ["No fixed position: this policy chooses among all ready tasks together."]
     length = f"{place.path:,} task{'' if place.path == 1 else 's'} long, itself included"

@@ -75,7 +75,7 @@ class Stage:
         return sentences
 
 
-def staged(flow: Workflow, settings: Settings, seconds: float) -> Stage:
+def build_stage(flow: Workflow, settings: Settings, seconds: float) -> Stage:
     """The workflow with sleeps as tasks, scaled to about this many seconds in total by the simulator."""
     if not 0 < seconds < math.inf:
         raise InputError(f"--rehearse must be positive, got {seconds!r}")
@@ -85,7 +85,9 @@ def staged(flow: Workflow, settings: Settings, seconds: float) -> Stage:
     if sleep is None:
         raise InputError("--rehearse needs the program sleep, which is not on the PATH")
     timed = dict(zip(flow.dag.tasks, estimates.seconds.tolist(), strict=True))
-    real = replace(flow, details={name: _timed(flow.task(name), took) for name, took in timed.items()}, history=())
+    real = replace(
+        flow, details={name: _task_with_time(flow.task(name), took) for name, took in timed.items()}, history=()
+    )
     scale = seconds / predicted(
         real, settings.slots, settings.policy if settings.policy not in ALLOCATORS else "finish"
     )
@@ -93,7 +95,7 @@ def staged(flow: Workflow, settings: Settings, seconds: float) -> Stage:
     return Stage(replace(real, details=asleep), estimates, scale, settings)
 
 
-def _timed(task: Task, seconds: float) -> Task:
+def _task_with_time(task: Task, seconds: float) -> Task:
     """The details of a task that affect a rehearsal, with this run time."""
     return Task(
         name=task.name,
@@ -130,14 +132,14 @@ def rehearse(
     rehearsals: list[Rehearsal] = []
     for policy in policies:
         foreseen = None if policy in ALLOCATORS else predicted(stage.flow, stage.settings.slots, policy)
-        lasted = _played(stage, on, policy, around)
+        lasted = _rehearse_policy(stage, on, policy, around)
         if lasted is None:
             break
         rehearsals.append(Rehearsal(policy, lasted / stage.scale, foreseen, lasted))
     return rehearsals
 
 
-def _played(
+def _rehearse_policy(
     stage: Stage,
     on: "str | Executor | Engine",
     policy: str,

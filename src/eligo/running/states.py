@@ -140,6 +140,6 @@ def count_states(game: Execution, failed: int, blocked: int, under_way: bool = T
     return {state: counts[state] for state in STATES}
 
 
-def left_behind(looked: Looked) -> list[int]:
+def cut_off_tasks(looked: Looked) -> list[int]:
     """The tasks that were assigned when the run or server was killed."""
     return [] if looked.under_way else sorted(looked.execution.numbers(ALLOCATED))
