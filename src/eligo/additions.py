@@ -84,7 +84,7 @@ def _split_off_parents(document: Mapping[str, Any]) -> tuple[dict[str, Any], tup
 class LiveWorkflow:
     """A workflow, its execution, and the details of added tasks.
 
-    `begun` is the workflow without additions. Its details include those of added tasks, so that only its dag has to grow.
+    The original workflow has the details of added tasks too, so that only its dag has to grow.
     """
 
     def __init__(self, flow: Workflow, execution: Execution) -> None:

@@ -73,7 +73,7 @@ class FinishBound(NamedTuple):
         return f"no order can finish before {self.seconds:,.6g} s: {self.why()}"
 
     def why(self, told: Callable[[float], str] = "{:,.6g} s".format) -> str:
-        """The reason in words; *told* formats durations."""
+        """The reason in words; the argument formats durations."""
         tasks = f"{self.tasks:,} task{'' if self.tasks == 1 else 's'}"
         if self.least > 1:
             tasks += f" that need at least {self.least:g} cores"
