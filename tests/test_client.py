@@ -16,7 +16,7 @@ from client_server import StandIn, certificate, digest, task
 from eligo.client import Tally, WorkOptions, work
 from eligo.client.calls import ServerAwayError
 from eligo.client.cgroups import groups
-from eligo.client.sandbox import UNABLE, limited
+from eligo.client.sandbox import UNABLE, limit_command
 from eligo.errors import EligoError, InputError
 
 MEGABYTE = 2**20
@@ -562,7 +562,7 @@ def test_where_the_client_has_a_control_group_its_tasks_get_their_own(
 
 
 def test_what_cannot_be_limited_is_not_run() -> None:
-    words = limited(["echo", "ran"], group="/no/such/group")
+    words = limit_command(["echo", "ran"], group="/no/such/group")
     done = subprocess.run(words, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (UNABLE, b"")
 

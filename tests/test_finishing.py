@@ -200,13 +200,13 @@ def slow_window(dag: Dag, seconds: "np.ndarray[Any, Any]", workers: int) -> Frac
 
 
 def test_the_sweep_finds_the_best_window() -> None:
-    from eligo.finishing import Meant, _work
+    from eligo.finishing import RuleTasks, _work
 
     rng = np.random.default_rng(5)
     for _ in range(200):
         dag = random_small_dag(rng, 15)
         seconds, workers = rng.integers(0, 9, len(dag)).astype(np.float64), int(rng.integers(1, 5))
-        found = _work(Meant(*heads_and_tails(dag, seconds), seconds, seconds, Pool.of(workers)))
+        found = _work(RuleTasks(*heads_and_tails(dag, seconds), seconds, seconds, Pool.of(workers)))
         assert found.seconds == pytest.approx(float(slow_window(dag, seconds, workers)), rel=1e-7)
 
 

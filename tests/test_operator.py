@@ -16,7 +16,7 @@ import pytest
 
 from eligo.cli import run
 from eligo.client.credentials import place_of, token_for
-from eligo.client.owner import Owner, hashed
+from eligo.client.owner import Owner, hash_files
 from running_cases import COMMAND, written
 from serving_cases import PATIENCE, got, posted, serving
 
@@ -181,7 +181,7 @@ def test_a_paused_workflow_stays_paused_when_its_files_arrive(url: str, tmp_path
     assert say("resume", f"{url}/{id}")[0] == 0
     assert got(f"{url}/v1/workflows/{id}")["state"] == "paused"  # it still waits for its file
     assert say("pause", f"{url}/{id}")[0] == 0
-    assert Owner(url).provide(id, hashed(["given.txt"], tmp_path), tmp_path) == []
+    assert Owner(url).provide(id, hash_files(["given.txt"], tmp_path), tmp_path) == []
     assert got(f"{url}/v1/workflows/{id}")["state"] == "held"
     assert say("resume", f"{url}/{id}")[0] == 0
     assert got(f"{url}/v1/workflows/{id}")["state"] == "running"

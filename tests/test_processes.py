@@ -431,7 +431,7 @@ def test_a_run_stops_where_nothing_can_be_started(
 
 def test_a_worker_tries_again_to_start_what_its_machine_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     failures = [OSError(errno.EMFILE, "Too many open files")] * 2
-    spawned = worker._spawned
+    spawned = worker._spawn
 
     def spawn(*rest: Any) -> Any:
         if failures:

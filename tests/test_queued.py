@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from eligo.engines import Command, Ending, Function, Job
-from eligo.engines.batch_system import QueueEngine, Sighting, UnansweredError, asked
+from eligo.engines.batch_system import QueueEngine, Sighting, UnansweredError, query
 from eligo.engines.slurm import Nice
 from eligo.errors import InputError
 
@@ -188,11 +188,11 @@ def test_functions_are_refused(queue: Pretended, tmp_path: Path) -> None:
 
 def test_a_program_that_is_missing_or_complains_is_told() -> None:
     with pytest.raises(InputError, match="no-such-program is not installed"):
-        asked(["no-such-program"], ())
+        query(["no-such-program"], ())
     with pytest.raises(UnansweredError, match="cannot access"):
-        asked(["ls", "/no/such"], ("cannot access",))
+        query(["ls", "/no/such"], ("cannot access",))
     with pytest.raises(InputError, match=r"^ls: "):
-        asked(["ls", "/no/such"], ("timed out",))
+        query(["ls", "/no/such"], ("timed out",))
 
 
 @pytest.mark.parametrize("counted", [True, False])

@@ -1,7 +1,9 @@
 """What people read is in plain words: no text of these rooms, and no help, has one of the banned ones."""
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,6 +84,46 @@ def test_no_text_of_a_room_has_a_banned_word(room: str) -> None:
         f"{path.relative_to(ROOT)}:{line}: {complaint}"
         for path in files_of(room)
         for line, text in texts_of(ast.parse(path.read_text("utf-8")))
+        for complaint in complaints(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+# Docstrings and comments
+
+
+#: the rooms whose docstrings and comments are in plain words too
+CLEAN_ROOMS = (
+    "client", "engines", "families", "interop", "running", "simulation", "work",
+    *(path.name for path in sorted(ROOT.glob("*.py"))),
+)  # fmt: skip
+
+
+def prose_of(source: str) -> Iterator[tuple[int, str]]:
+    """The line and text of every docstring, and of every block of comments."""
+    for node in ast.walk(ast.parse(source)):
+        for docstring in _docstring(node):
+            text = _text(docstring)
+            yield docstring.lineno, text.split(">>>", maxsplit=1)[0]  # type: ignore[attr-defined]
+    start, last, lines = 0, 0, list[str]()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            row = token.start[0]
+            if row > last + 1 and lines:
+                yield start, " ".join(lines)
+                lines.clear()
+            start, last = row if not lines else start, row
+            lines.append(token.string.lstrip("#: "))
+    if lines:
+        yield start, " ".join(lines)
+
+
+@pytest.mark.parametrize("room", CLEAN_ROOMS)
+def test_no_docstring_or_comment_of_a_clean_room_has_a_banned_word(room: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {complaint}"
+        for path in files_of(room)
+        for line, text in prose_of(path.read_text("utf-8"))
         for complaint in complaints(text)
     ]
     assert not found, "\n".join(found)

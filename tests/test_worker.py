@@ -13,7 +13,7 @@ import pytest
 
 from eligo.engines import Command
 from eligo.engines import worker as worker_module
-from eligo.engines.worker import NO_PROGRAM, NOT_OURS, run_command, said
+from eligo.engines.worker import NO_PROGRAM, NOT_OURS, describe_exit, run_command
 
 WORKER = worker_module.__file__
 HOSTILE = [
@@ -36,7 +36,7 @@ def test_a_signal_without_a_name_is_told_by_its_number() -> None:
     nameless = signal.SIGRTMIN + 3
     told = run_command(command(f"import os; os.kill(os.getpid(), {nameless})"), None)
     assert (told.code, told.failure) == (-nameless, f"ended by signal {nameless}")
-    assert said(-nameless) == told.failure
+    assert describe_exit(-nameless) == told.failure
 
 
 MEMORY = """

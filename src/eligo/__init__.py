@@ -1,11 +1,11 @@
-"""Which ready task of a workflow to hand out next, and a proof of how good that choice is.
+"""Chooses which ready task of a workflow to hand out next, and proves how good that choice is.
 
 >>> import eligo
 >>> dag = eligo.Dag.from_arcs([("a", "b"), ("a", "c")], tasks=["a", "b", "c", "lonely"])
 >>> eligo.profile(dag, ["a", "b", "c", "lonely"])
 (2, 3, 2, 1, 0)
 
-Names are imported when first used, so that `import eligo` costs next to nothing.
+Names are imported on first use, so that `import eligo` is fast.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""`python -m eligo` is the command."""
+"""`python -m eligo` runs the command `eligo`."""
 
 from eligo.cli import main
 

@@ -1,4 +1,4 @@
-"""Additions: tasks that come to a workflow while it is executed.
+"""Additions: tasks that are added to a workflow during its execution.
 
 An addition is a document in JSON or YAML with the keys of a workflow (see `eligo.formats.shared.document`). Its tasks may
 list existing tasks in `after`, and they come after the existing tasks that write the files they read. Every new task must
@@ -35,9 +35,9 @@ class NewTasks:
     """Tasks to add: their own workflow, and which of them come after tasks outside it."""
 
     flow: Workflow
-    #: pairs of a task outside and a new task that comes after it
+    #: pairs of a task outside and a new task that depends on it
     after: tuple[tuple[str, str], ...]
-    #: whether files make arcs
+    #: whether files imply arcs
     linked: bool
 
     def make_ready(self) -> None:
@@ -56,7 +56,7 @@ class NewTasks:
 
 
 def read_addition(content: str | bytes) -> NewTasks:
-    """The new tasks that a JSON or YAML text describes; refused where it is malformed, or a task has no command."""
+    """The new tasks described by a JSON or YAML text; refused if it is malformed, or a task has no command."""
     if len(content) > LARGEST:
         raise InputError(f"an addition must be at most {LARGEST >> 20} MiB")
     try:
@@ -76,7 +76,7 @@ def read_addition(content: str | bytes) -> NewTasks:
 
 
 def _split_off_parents(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
-    """The document without the parents outside it, and those parents, each with its child."""
+    """The document without parents outside it, and those parents, each with its child."""
     rows = document["tasks"]
     plain = [row for row in rows if isinstance(row, dict) and isinstance(row.get("after"), list)]
     names = {row["name"] for row in rows if isinstance(row, dict) and isinstance(row.get("name"), str)}
@@ -97,9 +97,9 @@ def _split_off_parents(document: Mapping[str, Any]) -> tuple[dict[str, Any], tup
 
 
 class LiveWorkflow:
-    """A workflow, its execution, and what is known of the tasks that were added since it began.
+    """A workflow, its execution, and the details of added tasks.
 
-    `begun` is the workflow without them. Its details cover them all the same: whoever holds it needs only the larger dag.
+    The original workflow has the details of added tasks too, so that only its dag has to grow.
     """
 
     def __init__(self, flow: Workflow, execution: Execution) -> None:
@@ -111,7 +111,7 @@ class LiveWorkflow:
 
     @property
     def flow(self) -> Workflow:
-        """All of it, as it is now."""
+        """The workflow with all added tasks."""
         return self.begun.grown(self.execution.dag)
 
     @property
@@ -145,11 +145,11 @@ class LiveWorkflow:
         return arcs
 
     def writer(self, file: str) -> Name | None:
-        """The task that writes a file."""
+        """The task that writes a file, or None."""
         return self._writers.get(plain_path(file))
 
     def _outer_arcs(self, new: NewTasks) -> Iterator[tuple[Name, Name]]:
-        """The arcs between new tasks and those that there are."""
+        """The arcs between new and existing tasks."""
         for parent, child in new.after:
             yield self._existing(parent, child), child
         for name, task in new.tasks.items() if new.linked else ():
@@ -166,7 +166,7 @@ class LiveWorkflow:
             ) from None
 
     def _check_free(self, task: Task) -> None:
-        """Refuse a new task that writes what another task writes."""
+        """Refuse a new task that writes the output of another task."""
         for file in task.outputs:
             if (writer := self.writer(file)) is not None:
                 both = f"tasks {shorten(writer)!r} and {shorten(task.name)!r} both write {shorten(file)!r}"
@@ -174,13 +174,13 @@ class LiveWorkflow:
 
     @cached_property
     def _names(self) -> Mapping[str, Name]:
-        """The names of tasks by what they are called in text, where these differ."""
+        """The names of tasks by label, where these differ."""
         dag = self.execution.begun
         return {label: name for label, name in zip(dag.labels, dag.tasks, strict=True) if label != name}
 
     @cached_property
     def _files(self) -> tuple[dict[str, Name], dict[str, list[Name]]]:
-        """Who writes each file, and who reads it."""
+        """The writer of each file, and its readers."""
         writers, readers, flow = dict[str, Name](), dict[str, list[Name]](), self.flow
         for name, outputs, inputs in zip(flow.dag.tasks, flow.column("outputs"), flow.column("inputs"), strict=True):
             writers.update((plain_path(file), name) for file in outputs or ())
@@ -204,14 +204,14 @@ class LiveWorkflow:
 
 
 class _Details(LazyDetails):
-    """The details of the tasks that a workflow began with, and of those that were added."""
+    """The details of a workflow's original and added tasks."""
 
     def __init__(self, details: Mapping[Name, Task]) -> None:
         self._begun = details
         self.added: dict[Name, Task] = {}
 
     def learn(self, tasks: Mapping[str, Task]) -> None:
-        """Tasks were added."""
+        """Add the details of new tasks."""
         self.added.update(tasks)
 
     def __getitem__(self, name: Name) -> Task:

@@ -1,11 +1,11 @@
-"""The one border: whatever describes a workflow becomes one here, and every public function lets it in by this door.
+"""Converts anything that describes a workflow into a `Workflow`; every public function uses it for its argument.
 
 >>> as_workflow({"boil": [], "mash": ["boil"]}).dag.sinks
 ('mash',)
 >>> as_workflow({1: [], 2: [1], (1, 2): [1, 2]}).dag.tasks
 (1, 2, (1, 2))
 
-The module of a library is imported only where an object of that library is given.
+A library is imported only if the argument is an object of that library.
 """
 
 import os
@@ -22,16 +22,15 @@ if TYPE_CHECKING:
     from eligo.formats import History
     from eligo.formats.detection import StrPath
 
-    Record = tuple[Name | None, str | None, float]  # such as a Timed
+    Record = tuple[Name | None, str | None, float]  # for example a Timed
 
 
 def as_workflow(source: object) -> Workflow:
     """The workflow that an object is, or describes.
 
     It may be a Workflow, a Dag, the path of a file in any format, a graph of networkx or rustworkx, a mapping from each task
-    to those that it needs, or a table {task: (function, parents)}. Dask's collections, its HighLevelGraphs and dicts of its
-    own Task objects are known by their types; `eligo.from_dask` takes any other Dask graph. Tasks stay the objects that they
-    are.
+    to its parents, or a table {task: (function, parents)}. Dask's collections, its HighLevelGraphs and dicts of its own Task
+    objects are recognized by type; `eligo.from_dask` accepts any other Dask graph. Task names keep their types.
     """
     if isinstance(source, Workflow):
         return source
@@ -45,9 +44,9 @@ def as_workflow(source: object) -> Workflow:
 
 
 def with_history(flow: object, *histories: "StrPath | History | Iterable[Record]") -> Workflow:
-    """The workflow with how long tasks took in earlier runs: files, folders, histories that were read, or records.
+    """The workflow with run times of earlier runs: files, folders, `History` objects, or records.
 
-    Names count first, then kinds: see `eligo.estimating`.
+    Names are matched first, then kinds: see `eligo.estimating`.
 
     >>> flow = with_history({"fit_1": [], "fit_2": [], "plot": ["fit_1"]}, [("fit_1", None, 4.0), (None, "plot", 2.0)])
     >>> estimating.estimate(flow).seconds.tolist()
@@ -72,12 +71,12 @@ def _records(history: "StrPath | History | Iterable[Record]") -> "Iterable[Recor
 
 
 def dag_of(source: object) -> Dag:
-    """The dag of whatever describes a workflow."""
+    """The dag of anything that describes a workflow."""
     return source if isinstance(source, Dag) else as_workflow(source).dag
 
 
 def _reader(source: object) -> Callable[[Any], Workflow]:
-    """What makes a workflow of an object of another library."""
+    """The function that converts an object of another library."""
     homes = {base.__module__.partition(".")[0] for base in type(source).__mro__}
     if "networkx" in homes and hasattr(source, "is_directed"):
         from eligo.interop.networkx import from_networkx
@@ -113,16 +112,16 @@ def _from_mapping(source: Mapping[Any, Any]) -> Workflow:
 
 
 class FunctionCall(NamedTuple):
-    """A task of a table of functions: the function, and the tasks whose results are its arguments, in order."""
+    """A task in a table of functions: the function, and the tasks whose values are its arguments, in order."""
 
     function: Callable[..., Any]
     parents: tuple[Name, ...]
 
 
 def function_table(source: object) -> dict[Name, FunctionCall] | None:
-    """The functions of {task: (function, parents)}; None where the values are no functions.
+    """The functions of {task: (function, parents)}; None if the values are not functions.
 
-    A dict of tuples is never taken for a Dask graph: what is a key there and what is data depends on the other keys.
+    A dict of tuples is never taken for a Dask graph, in which the other keys decide what is a key and what is data.
 
     >>> function_table({"x": (list, []), "n": (len, ["x"])})["n"].parents
     ('x',)
@@ -153,7 +152,7 @@ def _is_list(parents: object) -> bool:
 
 
 def _fault(task: str, value: Any, tasks: Mapping[Any, Any]) -> str:
-    """What is wrong with a value of a table of functions, and what to write instead."""
+    """The error message for a value of a table of functions, with its cure."""
     if callable(value):
         return f"the value of {task!r} is a function without a list of parents: write ({_name_of(value)}, [])"
     if _is_list(value) and not _is_call(value, tasks):
@@ -165,7 +164,7 @@ def _fault(task: str, value: Any, tasks: Mapping[Any, Any]) -> str:
 
 
 def _parents_in(value: Sequence[Any]) -> str:
-    """What follows a function, as a list of parents."""
+    """The part of a value after its function, as a list of parents."""
     alone = len(value) == 2 and isinstance(value[1], list)
     return shorten(value[1] if alone else list(value[1:]))
 

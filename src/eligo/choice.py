@@ -1,8 +1,8 @@
-"""The choice of an order: the one that `eligo plan` writes and `eligo run` follows, beside those it was chosen from.
+"""The choice of an order: the one that `eligo plan` writes and `eligo run` follows, compared with alternatives.
 
 A run follows the rule behind the order, so that it adapts to when tasks really end; with one worker it starts the tasks in
-exactly this order. For a pool of workers, and where every task's run time is known, the order is the one found to end soonest
-on that pool.
+exactly this order. For a pool of workers, if every run time is known, the order is the one found to finish soonest on that
+pool.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,27 +33,27 @@ from eligo.workflow import Workflow
 if TYPE_CHECKING:
     from eligo.times import Histories
 
-#: the orders that stand side by side, whichever is used
+#: orders that are always compared
 SHOWN = ("ready", "finish", "fifo")
 PLAIN = ("ready", "fifo")
-ALIKE = 0.005  # two orders within this share of one another do equally well
+ALIKE = 0.005  # two orders that differ by at most this share count as equally good
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """An order and what it comes to."""
+    """An order and its measures."""
 
     name: str
     #: the tasks by number
     sequence: Ints
     #: E(0..n)
     counts: Counts
-    #: rounds of about 4, 16, 64 requests until all is done; none of a large dag
+    #: rounds to completion with about 4, 16, 64 requests each; empty for a large dag
     rounds: tuple[float, ...]
-    #: when all is done on the pool, and how much later that is than the bound, as a share
+    #: the finish on the pool in seconds, and its distance from the bound as a share
     seconds: float | None = None
     gap: float | None = None
-    #: why it is the one used; empty where it is not
+    #: why it is the order used; empty if it is not
     why: str = ""
 
     @property
@@ -63,16 +63,16 @@ class Candidate:
 
     @property
     def average(self) -> float:
-        """How many tasks are ready on average."""
+        """The mean number of ready tasks."""
         return self.area / max(1, len(self.sequence))
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenOrder:
-    """The order used, and what it is compared with; each part is worked out when it is asked for."""
+    """The order used and the alternatives; each part is computed on access."""
 
     times: RunTimes
-    #: the policy asked for, or a file with an order
+    #: the requested policy, or a file with an order
     policy: str = "finish"
     asked_pool: Pool | None = None
     _: KW_ONLY
@@ -95,17 +95,17 @@ class ChosenOrder:
 
     @property
     def flow(self) -> Workflow:
-        """The workflow, with what is known of its run times."""
+        """The workflow, with the known run times."""
         return self.times.flow
 
     @property
     def used(self) -> str:
-        """The name of the order used; `ready` and `fifo` by themselves are the plain orders, whatever the priorities."""
+        """The name of the order used; `ready` and `fifo` alone are the plain orders without priorities."""
         return f"{self.policy} by priority" if self.policy in PLAIN and has_classes(self.flow) else self.policy
 
     @property
     def pool(self) -> Pool | None:
-        """The pool that was asked about, where the time of every task is known: else none can be promised."""
+        """The requested pool, if the run time of every task is known; else None, since no finish can be predicted."""
         return self.asked_pool if self.asked_pool is not None and self.times.complete else None
 
     @cached_property
@@ -115,29 +115,29 @@ class ChosenOrder:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the workflow: the order `ready`, and what no order can exceed."""
+        """The plan of the workflow: the order `ready`, and its upper bound."""
         return make_plan(self.flow, self.effort, self.prefer, self.clock, self.watch)
 
     @cached_property
     def bound(self) -> FinishBound | None:
-        """Before when no order can be done on the pool."""
+        """A lower bound on the finish on the pool."""
         terms = self._terms
         return None if terms is None else window_bound(terms.dag, terms.seconds, terms.pool, terms.cores)
 
     @cached_property
     def candidates(self) -> dict[str, Candidate]:
-        """The orders worth a look by name, the one used among them, except where it is large and `brief`."""
+        """The compared orders by name, including the one used unless it is large and `brief`."""
         names = ("ready", "fifo") if self.brief and len(self.flow) > MOST_PLAYED else (*SHOWN, self.used)
         return {name: self._candidate(name) for name in dict.fromkeys(names)}
 
     @property
     def chosen(self) -> Candidate | None:
-        """The order used, where it is among the candidates."""
+        """The order used, if it is among the candidates."""
         return self.candidates.get(self.used)
 
     @property
     def finish(self) -> Finish | None:
-        """When the order used is done on the pool, where that is asked for and known."""
+        """The finish of the order used on the pool, if a pool was requested and run times are known."""
         seconds = None if self.chosen is None else self.chosen.seconds
         return None if seconds is None or self.bound is None else Finish(seconds, self.bound)
 
@@ -148,12 +148,12 @@ class ChosenOrder:
 
     @property
     def origin(self) -> str | None:
-        """For an order that was made for the pool, the name of what it was made from."""
+        """For an order made for the pool, the name of the order it was made from."""
         return None if self.used != "finish" or self._soonest is None else self._soonest.origin
 
     @cached_property
     def untimed(self) -> tuple[float, ...]:
-        """The rounds that `finish` would take without run times; none where none are known, or it is not used."""
+        """The rounds that `finish` would take without run times; empty if none are known, or `finish` is not used."""
         if self.used != "finish" or len(self.flow) > MOST_PLAYED or self.times.estimate.level == "nothing":
             return ()
         sequence = numbered_order(without_seconds(self.flow), "finish", self._ties)
@@ -161,24 +161,24 @@ class ChosenOrder:
 
     @property
     def extra_rounds(self) -> tuple[float, float]:
-        """The largest share of rounds that run times cost, and how many ask at a time there; 0 where they cost none."""
+        """The largest share of rounds that using run times costs, and the requests per round there; 0 if it costs none."""
         used = () if self.chosen is None else self.chosen.rounds
         costs = [(own / other - 1, mean) for own, other, mean in zip(used, self.untimed, REQUESTS, strict=False)]
         return max([(0.0, 0.0), *costs])
 
     def share(self, candidate: Candidate) -> float:
-        """Which share of what no order can exceed is ready on average."""
+        """The mean number of ready tasks as a share of its upper bound."""
         return candidate.area / max(1, self.plan.area_bound)
 
     def usual_does(self, name: str) -> bool:
-        """Whether first come, first served is as good as the order of that name, in every number of the candidates."""
+        """Whether first come, first served is as good as the order with this name, in every measure of the candidates."""
         usual, other = self.candidates["fifo"], self.candidates[name]
         less = [(other.area, usual.area), *zip(usual.rounds, other.rounds, strict=True)]
         less += [] if usual.seconds is None or other.seconds is None else [(usual.seconds, other.seconds)]
         return all(one <= most * (1 + ALIKE) for one, most in less)
 
     def ends(self, sizes: Sequence[int]) -> dict[int, float]:
-        """When all is done on other numbers of workers or cores than those of the pool, all of one speed."""
+        """The finish on other numbers of workers or cores than the pool's, all of one speed."""
         pools = {} if self._terms is None else {size: self._terms.pool.resized(size) for size in sizes}
         terms = {size: terms_of(self.flow, own_seconds(self.flow), pool) for size, pool in pools.items()}
         if self.origin is not None:
@@ -186,7 +186,7 @@ class ChosenOrder:
         return {size: each.listed(self.sequence(self.used)).makespan for size, each in terms.items()}
 
     def document(self, kept: Sequence[str] = ()) -> dict[str, Any]:
-        """The orders as plain data: all of them, or those *kept*, with what a checker can recompute."""
+        """The orders as plain data: all of them, or those in *kept*, with everything that a checker can recompute."""
         entries = [each for name, each in self.candidates.items() if not kept or name in kept]
         return {"used": self.used, "orders": [self._entry(each, bool(kept)) for each in entries]}
 
@@ -198,10 +198,10 @@ class ChosenOrder:
             polls |= {"polls_without_seconds": self.untimed}
         return entry | polls | ({} if candidate.seconds is None else {"makespan": candidate.seconds})
 
-    # How the order comes about
+    # The orders
 
     def sequence(self, name: str) -> Ints:
-        """The tasks by number in the order of that name, as it is followed here."""
+        """The tasks by number in the order with this name, as it is followed here."""
         if name == "finish" and self._soonest is not None:
             return self._soonest.schedule.sequence
         if name in PLAIN:
@@ -213,7 +213,7 @@ class ChosenOrder:
 
     @cached_property
     def _ties(self) -> Ints:
-        """The order by which rules break ties, that of a quick plan: in a run as well."""
+        """The order by which rules break ties, that of a quick plan, as in a run."""
         return self.plan.sequence if self.effort == "quick" else make_plan(self.flow, "quick", self.prefer).sequence
 
     @cached_property
@@ -226,7 +226,7 @@ class ChosenOrder:
 
     @cached_property
     def _soonest(self) -> Soonest | None:
-        """What is found to end soonest on the pool; None where no order can be made for one."""
+        """The schedule found to finish soonest on the pool; None if there is no pool, or priorities decide."""
         return None if self._terms is None or not is_promised(self.flow) else soonest_on(self._terms, self._rules)
 
     def _candidate(self, name: str) -> Candidate:
@@ -261,11 +261,12 @@ def order(  # noqa: PLR0913
     prefer: str = "path",
     override: bool = False,
 ) -> ChosenOrder:
-    """The order in which to hand out the tasks of a workflow, and what the orders it was chosen from come to.
+    """The order in which to hand out the tasks of a workflow, with the measures of the alternatives.
 
-    *flow* is whatever `eligo.plan` takes. `order` is what `eligo plan` writes; `eligo run` and `eligo.run` follow the same
-    rule. Run times come from the workflow, else from *history* or from an earlier run, FILE.run. With *workers*, a number
-    or whatever else `Pool.of` takes, the order is made for these. Tasks of larger priority go first unless *override*.
+    *flow* is anything that `eligo.plan` accepts. `order` is what `eligo plan` writes; `eligo run` and `eligo.run` follow the
+    same rule. Run times come from the workflow, else from *history* or from an earlier run, FILE.run. With *workers*, a
+    number or anything else that `Pool.of` accepts, the order is made for these. Tasks of larger priority go first unless
+    *override*.
     *effort* and *prefer* are those of the plan, `ready`; other orders break ties by a quick plan.
 
     >>> chosen = order({"a": [], "b": [], "c": ["b"], "d": ["b"]})
@@ -284,6 +285,6 @@ def order(  # noqa: PLR0913
 
 
 def without_priorities(times: RunTimes) -> RunTimes:
-    """The same for a workflow whose tasks have no priorities, so that the order alone decides."""
+    """The run times with the workflow's priorities removed, so that the order alone decides."""
     details = {name: replace(task, priority=None) for name, task in times.flow.details.items()}
     return replace(times, flow=replace(times.flow, details=details))

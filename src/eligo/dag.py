@@ -1,9 +1,8 @@
-"""The dag: named tasks, and arcs from each task to those that need it.
+"""The dag: named tasks, and arcs from each task to the tasks that depend on it.
 
-Inside, tasks are the integers 0..n-1 in order of appearance and arcs are compressed rows in both directions: the children
-of task u are `child[child_ptr[u]:child_ptr[u + 1]]`, ascending, and likewise its parents. Names are for the border: a task
-is called what whoever made the dag calls it, which may be any hashable object, and has a *label*, a text, for people and
-files.
+Internally, tasks are the integers 0..n-1 in order of appearance and arcs are compressed rows in both directions: the
+children of task u are `child[child_ptr[u]:child_ptr[u + 1]]`, ascending, and likewise its parents. Names are for the
+interface: any hashable object can be a name, and each task has a *label*, a string, for output and files.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from eligo.kernels import graph
 from eligo.names import Name, checked_names, labels_of
 from eligo.rows import Ints, find_cycle, gathered, places, rows
 
-#: the names, or what gives them when asked, or None: each task is named by its number
+#: the names, or a function that returns them, or None: each task is named by its number
 Names = tuple[Name, ...] | Callable[[], tuple[Name, ...]] | None
 
 
@@ -48,7 +47,7 @@ class Dag:
     duplicates: int = 0
     names: Names = field(default=None)  # see `tasks`
 
-    # How a dag is made
+    # Construction
 
     @classmethod
     def from_arcs(cls, arcs: Iterable[tuple[Name, Name]], tasks: Iterable[Name] | None = None) -> "Dag":
@@ -128,7 +127,7 @@ class Dag:
             array.setflags(write=False)
         return cls(*arrays, duplicates, names)
 
-    # What it has
+    # Contents
 
     def __len__(self) -> int:
         return len(self.order)
@@ -293,7 +292,7 @@ class Dag:
             digest.update(array.astype("<i4").tobytes())
         return digest.hexdigest()[:32]
 
-    # What can be made of it
+    # Operations
 
     def dual(self) -> "Dag":
         """The same tasks with every arc reversed.
@@ -334,7 +333,7 @@ class Dag:
         old, n = len(self), len(self) + len(names)
         ends = np.concatenate([self.tails, tails]), np.concatenate([self.child, heads])
         dag = Dag.from_checked(n, *ends, self.tasks + names)
-        vars(dag)["index"] = self.index | dict(zip(names, range(old, n), strict=True))  # as it is found in no time
+        vars(dag)["index"] = self.index | dict(zip(names, range(old, n), strict=True))  # faster than from scratch
         return dag
 
     def __add__(self, other: "Dag") -> "Dag":

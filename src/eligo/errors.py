@@ -1,4 +1,4 @@
-"""Everything that can go wrong, each with its witness.
+"""All exceptions, each with the objects it is about.
 
 EligoError
 ├── InputError            invalid input, with path and line if it came from a file
@@ -21,9 +21,9 @@ from itertools import islice
 from numbers import Real
 from typing import Any, Self
 
-#: where no task is meant: None may be one
+#: stands for no task, since None may be a task
 NOBODY: Any = object()
-#: names that a misspelt one is compared with
+#: the number of names with which a misspelt one is compared
 MOST_COMPARED = 10_000
 
 
@@ -169,8 +169,8 @@ class NotHeldError(EligoError):
 
 
 def is_amount(value: object) -> bool:
-    """Whether something is a number that is not negative and has an end."""
-    if type(value) is float:  # which it mostly is, and the rest takes its time
+    """Whether something is a finite number that is not negative."""
+    if type(value) is float:  # the usual case; the general check is slower
         return 0 <= value < float("inf")
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
@@ -178,7 +178,7 @@ def is_amount(value: object) -> bool:
 
 
 def check_choice(what: str, name: object, choices: Iterable[str]) -> None:
-    """Refuse a name that is none of the choices.
+    """Refuse a name that is not among the choices.
 
     >>> check_choice("goal", "speed", ["light", "heavy"])
     Traceback (most recent call last):
@@ -190,7 +190,7 @@ def check_choice(what: str, name: object, choices: Iterable[str]) -> None:
 
 
 def _closest(name: object, candidates: Iterable[object]) -> str:
-    """A question after the name that was meant, where one of the first names is close to it."""
+    """A question with the closest of the first names, if one is close."""
     from difflib import get_close_matches
 
     names = {str(other): other for other in islice(candidates, MOST_COMPARED)}
@@ -201,6 +201,6 @@ def _closest(name: object, candidates: Iterable[object]) -> str:
 
 
 def shorten(name: object, limit: int = 60) -> str:
-    """A text, or a task's name as text, cut in the middle where it is too long to print."""
+    """A text, or a task's name, with the middle cut out if it is too long to print."""
     text = str(name)
     return text if len(text) <= limit else f"{text[: limit // 2]}...{text[-10:]}"

@@ -1,12 +1,12 @@
-"""How long tasks are believed to take, from whatever is known: their own seconds, those of their kind, or nothing.
+"""Estimated run times of tasks, from their own times, those of their kind, or none.
 
-| level | what is known |
+| level | known |
 |---|---|
-| `seconds` | how long every task runs, from the file or from a history that has it by name |
-| `kinds` | of some tasks or kinds; the others take the mean of their kind, or of all kinds that are known |
+| `seconds` | the run time of every task, from the file or from a history by name |
+| `kinds` | those of some tasks or kinds; the others get the mean of their kind, or of all known kinds |
 | `nothing` | nothing: every task takes 1 |
 
-A time can be promised at the level `seconds` only: the means of kinds make good orders, and bad promises.
+A finish is predicted only at the level `seconds`: means of kinds make good orders, but bad predictions.
 """
 
 import math
@@ -30,26 +30,26 @@ Floats = NDArray[np.float64]
 class Estimate:
     """The estimated run time of every task, and its source."""
 
-    #: a time for every task, by number, never negative; 1 each where nothing is known
+    #: a time for every task, by number, never negative; 1 each if none is known
     seconds: Floats
-    #: whether it is the task's own time, and not that of its kind
+    #: whether it is the task's own time, rather than that of its kind
     own: NDArray[np.bool_]
-    #: of how many of these tasks the own time was taken from the history; and how many have that of their kind
+    #: numbers of tasks whose own time is from the history, and of tasks with the time of their kind
     recalled: int = 0
     by_kind: int = 0
-    #: the kinds by which these are known, those of most such tasks first
+    #: the kinds by which these are known, those with the most tasks first
     kinds: tuple[str, ...] = ()
 
     @property
     def level(self) -> str:
-        """Which of the levels above it is."""
+        """The level; see above."""
         if not len(self.own) or (self.own.all() and self.seconds.any()):
             return "seconds"
         return "kinds" if (self.own.any() or self.by_kind) and self.seconds.any() else "nothing"
 
     @property
     def unknown(self) -> int:
-        """Of how many tasks not even the kind is known."""
+        """The number of tasks with neither an own time nor a known kind."""
         return len(self.own) - int(self.own.sum()) - self.by_kind
 
     def __repr__(self) -> str:
@@ -59,8 +59,8 @@ class Estimate:
 def estimate(flow: Workflow) -> Estimate:
     """Estimate the run times of the tasks of a workflow.
 
-    A task's own time is the mean of those that the history has under its name, else what the file says. A name does not
-    count where the history says that another kind of task had it: runs of one application use their names again.
+    A task's own time is the mean of those with its name in the history, else the one in the file. A name is not matched if
+    the task in the history is of another kind: runs of one application reuse their names.
 
     >>> from eligo.dag import Dag
     >>> flow = Workflow(Dag.from_parents({"fit_1": [], "fit_2": [], "plot": ["fit_1"]}))
@@ -92,7 +92,7 @@ def reached(flow: Workflow, history: Iterable[Timed]) -> bool:
 
 
 class _Past:
-    """What records of a history mean for a workflow; names count as text where its tasks are no strings."""
+    """Matches records of a history to the tasks of a workflow; labels match too if names are not strings."""
 
     def __init__(self, flow: Workflow, kinds: Sequence[str]) -> None:
         numbers = range(len(flow))
@@ -109,19 +109,19 @@ class _Past:
         return kind_of(Task(name=timed.task, category=timed.kind)) if named is None else self.kinds[named]
 
     def task(self, timed: Timed) -> int | None:
-        """The task that is meant by name; None where the history says that another kind of task had it."""
+        """The task that a record names; None if the history has a task of another kind under that name."""
         named, kind = self._number_of(timed), self.kind(timed)
         return None if named is None or (kind != self.kinds[named] and kind in self.known) else named
 
 
 def _recalled(flow: Workflow, past: _Past) -> Floats:
-    """The times that the history has under the tasks' own names; not a number elsewhere."""
+    """The times of the tasks' own names in the history; NaN elsewhere."""
     named = _means((past.task(timed), timed.seconds) for timed in flow.history)
     return np.array([named.get(v, np.nan) for v in range(len(flow))], np.float64)
 
 
 def _kind_means(flow: Workflow, kinds: Sequence[str], times: Floats, past: _Past) -> dict[str, float]:
-    """The mean time of each kind of the workflow that is known: from the history, else from the tasks that are."""
+    """The mean time of each kind of the workflow that is known: from the history, else from its own tasks."""
     there = ((past.kind(timed), timed.seconds) for timed in flow.history)
     here = ((kind, time) for kind, time in zip(kinds, times.tolist(), strict=True) if not math.isnan(time))
     means = _means(here) | _means(there)
@@ -129,7 +129,7 @@ def _kind_means(flow: Workflow, kinds: Sequence[str], times: Floats, past: _Past
 
 
 def _filled(times: Floats, kinds: Sequence[str], means: Mapping[str, float], recalled: int) -> Estimate:
-    """The times that are not known taken from their kinds, or from all kinds."""
+    """The estimate with unknown times replaced by those of their kinds, or of all kinds."""
     own = ~np.isnan(times)
     usual = _mean(list(means.values())) if means else 1.0
     of_kind = np.array([means.get(kind, usual) for kind in kinds], np.float64)
@@ -142,7 +142,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def _means(pairs: Iterable[tuple[Key, float]]) -> dict[Key, float]:
-    """The mean of the numbers under each key."""
+    """The mean of the numbers for each key."""
     groups: dict[Key, list[float]] = {}
     for key, number in pairs:
         groups.setdefault(key, []).append(number)
@@ -152,7 +152,7 @@ def _means(pairs: Iterable[tuple[Key, float]]) -> dict[Key, float]:
 def _mean(numbers: Sequence[float]) -> float:
     try:
         return math.fsum(numbers) / len(numbers)
-    except OverflowError:  # the sum is more than a float can hold, the mean is not
+    except OverflowError:  # the sum overflows, but not the mean
         return math.fsum(number / len(numbers) for number in numbers)
 
 
@@ -170,7 +170,7 @@ def without_seconds(flow: Workflow) -> Workflow:
 
 
 def _check_record(timed: object) -> Timed:
-    """The record, which names a task or a kind and has a length of time."""
+    """The record, checked to name a task or a kind and to have a duration."""
     try:
         hash(timed)
         entry = Timed(*timed)  # type: ignore[misc]
@@ -189,7 +189,7 @@ def _check_record(timed: object) -> Timed:
 def kind_of(task: Task) -> str:
     """The kind of a task: its category, else its program, else its name without its number.
 
-    Of a path of names, such as Nextflow's, the last part counts.
+    For a path of names, as in Nextflow, it is the last part.
 
     >>> kind_of(Task(name="mProject_ID0000012")), kind_of(Task(name="t7", command=("/usr/bin/python3", "bin/align.py", "-x")))
     ('mProject', 'align.py')
@@ -232,7 +232,7 @@ _RUNNERS = re.compile(r"(?:ba|da|k|z)?sh|env|nice|time|python[\d.]*|perl|ruby|Rs
 
 
 def _program(command: str | tuple[str, ...] | None) -> str | None:
-    """The program that a command runs, without its folder; of what only runs others, the first that it runs."""
+    """The program of a command without its folder; for wrappers such as `env`, the first program that they run."""
     words = command.split() if isinstance(command, str) else command or ()
     names = (word.rpartition("/")[2] for word in words if not word.startswith("-") and "=" not in word)
     program = next((name for name in names if name and not _RUNNERS.fullmatch(name)), None)

@@ -5,10 +5,10 @@
        v  |        +- release-+   |  +- fail -> failed - release -> eligible
        held ----------------------+
 
-What is eligible waits again where tasks are added that it needs.
+An eligible task waits again if new parents are added.
 
-Takes go through an allocator (`eligo.allocating`); what comes of a task goes to the execution; and whoever follows an
-execution, be it a policy, a store or a display, reads the journal from where it stopped.
+Takes go through an allocator (`eligo.allocating`), and results go to the execution. Observers, for example policies, stores
+and displays, read the journal from where they stopped.
 """
 
 import warnings
@@ -33,10 +33,11 @@ __all__ = [
 #: the states of a task, as numbers; those up to ELIGIBLE remain to be handed out
 WAITING, ELIGIBLE, ALLOCATED, HELD, FAILED, EXECUTED = range(6)
 STATES = ("waiting", "eligible", "allocated", "held", "failed", "executed")
-MANY, BURST = 64, 1_000  # children: from there on arrays pay; tasks that become eligible at once, which is remembered
-#: in which states of its task a move is possible
+#: children of a task above which arrays are faster; tasks that become eligible at once above which a burst is recorded
+MANY, BURST = 64, 1_000
+#: the states of a task that allow each move
 _FROM = ({ELIGIBLE}, {WAITING}, {ALLOCATED}, {ALLOCATED}, {ALLOCATED}, {ALLOCATED, HELD, FAILED}, {ALLOCATED})
-_OUT = {ALLOCATED, HELD, EXECUTED}  # in which a parent leaves its held child where it is
+_OUT = {ALLOCATED, HELD, EXECUTED}  # states of a parent in which its held child stays held
 _TO = {TAKE: ALLOCATED, HOLD: HELD, FAIL: FAILED}
 _COPIES = {AGAIN: 1, DROP: -1}
 
@@ -44,7 +45,7 @@ _COPIES = {AGAIN: 1, DROP: -1}
 class Execution:
     """A dag being executed: which tasks are eligible, handed out and done.
 
-    A task is *eligible* when all its parents are executed and it is not handed out. `take` hands it out, `complete` marks
+    A task is *eligible* once all its parents are executed, until it is handed out. `take` hands it out, `complete` marks
     it as done and returns the tasks that became eligible, `release` returns it undone, `fail` marks it as failed until it
     is released. A move that the state does not allow raises `MoveError` and changes nothing.
 
@@ -55,8 +56,8 @@ class Execution:
     >>> game.complete("a")
     ('b', 'c')
 
-    Several tasks taken at once are one *fat task*, for one holder: those that wait for others of them are *held*, and go
-    to the holder, not to the eligible, when these are done.
+    Several tasks taken at once are one *fat task* of one holder: those that wait for others of them are *held*; once these
+    are done, they are allocated to the holder and do not become eligible.
 
     >>> game.take("b", "d")
     >>> list(game.allocated), list(game.held)
@@ -64,47 +65,47 @@ class Execution:
     >>> game.complete("b"), list(game.allocated)
     ((), ['d'])
 
-    A task may have several holders, a *backup copy* each beyond the first; the first to complete it wins, and the others
-    meet `MoveError: cannot complete 'd': it is executed`. `release` and `fail` free one holder; only the last one's count.
+    A task may have several holders; each beyond the first has a *backup copy*. The first to complete it wins, and the others
+    get `MoveError: cannot complete 'd': it is executed`. `release` and `fail` free one holder; only the last one counts.
 
     >>> game.take("d", again=True)
     >>> game.release("d"), game.holders("d")
     (None, 1)
 
-    The journal has it all, 8 bytes a move, and the same execution again comes from `Execution.replay`.
+    The journal records every move in 8 bytes, and `Execution.replay` rebuilds the execution from it.
 
     >>> game.story()[-3:]
     [('complete', 'b'), ('again', 'd'), ('drop', 'd')]
 
-    The views keep the order in which tasks came in: `eligible` lists the oldest first, `executed` is the schedule so far.
-    A completion takes time in proportion to the children, a release or a failure to what was held, others are constant.
+    The views keep the order of arrival: `eligible` lists the oldest first, `executed` is the schedule so far.
+    A completion takes time proportional to the children, a release or failure to the held tasks; other moves are constant.
     """
 
     def __init__(self, flow: object, executed: Iterable[Name] = (), allocated: Iterable[Name] = ()) -> None:
-        #: the dag as it was at the beginning; `dag` has what was added too
+        #: the dag without additions; `dag` includes them
         self.begun = dag = dag_of(flow)
-        #: the same as `dag`, by name and by number, where it need not be one
+        #: the dag with additions, by name and number, not rebuilt after additions
         self.graph = Growing(dag)
         self._states = bytearray(len(dag))
         #: `eligible` by number
         self.ready, self._settled = Arrivals(len(dag)), Settled(self._states, EXECUTED)
-        #: the tasks of each state but waiting
+        #: the tasks of each state except waiting
         self._inside: tuple[MutableMapping[int, None], ...] = ({}, self.ready, {}, {}, {}, self._settled)
-        #: what became eligible by each task that made many eligible at once, in ascending order: for those who follow
+        #: for each task whose completion made many eligible at once, these tasks in ascending order, for observers
         self.bursts: dict[int, Ints] = {}
         self._copies, self._wide = dict[int, int](), dag.outdegree.max(initial=0) > MANY  # holders beyond the first
         self._journal = array("q")
-        #: what was added to the dag, in order: the moves "grow" of the journal are places in here
+        #: the additions to the dag, in order; the "grow" moves of the journal are indices into this list
         self.additions: list[Addition] = []
-        #: every move that was made, in order
+        #: all moves, in order
         self.journal = Journal(self._journal, self.additions)
-        #: the tasks that may be taken, the longest eligible first
+        #: the tasks that can be taken, the longest eligible first
         self.eligible = Tasks(self.graph, self._inside[ELIGIBLE])
         #: the tasks that are handed out and can run
         self.allocated = Tasks(self.graph, self._inside[ALLOCATED])
         #: the tasks that are handed out but wait for others of the same fat task
         self.held = Tasks(self.graph, self._inside[HELD])
-        #: the tasks that failed and were not released since
+        #: the failed tasks that have not been released
         self.failed = Tasks(self.graph, self._inside[FAILED])
         #: the tasks that are done, in the order of completion
         self.executed = Tasks(self.graph, self._inside[EXECUTED])
@@ -113,11 +114,9 @@ class Execution:
 
     @classmethod
     def replay(cls, flow: object, journal: "Iterable[int] | Journal", additions: Additions = ()) -> "Execution":
-        """The execution that made this journal; a run or a server resumes with it.
+        """The execution that wrote this journal; runs and servers resume with it.
 
-        *flow* is what it began with, and *additions* what was added since; a `Journal` knows them itself.
-
-        >>> game = Execution({"a": [], "b": ["a"]}, executed=["a"])
+        *flow* is the workflow at the beginning, and *additions* are those made since; a `Journal` contains its own.
         >>> Execution.replay({"a": [], "b": ["a"]}, game.journal).eligible == game.eligible
         True
         """
@@ -129,7 +128,7 @@ class Execution:
     def follow(self, moves: "Iterable[int] | Journal", additions: Additions = ()) -> None:
         """Apply the moves of another execution of the same dag, as an observer does.
 
-        *additions* are all of that other one, also those that are known here; a `Journal` knows them itself.
+        *additions* are all additions of the other execution, including those known here; a `Journal` contains its own.
         """
         all_additions = moves.additions if isinstance(moves, Journal) else additions
         for kind, v in unpacked(Journal.packed(moves)):
@@ -141,21 +140,21 @@ class Execution:
                 raise InputError(f"move {len(self.journal):,} of this journal is not possible in that state")
 
     def _follows(self, kind: int, v: int) -> bool:
-        """Whether a move could be made now, by those who make moves."""
+        """Whether a move is possible now."""
         if kind == HOLD and not all(self._states[u] in _OUT for u in self.graph.parents_of(v)):
             return False
         alone = not self._copies.get(v)
         return self._states[v] in _FROM[kind] and (alone if kind in {FAIL, RELEASE} else kind != DROP or not alone)
 
     def _mend(self) -> None:
-        """Release what is held for nobody: where a journal was cut off between two moves that belong together."""
+        """Release tasks that are held without a holder, after a journal was cut between two related moves."""
         for kind, v in unpacked(self.since(max(0, len(self._journal) - 1))):
             self._let_go(self.graph.children_of(v) if kind == DROP else ())
         for v in list(self._inside[HELD]):
             if self._states[v] == HELD and not all(self._states[u] in _OUT for u in self.graph.parents_of(v)):
                 self._let_go([v])
 
-    # Where it stands
+    # State
 
     @property
     def dag(self) -> Dag:
@@ -200,7 +199,7 @@ class Execution:
     # The journal
 
     def since(self, seen: int) -> "array[int]":
-        """The moves behind the first *seen*, as packed in the journal; see `unpacked`."""
+        """The moves after the first *seen*, packed as in the journal; see `unpacked`."""
         return self._journal[seen:]
 
     def story(self, seen: int = 0) -> list[tuple[str, Name]]:
@@ -208,7 +207,7 @@ class Execution:
         name, added = self.graph.name, self.additions
         return [(MOVES[kind], added[v].tasks if kind == GROW else name(v)) for kind, v in unpacked(self.since(seen))]
 
-    # By number, for those who follow
+    # By number, for observers
 
     @property
     def codes(self) -> memoryview:
@@ -221,7 +220,7 @@ class Execution:
         return self._missing
 
     def numbers(self, state: int) -> KeysView[int]:
-        """The tasks in a state other than waiting, in the order in which they came in."""
+        """The tasks in a state other than waiting, in order of arrival."""
         return self._inside[state].keys()
 
     @property
@@ -299,9 +298,9 @@ class Execution:
     ) -> tuple[Name, ...]:
         """Add tasks, and arcs (parent, child), each from or to one of them. Returns the new tasks that are eligible.
 
-        They may come below anything, and above what waits or is eligible, which then waits for them; what is with somebody,
-        failed or done gets no more parents. A mapping says of each new task what it needs, as where an execution begins.
-        *details* are kept with the addition: a row of a document for each task.
+        New tasks may have any parents. Their children must be waiting or eligible, and then wait for them; tasks handed
+        out, failed or executed get no more parents. A mapping lists the parents of each new task, as in `Execution(...)`.
+        *details* are stored with the addition: a row of a document for each task.
 
         >>> game = Execution({"a": [], "b": ["a"]}, executed=["a"])
         >>> game.grow(["c", "d"], [("a", "c"), ("c", "d"), ("c", "b")]), list(game.eligible)
@@ -314,7 +313,7 @@ class Execution:
         return self.graph.named(self._grow(added)) if added.tasks else ()
 
     def _check_addition(self, added: Addition) -> Addition:
-        """An addition, if it can be made now."""
+        """Check that an addition is possible now, and return it."""
         states = self._states
         self.graph.check(added, lambda v: states[v] == EXECUTED)
         for u, v in added.arcs:
@@ -324,12 +323,12 @@ class Execution:
         return added
 
     def _grow(self, added: Addition) -> list[int]:
-        """Make an addition that was checked; returns the new tasks that are eligible."""
+        """Make a checked addition; returns the new tasks that are eligible."""
         new = range(len(self._states), len(self._states) + len(added.tasks))
         self._journal.append(GROW << 32 | len(self.additions))
         self.additions.append(added)
         self.graph.add(added)
-        # not longer in place: there are views of it
+        # not extended in place, because there are views of it
         self._states = self._settled.states = self._states + bytes(len(new))
         self._missing.extend([0] * len(new))
         self.ready.widen(len(new))
@@ -343,7 +342,7 @@ class Execution:
         return ready
 
     def _held_among(self, numbers: list[int]) -> set[int]:
-        """Which of these are held where one holder takes them, which is checked."""
+        """Those of these tasks that are held if one holder takes them all; raises if that is not possible."""
         earlier, held = set[int](), {v for v in numbers if self._states[v] != ELIGIBLE}
         if not held and (len(numbers) == 1 or len(set(numbers)) == len(numbers)):
             return held
@@ -362,7 +361,7 @@ class Execution:
         self._let_go(self.graph.children_of(v) if self._inside[HELD] else ())
 
     def _let_go(self, tasks: Iterable[int]) -> None:
-        """Release held tasks, and those held because of them: their holder cannot run them, or nobody knows who can."""
+        """Release held tasks, and those held because of them, since their holder cannot run them."""
         waiting = list(tasks)
         while waiting:
             v = waiting.pop()
@@ -375,7 +374,7 @@ class Execution:
             raise MoveError(MOVES[kind], self.graph.name(v), STATES[self._states[v]])
 
     def _do(self, kind: int, v: int) -> Sequence[int]:
-        """One move, checked and written down; returns the tasks that became eligible."""
+        """Check, record and apply one move; returns the tasks that became eligible."""
         self._check(kind, v)
         self._journal.append(kind << 32 | v)
         if kind == COMPLETE:
@@ -411,7 +410,7 @@ class Execution:
         return fresh
 
     def _render(self, v: int) -> Sequence[int]:
-        """The same for many children, all at once."""
+        """`_completed` for tasks with many children, all at once."""
         states, free = np.frombuffer(self._states, np.uint8), released(self.graph.row_of(v), self._missing)
         waited = states[free] == WAITING
         for w in free[~waited].tolist():
@@ -430,10 +429,10 @@ class Execution:
             self._inside[state][v] = None
         self._states[v] = state
 
-    # The beginning
+    # The start
 
     def _begin(self, done: Ints) -> None:
-        """Begin with these tasks executed, given in any order; each one's parents must be among them. All at once."""
+        """Start with these tasks executed, in any order; their parents must be among them."""
         done, missing, ready = executed_first(self.dag, done)
         self._missing = array("i", missing.tobytes())
         self._journal.frombytes(executing(done))
@@ -443,13 +442,13 @@ class Execution:
             np.frombuffer(self._states, np.uint8)[tasks] = state
 
     def _allocate(self, tasks: Iterable[Name]) -> None:
-        """Begin with these tasks out as well."""
+        """Hand out these tasks at the start."""
         for v in self.dag.indices(tasks).tolist():
             self.require_eligible(v, "allocated")
             self._do(TAKE, v)
 
     def require_eligible(self, v: int, said: str) -> None:
-        """Refuse to say something of task number v that can be said of eligible ones only."""
+        """Raise an error if task number v is not eligible; *said* completes "cannot be ..."."""
         if self._states[v] == WAITING:
             lacking = next(u for u in self.graph.parents_of(v) if self._states[u] != EXECUTED)
             raise StateError(self.graph.name(v), said, self.graph.name(lacking))

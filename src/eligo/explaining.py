@@ -1,4 +1,4 @@
-"""A plan in words: what the workflow is made of, in which order its parts are run, and why that is right."""
+"""A plan in words: the parts of the workflow, the order in which they run, and why that is right."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ LONGEST_CHAIN = 12
 
 
 def explain(flow: object, plan: Plan | None = None) -> list[str]:
-    """The plan in words, a line a fact; where it is not given, it is made.
+    """The plan in words, one fact per line; computed if it is not given.
 
     >>> mesh = {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["b", "c"], "f": ["c"]}
     >>> for line in explain(mesh): print(line)
@@ -84,7 +84,7 @@ def _segments(bare: Dag) -> Iterator[str]:
 
 
 def _chain(bare: Dag, plan: Plan, solutions: Solutions) -> Iterator[str]:
-    """The runs of equal blocks in the order of the plan, each with why it may precede the next."""
+    """The runs of equal blocks in the order of the plan, each with the reason why it may precede the next."""
     if plan.proof.get("rule") != "chain":
         return
     hard = [(part["first"], part["last"]) for part in plan.proof.get("segments", ())]
@@ -103,7 +103,7 @@ def _chain(bare: Dag, plan: Plan, solutions: Solutions) -> Iterator[str]:
 
 
 def _stretch(links: Sequence[tuple[Solution, Solution, bool]]) -> str:
-    """Several links of the chain that hold for the same reason."""
+    """Several links of the chain with the same reason."""
     sign = " ▷ " if links[0][2] else ", then "
     names = [links[0][0].name, *(second.name for _, second, _ in links)]
     excerpt = names if len(names) <= 4 else [*names[:2], "...", names[-1]]
@@ -115,7 +115,7 @@ def _why(first: Solution, second: Solution, together: bool) -> str:
 
 
 def reason(first: Solution, second: Solution) -> str:
-    """Why the one may be run wholly before the other."""
+    """Why one block may be run completely before the other."""
     if first.kind is None or second.kind is None:
         return f"no mixture of {_profile(first)} and {_profile(second)} renders more at any step"
     return _named_reason(first.kind, second.kind)
@@ -147,7 +147,7 @@ def _named_reason(a: Kind, b: Kind) -> str:
 
 
 def _rules(proof: Mapping[str, Any]) -> Iterator[str]:
-    """What was done where the blocks are not ▷-linear."""
+    """The rules used for blocks that are not ▷-linear."""
     parts: Sequence[Mapping[str, Any]] = proof.get("segments", ()) if proof.get("rule") == "chain" else (proof,)
     for part in parts[:LONGEST_CHAIN]:
         span = f"Steps {part['first'] + 1} to {part['last']}: " if "first" in part else ""
@@ -157,7 +157,7 @@ def _rules(proof: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _witness(conflict: Conflict) -> Iterator[str]:
-    """For two steps in conflict, what would have to be executed by each."""
+    """For two steps in conflict, the tasks that each requires to be executed."""
     one, two = conflict.steps
     first, second = (_list_names(conflict.part.named(chosen)) for chosen in conflict.sets)
     earlier = f" beside the first {_count(conflict.before, 'task')}" if conflict.before else ""
@@ -202,7 +202,7 @@ def _rule(part: Mapping[str, Any], offset: int) -> str:
 
 
 def _modules(part: Mapping[str, Any]) -> str:
-    """How many modules there are, and what is known of them."""
+    """The number of modules, and what is proved about them."""
     first, solved = part["shares"]["modules"][0], part["modules"]
     kinds = Counter(_module_kind(entry) for entry in solved)
     text = ", ".join(f"{count} {kind}" for kind, count in kinds.items())

@@ -1,6 +1,6 @@
-"""How early a workflow can end at best: a bound on the finish, with a certificate of four numbers.
+"""A lower bound on the finish of a workflow, with a certificate of four numbers.
 
-Let r(v) and q(v) be the longest paths in seconds before and after task v, itself left out, and S the tasks with r(v) >= t and
+Let r(v) and q(v) be the longest paths in seconds before and after task v, excluding v, and S the tasks with r(v) >= t and
 q(v) >= u. On N workers of speed 1 the last task ends at T, and:
 
 * *path*: T >= r(v) + s(v) + q(v) for every v;
@@ -10,13 +10,13 @@ q(v) >= u. On N workers of speed 1 the last task ends at T, and:
   x_1 <= x_2 <= ... the least of r(v) + s(v) among them and y_1 <= y_2 <= ... the least of s(v) + q(v), T is at least
   x_i + y_(k + 1 - i) for every i: of those that are followed, k + 1 - i have at least x_i, and one of their followers has at
   least y_(k + 1 - i);
-* *pigeonhole*: where S has more than j N tasks, T >= t + u + the j + 1 shortest among its j N + 1 longest, for one worker
+* *pigeonhole*: if S has more than j N tasks, T >= t + u + the j + 1 shortest among its j N + 1 longest, for one worker
   runs j + 1 of these one after another between t and T - u.
 
-Where workers differ, the paths and the pigeonhole go by the fastest, the work by the sum of their speeds. Where tasks share
-C cores, the work is that of their cores, over C; and of tasks that take c cores or more, at most N = floor(C / c) run at
-once, so that the rules hold of these alone. The thresholds are rounded down, so that what is claimed holds in exact
-arithmetic: `eligo.verifying.finishes` recomputes it so.
+If workers differ, the paths and the pigeonhole use the fastest speed, the work the sum of the speeds. If tasks share C
+cores, the work is that of their cores, over C; and of tasks that take c cores or more, at most N = floor(C / c) run at
+once, so that the rules hold for these alone. The thresholds are rounded down, so that the claims hold in exact arithmetic,
+in which `eligo.verifying.finishes` recomputes them.
 """
 
 import itertools
@@ -37,32 +37,35 @@ from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints, distinct
 from eligo.workflow import Workflow
 
-QUANTILES = 64  # of heads, and of tails, at which pigeonholes are looked for
-FEW_QUANTILES, MANY_TASKS = 8, 4_000  # and how many of so many tasks
-SUCCESSIONS, SOME = 3, 24  # tasks a worker beyond the first that are looked at, and how many of these numbers
-WORTH = 1e-6  # as a share: what a rule that is harder to tell must gain
-ROUNDING = 1e-9  # as a share: far more than sums of seconds can be off
-MOST_LEAST = 8  # numbers of cores from which on tasks are looked at alone
-LARGE = 200_000  # tasks: of more, only all together, so that it takes no second
+QUANTILES = 64  # thresholds of heads, and of tails, that the pigeonhole rule tries
+FEW_QUANTILES, MANY_TASKS = (
+    8,
+    4_000,
+)  # the same for large workflows, and the number of tasks from which they count as large
+SUCCESSIONS, SOME = 3, 24  # succession rule: most tasks per worker beyond the first, and numbers of tasks it tries
+WORTH = 1e-6  # the relative gain required of a rule that is harder to explain
+ROUNDING = 1e-9  # relative; far more than the rounding error of sums of seconds
+MOST_LEAST = 8  # the number of core requirements for which tasks are examined separately
+LARGE = 200_000  # tasks; larger workflows are examined only as a whole, to take less than a second
 
 
 class FinishBound(NamedTuple):
     """A lower bound: no order can finish before `seconds` on these workers or cores; the other fields are its proof."""
 
     seconds: float
-    #: the speeds of the workers, none where cores count
+    #: the speeds of the workers, empty for a pool of cores
     workers: tuple[float, ...]
     #: "path", "work", "pigeonhole" or "succession"
     rule: str
-    #: the tasks meant cannot begin before t, and have u after them
+    #: the tasks of the bound cannot start before t, and are followed by u
     t: float
     u: float
-    #: one worker runs j + 1 of them, where the rule is "pigeonhole"; j follow another, where it is "succession"
+    #: one worker runs j + 1 of them (rule "pigeonhole"), or j follow another (rule "succession")
     j: int
-    #: how many tasks are meant, and how many seconds they take together, or core-seconds where `least` is 0
+    #: the number of tasks of the bound, and their total seconds, or core-seconds if `least` is 0
     tasks: int
     work: float
-    #: how many cores there are; and only tasks that take so many or more are meant, each as one
+    #: the number of cores; if `least` is not 0, only tasks that need at least that many count, each as one
     cores: int | None = None
     least: float = 0.0
 
@@ -70,7 +73,7 @@ class FinishBound(NamedTuple):
         return f"no order can finish before {self.seconds:,.6g} s: {self.why()}"
 
     def why(self, told: Callable[[float], str] = "{:,.6g} s".format) -> str:
-        """The reason in words; *told* formats durations."""
+        """The reason in words; the argument formats durations."""
         tasks = f"{self.tasks:,} task{'' if self.tasks == 1 else 's'}"
         if self.least > 1:
             tasks += f" that need at least {self.least:g} cores"
@@ -143,7 +146,7 @@ def window_bound(
         return FinishBound(0.0, pool.speeds, "path", 0.0, 0.0, 0, 0, 0.0, pool.cores)
     heads, tails = heads_and_tails(dag, seconds)
     best = _path(heads, tails, seconds, pool)
-    for rule, meant in _meant(Meant(heads, tails, seconds, seconds, pool), cores):
+    for rule, meant in _rules_to_try(RuleTasks(heads, tails, seconds, seconds, pool), cores):
         best = max(best, rule(meant, best.seconds), key=lambda bound: bound.seconds)
     return best
 
@@ -157,7 +160,7 @@ def heads_and_tails(dag: Dag, seconds: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class Meant:
+class RuleTasks:
     """The tasks of a rule: all, or those that need at least a number of cores; *loads* are their work."""
 
     heads: Floats
@@ -169,30 +172,30 @@ class Meant:
 
     @cached_property
     def at_once(self) -> int:
-        """How many run at once at most, where cores are not counted task by task."""
+        """The maximum number of tasks that run at once, if cores are not counted per task."""
         return self.pool.size if self.pool.cores is None else int(self.pool.size // self.least)
 
     @cached_property
     def total(self) -> float:
-        """How much of the loads is done in a second at most."""
+        """The maximum amount of the loads done per second."""
         return self.at_once if self.least else math.fsum(self.pool.speeds) or self.pool.size
 
-    def taking(self, least: float, cores: Floats) -> "Meant":
-        """Those that need at least a number of cores."""
+    def taking(self, least: float, cores: Floats) -> "RuleTasks":
+        """The tasks that need at least a number of cores."""
         inside = cores >= least
         seconds = self.seconds[inside]
-        return Meant(self.heads[inside], self.tails[inside], seconds, seconds, self.pool, least)
+        return RuleTasks(self.heads[inside], self.tails[inside], seconds, seconds, self.pool, least)
 
     def nothing(self, rule: str) -> FinishBound:
-        """What a rule says of them before it finds anything."""
+        """The bound 0, where a rule starts."""
         return FinishBound(0.0, self.pool.speeds, rule, 0.0, 0.0, 0, 0, 0.0, self.pool.cores, self.least)
 
 
-Rule = Callable[[Meant, float], FinishBound]
+Rule = Callable[[RuleTasks, float], FinishBound]
 
 
-def _meant(problem: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]:
-    """Which rules to try, on which tasks."""
+def _rules_to_try(problem: RuleTasks, cores: Floats | None) -> Iterator[tuple[Rule, RuleTasks]]:
+    """The rules to try, each with its tasks."""
     if cores is None:
         yield from ((_work, problem), (_pigeonhole, problem), (_succession, problem))
         return
@@ -201,7 +204,7 @@ def _meant(problem: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]
     leasts = different[np.unique(at_once, return_index=True)[1]] if len(different) else different
     alike = len(different) == 1 and cores.all()
     if not alike:
-        yield _work, Meant(problem.heads, problem.tails, problem.seconds, problem.seconds * cores, problem.pool)
+        yield _work, RuleTasks(problem.heads, problem.tails, problem.seconds, problem.seconds * cores, problem.pool)
     for least in leasts[-MOST_LEAST if len(cores) <= LARGE else -1 :].tolist():
         alone = problem.taking(least, cores)
         if alike or len(cores) <= LARGE:
@@ -209,18 +212,18 @@ def _meant(problem: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]
         yield from ((_pigeonhole, alone), (_succession, alone))
 
 
-def _lowered(value: float) -> float:
+def _round_down(value: float) -> float:
     return max(0.0, value * (1 - ROUNDING))
 
 
 def _path(heads: Floats, tails: Floats, seconds: Floats, pool: Pool) -> FinishBound:
-    longest = _lowered(float((heads + seconds + tails).max()))
+    longest = _round_down(float((heads + seconds + tails).max()))
     value = longest / pool.fastest * (1 - ROUNDING)
     return FinishBound(value, pool.speeds, "path", 0.0, 0.0, 0, len(heads), longest, pool.cores)
 
 
-def _work(meant: Meant, known: float = 0.0) -> FinishBound:
-    """By falling head, a tree over the tails: the best of all windows in O(n log n)."""
+def _work(meant: RuleTasks, known: float = 0.0) -> FinishBound:
+    """The work rule: scans falling heads with a tree over the tails, to find the best of all windows in O(n log n)."""
     fastest, total, heads, tails = meant.pool.fastest, meant.total, meant.heads, meant.tails
     different, which = np.unique(tails, return_inverse=True)
     order = np.argsort(-heads, kind="stable")
@@ -229,18 +232,17 @@ def _work(meant: Meant, known: float = 0.0) -> FinishBound:
     places: Ints = which[order].astype(np.int32)
     scaled = different / fastest
     windows.best_window(heads[order] / fastest, places, meant.loads[order] / total, scaled, tree, sums, window)
-    t, u = _lowered(float(window[1]) * fastest), _lowered(float(window[2]) * fastest)
+    t, u = _round_down(float(window[1]) * fastest), _round_down(float(window[2]) * fastest)
     inside = (heads >= t) & (tails >= u)
     work = math.fsum(meant.loads[inside])
     value = ((t + u) / fastest + work / total) * (1 - ROUNDING)
     return meant.nothing("work")._replace(seconds=value, t=t, u=u, tasks=int(inside.sum()), work=work)
 
 
-def _pigeonhole(meant: Meant, known: float = 0.0) -> FinishBound:
-    """At some thresholds of heads and tails, the worker that must run several of the longest tasks; best above *known*.
+def _pigeonhole(meant: RuleTasks, known: float = 0.0) -> FinishBound:
+    """The pigeonhole rule at some thresholds of heads and tails; only bounds better than *known* are searched.
 
-    It is never above what the work of these tasks says by more than the longest of them takes: most thresholds are passed
-    over by that.
+    It exceeds the work bound of the same tasks by at most the longest of them, and most thresholds are skipped by that.
     """
     n, fastest = meant.at_once, meant.pool.fastest
     best = meant.nothing("pigeonhole")
@@ -261,8 +263,8 @@ def _pigeonhole(meant: Meant, known: float = 0.0) -> FinishBound:
     return best
 
 
-def _succession(meant: Meant, known: float = 0.0) -> FinishBound:
-    """At some thresholds of heads and tails, and for some numbers of the longest tasks, those that follow another."""
+def _succession(meant: RuleTasks, known: float = 0.0) -> FinishBound:
+    """The succession rule at some thresholds of heads and tails, and for some numbers of the longest tasks."""
     n, fastest = meant.at_once, meant.pool.fastest
     best = meant.nothing("succession")
     if not n or not n < len(meant.seconds) <= LARGE:
@@ -271,7 +273,7 @@ def _succession(meant: Meant, known: float = 0.0) -> FinishBound:
     for t, u in itertools.product(_fewer(meant.heads), _fewer(meant.tails)):
         inside = np.flatnonzero((meant.heads >= t) & (meant.tails >= u))
         longest = inside[np.argsort(-meant.seconds[inside], kind="stable")]
-        for k in _some(min(len(longest) - n, SUCCESSIONS * n)):
+        for k in _sample_sizes(min(len(longest) - n, SUCCESSIONS * n)):
             chosen = longest[: n + k]
             pairs = np.sort(first[chosen])[:k] + np.sort(last[chosen])[:k][::-1]
             value = float(pairs.max()) / fastest * (1 - 2 * ROUNDING)
@@ -286,20 +288,20 @@ def _fewer(values: Floats) -> list[float]:
     return _quantiles(values)[:: QUANTILES // FEW_QUANTILES] if len(values) <= MANY_TASKS else [0.0]
 
 
-def _some(most: int) -> list[int]:
-    """Some whole numbers from 1 to *most*, closer together where they are small."""
+def _sample_sizes(most: int) -> list[int]:
+    """Some integers from 1 to *most*, denser among small ones."""
     return distinct(np.geomspace(1, most, SOME).round().astype(np.int64)).tolist() if most > 0 else []
 
 
 def _work_from(starts: list[float], tails: Floats, seconds: Floats) -> list[float]:
-    """How long the tasks take together whose tails are at least each of the starts, which rise."""
+    """The total time of the tasks whose tails are at least each of the starts, which ascend."""
     parts = np.bincount(np.searchsorted(starts, tails, side="right"), seconds, minlength=len(starts) + 1)
     totals: list[float] = parts[::-1].cumsum()[::-1][1:].tolist()
     return totals
 
 
 def _most_together(seconds: Floats, n: int) -> tuple[int, float]:
-    """The j, and the sum, for which the j + 1 shortest of the first j n + 1 seconds, which fall, are the most; or 0."""
+    """The j that maximizes the sum of the j + 1 shortest of the first j n + 1 seconds (descending), and that sum; or 0."""
     rounds = (len(seconds) - 1) // n
     if rounds < 1:
         return 0, 0.0
@@ -311,10 +313,10 @@ def _most_together(seconds: Floats, n: int) -> tuple[int, float]:
 
 
 def _quantiles(values: Floats) -> list[float]:
-    """Some values, spread evenly over all of them, the least among them, each rounded down."""
+    """Some values at evenly spaced ranks, including the smallest, each rounded down."""
     if not len(values):
         return []
     count = QUANTILES if len(values) <= MANY_TASKS else FEW_QUANTILES
     ranks = np.linspace(0, len(values) - 1, count).astype(np.int64)
     chosen = np.partition(values, ranks)[ranks]
-    return [_lowered(float(value)) for value in distinct(chosen)]
+    return [_round_down(float(value)) for value in distinct(chosen)]

@@ -1,7 +1,7 @@
-"""A dag that grows while it is executed: the dag as it was, and beside it what came since, until it is asked for as one.
+"""A dag that grows during execution: the original dag and the later additions, merged only on demand.
 
-New tasks get the next numbers, so that numbers stay what they are. To add to it costs what is added; to make one dag of it
-all costs as much as to make that dag, once for whatever was added since.
+New tasks get the next numbers, so that existing numbers stay valid. An addition takes time proportional to its size; merging
+takes as long as building the whole dag, once for all additions since the last time.
 """
 
 from array import array
@@ -29,11 +29,11 @@ class Addition(NamedTuple):
 
     tasks: tuple[Name, ...]
     arcs: tuple[tuple[int, int], ...]
-    #: each task as a row of a document, its name included; empty where only names are known (see `eligo.additions`)
+    #: each task as a row of a document, including its name; empty if only names are known (see `eligo.additions`)
     details: tuple[Mapping[str, object], ...] = ()
 
 
-#: what was added, one after another, each perhaps as a plain tuple, as stores have it
+#: the additions in order, each perhaps as a plain tuple, as stores return them
 Additions = Sequence[Addition | tuple[tuple[Name, ...], tuple[tuple[int, int], ...], tuple[Mapping[str, object], ...]]]
 
 
@@ -53,18 +53,18 @@ class Growing:
         self._begin()
 
     def _begin(self) -> None:
-        """Nothing has come since the dag was made."""
-        self._rows = self._dag.child_ptr.data, self._dag.child.data  # quicker than arrays, one by one
+        """Reset the additions."""
+        self._rows = self._dag.child_ptr.data, self._dag.child.data  # faster than arrays for single elements
         self._rows_up = self._dag.parent_ptr.data, self._dag.parent.data
         self._names: list[Name] = []
         self._numbers: dict[Name, int] = {}
         self._children: dict[int, list[int]] = {}
         self._parents: dict[int, list[int]] = {}
-        self._ends = array("i")  # of the arcs that came since, a parent and a child each
+        self._ends = array("i")  # of the added arcs, a parent and a child each
 
     @property
     def dag(self) -> Dag:
-        """All of it as one dag, made where something came since it was asked for last."""
+        """The whole dag; rebuilt if there were additions since the last access."""
         if self._names:
             ends = np.array(self._ends, np.int32)
             self._dag = self._dag.grown(tuple(self._names), ends[0::2], ends[1::2])
@@ -93,12 +93,12 @@ class Growing:
         return number
 
     def numbers(self, tasks: Iterable[Name]) -> list[int]:
-        """The numbers of tasks that there are."""
+        """The numbers of existing tasks."""
         return [*map(self.number if self._names else self._dag.index.__getitem__, tasks)]
 
     @property
     def name(self) -> Callable[[int], Name]:
-        """What gives the name of a number, as long as nothing is added."""
+        """A function from numbers to names, valid until the next addition."""
         return self._name if self._names else self._dag.tasks.__getitem__
 
     def _name(self, v: int) -> Name:
@@ -117,7 +117,7 @@ class Growing:
         return child[first[v] : first[v + 1]].tolist()
 
     def has_many(self, v: int, most: int) -> bool:
-        """Whether task number v had more than a number of children when the dag was made."""
+        """Whether task number v had more children than *most* in the original dag."""
         first = self._rows[0]
         return v < len(first) - 1 and first[v + 1] - first[v] > most
 
@@ -131,7 +131,7 @@ class Growing:
         row = _row(self._rows_up, v)
         return row + self._parents.get(v, []) if self._names else row
 
-    # How it grows
+    # Growth
 
     def addition(
         self,
@@ -139,7 +139,7 @@ class Growing:
         arcs: Iterable[tuple[Name, Name]] = (),
         details: Iterable[Mapping[str, object]] = (),
     ) -> Addition:
-        """These tasks and arcs by number, if their names are right; a mapping says what each new task needs."""
+        """An addition of these tasks and arcs, by number; names are checked. A mapping lists the parents of each new task."""
         needs = [(parent, task) for task in tasks for parent in tasks[task]] if isinstance(tasks, Mapping) else []
         fresh, pairs = checked_names(tasks), [*needs, *arcs]
         if not set(map(len, pairs)) <= {2}:
@@ -152,7 +152,7 @@ class Growing:
         return Addition(fresh, tuple(dict.fromkeys(zip(ends[0::2], ends[1::2], strict=True))), tuple(details))
 
     def check(self, added: Addition, done: Callable[[int], bool]) -> None:
-        """Refuse what cannot be added: arcs between old tasks, and circles, through which no task leads that is *done*."""
+        """Refuse arcs between existing tasks, and cycles, which are only searched among tasks that are not *done*."""
         old, end = len(self), len(self) + len(added.tasks)
         for name in checked_names(added.tasks):
             if name in self:
@@ -165,7 +165,7 @@ class Growing:
             if max(u, v) < old:
                 both = f"{shorten(self.name(u))!r} and {shorten(self.name(v))!r}"
                 raise InputError(f"cannot add an arc between the existing tasks {both}")
-        upward = any(v < old for _, v in added.arcs)  # else no circle leads through what was there
+        upward = any(v < old for _, v in added.arcs)  # otherwise no cycle contains an existing task
         above = self._above({u for u, _ in added.arcs if u < old}, done) if upward else []
         if len(above) > MOST_WALKED:
             self._check_circles(added, done)
@@ -173,7 +173,7 @@ class Growing:
         inner = [(u, v) for v in above for u in self.parents_of(v) if not done(u)]
         names = dict(zip((*above, *range(old, end)), (*self.named(above), *added.tasks), strict=True))
         arcs = [(names[u], names[v]) for u, v in chain(inner, added.arcs) if u in names and v in names]
-        Dag.from_arcs(arcs, tasks=names.values())  # raises where it has a cycle
+        Dag.from_arcs(arcs, tasks=names.values())  # raises if there is a cycle
 
     def _check_circles(self, added: Addition, done: Callable[[int], bool]) -> None:
         """Refuse circles, with arrays of the whole dag: only what is below a new task and above one can be in a circle."""
@@ -205,7 +205,7 @@ class Growing:
         return waiting
 
     def add(self, added: Addition) -> None:
-        """Add what was checked."""
+        """Make a checked addition."""
         numbers = range(self._size, self._size + len(added.tasks))
         self._numbers.update(zip(added.tasks, numbers, strict=True))
         self._names += added.tasks
@@ -217,13 +217,13 @@ class Growing:
 
 
 def _row(rows: tuple[memoryview, memoryview], v: int) -> list[int]:
-    """The row of v, where there is one."""
+    """The row of v, or []."""
     first, row = rows
     return row[first[v] : first[v + 1]].tolist() if v < len(first) - 1 else []
 
 
 class Tasks(Set[Name]):
-    """A live view of some tasks of a dag, such as those in one state, in the order in which they entered it."""
+    """A live view of some tasks of a dag, for example those in one state, in order of arrival."""
 
     def __init__(self, graph: Growing, numbers: Mapping[int, None]) -> None:
         self._graph, self._numbers = graph, numbers
@@ -246,7 +246,7 @@ class Tasks(Set[Name]):
 
 
 def executed_first(dag: Dag, done: Ints) -> tuple[Ints, Ints, Ints]:
-    """Executed tasks in an order in which they can be; how many parents each task then misses; what is eligible, in turn."""
+    """Executed tasks in a valid order, the number of parents that each task then misses, and the eligible tasks in order."""
     if not len(done):
         return done, dag.indegree, np.flatnonzero(dag.indegree == 0).astype(np.int32)
     done = done[np.argsort(places(len(dag), dag.order)[done])]
@@ -262,7 +262,7 @@ def executed_first(dag: Dag, done: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def reached(dag: Dag, tasks: Iterable[int] | Ints, up: bool = False) -> Ints:
-    """All tasks below these, or above them, in the order of their numbers; in one pass over the dag.
+    """All descendants of these tasks, or their ancestors, in the order of their numbers; in one pass over the dag.
 
     >>> reached(Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c")]), [0]).tolist()
     [1, 2]

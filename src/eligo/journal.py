@@ -1,4 +1,4 @@
-"""The journal of an execution: every move that was made, 8 bytes each, for whoever follows."""
+"""The journal of an execution: every move in 8 bytes, for observers and stores."""
 
 from array import array
 from collections.abc import Iterable, Iterator
@@ -13,11 +13,11 @@ from eligo.growing import Addition
 TAKE, HOLD, AGAIN, COMPLETE, FAIL, RELEASE, DROP, GROW = range(8)
 MOVES = ("take", "hold", "again", "complete", "fail", "release", "drop", "grow")
 _TASK = (1 << 32) - 1
-FEW_MOVES = 16  # up to here arrays do not pay
+FEW_MOVES = 16  # up to this number, a loop is faster than arrays
 
 
 def executing(tasks: NDArray[np.int32]) -> bytes:
-    """The moves by which tasks are taken and completed, one after another."""
+    """The moves that take and complete tasks one after another."""
     moves = np.repeat(tasks.astype(np.int64), 2)
     moves[0::2] |= TAKE << 32
     moves[1::2] |= COMPLETE << 32
@@ -27,7 +27,7 @@ def executing(tasks: NDArray[np.int32]) -> bytes:
 class Journal:
     """The moves of an execution as 8-byte integers: the kind of move times 2 ** 32, plus the task.
 
-    The task of "grow" is the place of what was added in `additions`.
+    The task of "grow" is an index into `additions`.
     """
 
     def __init__(self, moves: "array[int]", additions: list[Addition]) -> None:
@@ -35,7 +35,7 @@ class Journal:
 
     @staticmethod
     def packed(moves: Iterable[int]) -> "array[int]":
-        """The moves of another execution, or of a store, if they are such."""
+        """The moves of another execution or a store as an array; raises if they are invalid."""
         try:
             return array("q", moves)
         except (TypeError, ValueError, OverflowError) as error:
@@ -51,7 +51,7 @@ class Journal:
         return self._moves.tobytes()
 
     def left_at(self, seen: int, size: int) -> NDArray[np.bool_]:
-        """Whether each task that there was after the first *seen* moves was to be handed out then; there are *size* now."""
+        """For each task known after the first *seen* moves, whether it still had to be handed out; *size* tasks exist now."""
         moves = np.array(self._moves[:seen], np.int64)
         grown = moves >> 32 == GROW
         later = sum(len(added.tasks) for added in self.additions[int(grown.sum()) :])

@@ -1,4 +1,4 @@
-"""What tasks are called: any hashable object, a string where the dag was read from a file; and their labels, as text."""
+"""The names of tasks: any hashable objects, strings if the dag was read from a file; and their labels, as text."""
 
 import re
 from collections import Counter
@@ -8,12 +8,12 @@ from unicodedata import category
 
 from eligo.errors import DuplicateTaskError, InputError, shorten
 
-#: what a task is called
+#: the name of a task
 Name = Any
 
 LONGEST_NAME = 10_000
 LONGEST_WORKFLOW_NAME = 200
-#: what a label such as "gpu" or "site-a" may look like
+#: the form of a label such as "gpu" or "site-a"
 LABEL = "[A-Za-z0-9][A-Za-z0-9_.:/=+-]{0,63}"
 
 
@@ -43,7 +43,7 @@ def check_label(label: object, where: str = "") -> None:
 
 
 def check_workflow_name(name: str) -> None:
-    r"""Refuse a name that would not fit on a line of a list.
+    r"""Refuse a name that does not fit on one line.
 
     >>> check_workflow_name("two\nlines")
     Traceback (most recent call last):
@@ -78,7 +78,7 @@ def checked_names(tasks: Iterable[Name]) -> tuple[Name, ...]:
 
 
 def _are_plain(names: tuple[Name, ...]) -> bool:
-    """Whether all names are strings and nothing is wrong with any, told of all at once."""
+    """Whether all names are valid strings, checked all at once."""
     try:
         return "".join(names).isprintable() and max(map(len, names), default=0) <= LONGEST_NAME
     except TypeError:  # not a string
@@ -103,7 +103,7 @@ def _check_hashable(name: object) -> None:
 
 
 def _number_duplicates(labels: Iterable[str]) -> tuple[str, ...]:
-    """The labels, printable, with a number behind each that another has too."""
+    """The labels, made printable, with a number appended to each duplicate."""
     labels = [label if label.isprintable() else ascii(label)[1:-1] for label in labels]
     times, taken, numbers = Counter(labels), set(labels), Counter[str]()
     for i, label in enumerate(labels):

@@ -1,7 +1,7 @@
 """The planner: plan(dag) -> Plan.
 
-skeleton -> segments -> blocks -> one block at a time -> ▷-linear composition; what is not linear, segment by segment: the
-extended regimen, enumeration, sums, and last the heuristics judged by the bounds.
+skeleton -> segments -> blocks -> one block at a time -> ▷-linear composition; segments that are not linear: the extended
+regimen, enumeration, sums, and last the heuristics judged by the bounds.
 """
 
 import math
@@ -27,7 +27,7 @@ from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.theory.profiles import Profile
 from eligo.theory.skeleton import skeleton
 
-#: the verdicts as people are told them; nothing is wrong with a workflow that has no single best order
+#: the verdicts as they are displayed; a workflow without a single best order is not defective
 VERDICTS = {OPTIMAL: "optimal", IMPOSSIBLE: "no single order is best", BOUNDED: "not decided"}
 
 
@@ -52,9 +52,9 @@ class Plan:
     shortcuts: int
     blocks: int
     seconds: float
-    #: whether the clock ended the search
+    #: whether the time limit ended the search
     cut: bool = False
-    #: where the search got stuck in parts that have no best order, for `conflict`
+    #: the search state of parts without a best order, for `conflict`
     stuck: Mapping[tuple[str, ...], Stuck] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -73,12 +73,12 @@ class Plan:
 
     @cached_property
     def profile(self) -> tuple[int, ...]:
-        """E(0..n): how many tasks are eligible after each step."""
+        """E(0..n): the number of tasks eligible after each step."""
         return tuple(self.counts.tolist())
 
     @cached_property
     def upper_bound(self) -> tuple[int, ...]:
-        """U(0..n): at least the most tasks that any schedule can have eligible after each step."""
+        """U(0..n): an upper bound on the tasks that any schedule can have eligible after each step."""
         return tuple(self.ceiling.tolist())
 
     @property
@@ -197,7 +197,7 @@ def plan(
     *flow* is anything that `as_workflow` takes: a Workflow, a Dag, a file's path, a graph of networkx, rustworkx or Dask.
     *effort* is "quick", "normal" (seconds) or "thorough" (minutes): a budget in steps, so that the same workflow gets the
     same plan on every machine. Among orders of the same profile, *prefer* chooses: "path", the longest remaining path first,
-    or "finish", branches that were begun first. A *clock* ends the search with the best plan so far, when its time is up or
+    or "finish", branches that were started first. A *clock* ends the search with the best plan so far, when its time is up or
     it is stopped; *watch* receives the progress.
 
     >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
@@ -207,14 +207,14 @@ def plan(
     """
     begin = time.perf_counter()
     dag = dag_of(flow)
-    labelled = dag.labelled()  # a proof is text
+    labelled = dag.labelled()  # proofs contain text
     bare = skeleton(labelled)
     check_effort(effort)
     spent = begun(effort, clock or Clock(), watch)
     outcome, blocks = solve_numbered(bare, spent)
     nonsinks, proof = preferred(bare, outcome.order, prefer), outcome.proof
     if not np.array_equal(nonsinks, outcome.order):
-        proof = {"order": bare.named(outcome.order), **proof}  # what the proof speaks of
+        proof = {"order": bare.named(outcome.order), **proof}  # the order that the proof is about
     sequence = np.concatenate([nonsinks, np.flatnonzero(dag.outdegree == 0)]).astype(np.int32)
     ceiling = _eligible_bound(dag, outcome.bound)
     slack = int(outcome.bound.sum()) - outcome.area_bound
@@ -244,7 +244,7 @@ class Judgement:
     upper_bound: tuple[int, ...]
     area: int
     area_bound: int
-    #: the first step after which more tasks could be, or are not proved impossible to be, eligible
+    #: the first step after which more tasks are, or may be, eligible in another order
     first_gap: int | None
 
 
@@ -264,7 +264,7 @@ def judge(flow: object, order: Sequence[Name]) -> Judgement:
 
 
 def _eligible_bound(dag: Dag, bound: Profile) -> Profile:
-    """From the most rendered to the most eligible: sources - t + bound(t), and n - t once all nonsinks are done."""
+    """A bound on eligible tasks from one on rendered tasks: sources - t + bound(t), and n - t once all nonsinks are done."""
     n, k = len(dag), len(bound) - 1
     padded = np.full(n + 1, bound[-1], np.int64)
     padded[: k + 1] = bound

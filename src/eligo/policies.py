@@ -5,10 +5,10 @@ dynamic part, and a rule for equal scores.
 
     score(v) = static(v) + weight * sqrt(sum over the children c of v in reach of phi[missing(c)] * static(c) / static(v))
 
-missing(c) counts the parents of c that nobody has taken yet: a task that was handed out counts as done, and is put back when
-whoever has it is lost. A child is in reach once all of these are ready. The default is `balanced`: the longest remaining path
-plus the releases that are certain or near. A weight just above 1 lets one certain release outbid one level of the path, as
-far as as much hangs below it; the root keeps large fan-outs from outbidding long paths.
+missing(c) counts the parents of c that are not handed out yet: a task that was handed out counts as done, until its holder
+is lost. A child is in reach once all these parents are ready. The default is `balanced`: the longest remaining path plus the
+releases that are certain or near. A weight just above 1 lets one certain release outbid one level of the path if as much
+depends on it; the root keeps large fan-outs from outbidding long paths.
 """
 
 import math
@@ -37,12 +37,12 @@ from eligo.workflow import Workflow
 
 Floats = NDArray[np.float64]
 
-TIES = {"rank": 0, "first": 1, "last": 2, "random": 3}  # as the kernel numbers them
-#: the worth of a child that misses 0, 1, 2, 3 or 4 parents; nothing beyond
+TIES = {"rank": 0, "first": 1, "last": 2, "random": 3}  # numbers used by the kernel
+#: the weight of a child with 0, 1, 2, 3 or 4 missing parents; 0 for more
 RELEASES = (0.0, 1.0, 1 / 4, 1 / 16, 1 / 16)
 WEIGHT = 1.1
-PARTS = 65536.0  # of a mean task time: the unit of paths in seconds
-FAN_OUT = 4.0  # releases at the end of a chain that are worth finishing what was begun for
+PARTS = 65536.0  # of a mean task time: the resolution of paths in seconds
+FAN_OUT = 4.0  # weighted releases at the end of a chain that justify finishing it first
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Policy:
     phi: tuple[float, ...] = ()
     ties: str = "rank"
     rank: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
-    #: what is added to the score of each task, so that classes go one after another; empty where there is one class
+    #: offsets by which priority classes are separated; empty if there is one class
     lead: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
@@ -82,14 +82,14 @@ class Policy:
 
     @property
     def drawn(self) -> bool:
-        """Whether chance decides anything, so that another seed may give another order."""
+        """Whether any choice is random, so that another seed may give another order."""
         if self.ties in {"first", "last"}:
             return len(distinct(self.rank)) < len(self.rank)
         return self.ties == "random"
 
     @property
     def queue(self) -> bool:
-        """Whether every score is the same, so that only the time of arrival counts."""
+        """Whether all scores are equal, so that only the time of arrival counts."""
         level = not self.weight and np.ptp(self.score) == 0 if len(self.score) else True
         return level and self.ties in {"first", "last"} and not len(self.lead)
 
@@ -106,7 +106,7 @@ class Policy:
         return self._rows[0][first[v] : first[v + 1]]
 
     def board(self, both_ends: bool = False) -> Board:
-        """A fresh game for the kernels; *both_ends* where the lowest score is asked for too."""
+        """A new game for the kernels; *both_ends* if the lowest score is needed too."""
         dag, (children, sources) = self.dag, self._rows
         rows = (dag.child_ptr, children, dag.parent_ptr, dag.parent, sources)
         square = self.weight * self.weight
@@ -114,7 +114,7 @@ class Policy:
         return Board(*rows, self.score, phi, square, TIES[self.ties], self.rank, self.lead, both_ends)
 
     def order(self, seed: int = 0) -> Ints:
-        """The order in which it executes the tasks one by one, as numbers; E(t) follows by `eligo.profile`.
+        """The order in which it executes the tasks one by one, as numbers; `eligo.profile` computes its E(t).
 
         >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("b", "e")])
         >>> dag.named(greedy(dag).order())[0]
@@ -126,12 +126,12 @@ class Policy:
 
 
 def balanced(dag: Dag, rank: Ints | None = None, seconds: Floats | None = None) -> Policy:
-    """The default: longest remaining path plus certain and near releases; equal scores by *rank*, such as a plan's order.
+    """The default: longest remaining path plus certain and near releases; equal scores by *rank*, for example a plan's order.
 
-    A fixed rank keeps siblings together; without one, the order in which branches are begun and finished is used. Paths are
-    counted in tasks, or in *seconds* where it is known, or believed, how long tasks take. In tasks, a chain of single tasks
-    that ends in a fan-out keeps its first task's path all the way down, so that a chain that was begun goes on and fans out
-    before others are begun: one-step releases cannot see that far.
+    A fixed rank keeps siblings together; the default rank follows branches to their ends. Paths are counted in tasks, or in
+    *seconds* if run times are known or estimated. In tasks, a chain of single tasks that ends in a fan-out keeps the path
+    length of its first task all the way down, so that a started chain continues to its fan-out before others start: one-step
+    releases cannot see that far.
     """
     bare = skeleton(dag)
     place = finishing_rank(bare) if rank is None else rank
@@ -140,20 +140,20 @@ def balanced(dag: Dag, rank: Ints | None = None, seconds: Floats | None = None) 
 
 
 def _in_mean_tasks(dag: Dag, seconds: Floats) -> Floats:
-    """The longest remaining path from every task in mean task times, in parts so coarse that sums of many are exact."""
+    """The longest remaining path from every task in mean task times, rounded so that sums of many are exact."""
     mean = math.fsum(seconds) / max(1, len(seconds))
     return np.maximum(np.round(_paths(dag, seconds) * (PARTS / mean)), 1.0) / PARTS
 
 
 def _paths(dag: Dag, seconds: Floats) -> Floats:
-    """The longest path from every task down to a sink, itself included."""
+    """The longest path from every task down to a sink, including the task."""
     length = np.zeros(len(dag))
     longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, length)
     return length + seconds
 
 
 def _chain_credit(dag: Dag) -> Floats:
-    """For each task of a chain that ends in a fan-out, how many tasks of the chain come before it; 0 elsewhere."""
+    """For each task of a chain that ends in a fan-out, the number of earlier tasks of the chain; 0 elsewhere."""
     n, tails, heads = len(dag), dag.tails, dag.child
     only = (dag.outdegree[tails] == 1) & (dag.indegree[heads] == 1)
     first, last = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
@@ -165,14 +165,14 @@ def _chain_credit(dag: Dag) -> Floats:
 
 
 def _followed(step: Ints) -> Ints:
-    """Where steps lead in the end: after k rounds, 2 ** k of them are made at once."""
+    """The ends of chains of steps, by repeated squaring."""
     while not np.array_equal(further := step[step], step):
         step = further
     return step
 
 
 def fifo(dag: Dag) -> Policy:
-    """First come, first served; tasks that become ready together by outdegree, equals at random [1]_, section 3.2.
+    """First come, first served; tasks that become ready together by outdegree, ties at random [1]_, section 3.2.
 
     .. [1] Hall, Rosenberg, Venkataramani (2006): A comparison of dag-scheduling strategies for Internet-based computing.
     """
@@ -180,12 +180,12 @@ def fifo(dag: Dag) -> Policy:
 
 
 def lifo(dag: Dag) -> Policy:
-    """Last come, first served; tasks that become ready together by outdegree, equals at random: as [1]_ of `fifo`."""
+    """Last come, first served; tasks that become ready together by outdegree, ties at random, as for `fifo`."""
     return Policy("lifo", dag, np.zeros(len(dag)), ties="last", rank=_by_outdegree(dag))
 
 
 def greedy(dag: Dag, ties: str = "random") -> Policy:
-    """The most children first; equals at random as in [1]_ of `fifo`, or the "first" to become ready."""
+    """The most children first; ties at random as in [1]_ of `fifo`, or by the "first" to become ready."""
     if ties not in {"random", "first"}:
         raise InputError(f'ties of the greedy policy must be "random" or "first", got {ties!r}')
     name = "greedy" if ties == "random" else "greedy-fifo"
@@ -198,7 +198,7 @@ def random(dag: Dag) -> Policy:
 
 
 def critical_path(dag: Dag, seconds: Floats | None = None) -> Policy:
-    """The longest remaining path first, in tasks or in seconds; equals by the first to become ready, then by number."""
+    """The longest remaining path first, in tasks or in seconds; ties by the first to become ready, then by number."""
     if seconds is None:
         return Policy("critical-path", dag, _levels(dag), ties="first")
     return Policy("critical-path-seconds", dag, _paths(dag, np.asarray(seconds, np.float64)), ties="first")
@@ -211,12 +211,12 @@ def from_order(dag: Dag, order: Order, name: str = "order") -> Policy:
     >>> from_order(dag, ["a", "c", "b"], "mine").rank.tolist()
     [0, 2, 1]
     """
-    eligible_steps(dag, order)  # raises where it is none
+    eligible_steps(dag, order)  # raises if it is not a schedule
     return Policy(name, dag, np.zeros(len(dag)), rank=rank_of(dag, order))
 
 
 def rank_of(dag: Dag, order: Order) -> Ints:
-    """The place of every task in an order."""
+    """The position of every task in an order."""
     return places(len(dag), order_indices(dag, order))
 
 
@@ -236,7 +236,7 @@ def in_classes(policy: Policy, priorities: Sequence[int | None]) -> Policy:
 
 
 def _widest(policy: Policy) -> float:
-    """A power of two above the difference of any two scores, with all that releases can add to them."""
+    """A power of two above the difference of any two scores, including all that releases can add."""
     score, dag = policy.score, policy.dag
     most = score.copy()
     if policy.weight:
@@ -248,7 +248,7 @@ def _widest(policy: Policy) -> float:
 def grown(policy: Policy, flow: Workflow) -> Policy:
     """The policy for its grown workflow; scores are recomputed if possible, else new tasks get the lowest.
 
-    The order by which ties are broken goes on as it was, with new tasks just before what needs them, or at the end.
+    The order by which ties are broken is kept, with new tasks just before the tasks that need them, or at the end.
 
     >>> dag = Dag.from_arcs([("a", "b"), ("c", "d"), ("new", "d"), ("b", "last")], tasks=["a", "b", "c", "d", "new", "last"])
     >>> dag.named(grown(from_order(Dag.from_arcs([("a", "b"), ("c", "d")]), "cdab"), Workflow(dag)).order())
@@ -263,9 +263,9 @@ def grown(policy: Policy, flow: Workflow) -> Policy:
 
 
 def order_grown(dag: Dag, rank: Ints) -> Ints:
-    """A schedule of a grown dag by the ranks of its first tasks; others come just before their children, or at the end."""
+    """A schedule of a grown dag by the ranks of its first tasks; new ones come just before their children, or at the end."""
     old, n, last = len(rank), len(dag), 2 * int(rank.max(initial=0)) + 2
-    key = dict.fromkeys(range(old, n), last)  # twice the rank that one just before would have
+    key = dict.fromkeys(range(old, n), last)  # twice the rank of a position just before a task
     for v in dag.order[dag.order >= old][::-1].tolist():
         below = dag.children_of(v).tolist()
         key[v] = min((key[w] if w >= old else 2 * rank.item(w) for w in below), default=last)
@@ -291,20 +291,20 @@ def finishing_rank(dag: Dag) -> Ints:
 
 
 def _by_outdegree(dag: Dag) -> Ints:
-    """The rank of every outdegree, the largest first; equal for equals."""
+    """The rank of each task by outdegree, largest first; equal for ties."""
     return np.asarray(dag.outdegree.max(initial=0) - dag.outdegree, np.int32)
 
 
 def _levels(dag: Dag) -> Floats:
-    """How many tasks are on the longest path from every task down to a sink, itself included."""
+    """The number of tasks on the longest path from every task down to a sink, including the task."""
     return np.asarray(dag.height + 1, np.float64)
 
 
 # By name
 
 
-#: the policies that go by the order of the workflow's plan, and the effort of that plan. Where it only breaks ties, more
-#: effort gains nothing: on 28 real workflows, a normal plan changed four orders and no number of rounds by .01 %
+#: policies that use the order of the workflow's plan, and the effort of that plan. If it only breaks ties, more effort gains
+#: nothing: on 28 real workflows, a normal plan changed four orders and no number of rounds by 0.01 %
 PLAN_EFFORT = {"finish": "quick", "balanced": "quick", "ready": "normal"}
 
 
@@ -328,7 +328,7 @@ def finish(flow: Workflow, bare: Dag, order: Order | None) -> Policy:
 
 
 def _input_sizes(flow: Workflow) -> Floats:
-    """The bytes that every task reads, as far as they are known."""
+    """The bytes that every task reads, as far as known."""
     size = flow.file_sizes
     if not size:
         return np.zeros(len(flow))
@@ -336,7 +336,7 @@ def _input_sizes(flow: Workflow) -> Floats:
 
 
 def _larger_twins_first(flow: Workflow, bare: Dag, place: Ints) -> Ints:
-    """The places of tasks with those of twins, which have the same parents and the same children, dealt by input size."""
+    """The ranks of tasks, with those of twins (same parents and children) redistributed by input size."""
     sizes = _input_sizes(flow)
     if not sizes.any():
         return place
@@ -350,7 +350,7 @@ def _larger_twins_first(flow: Workflow, bare: Dag, place: Ints) -> Ints:
     return dealt
 
 
-#: every policy by name: from a workflow, its dag without shortcuts, and its plan's order, which is made where it is None
+#: every policy by name: a function of a workflow, its dag without shortcuts, and its plan's order (None: computed)
 POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
     "finish": finish,
     "balanced": lambda flow, bare, order: balanced(bare, rank_of(bare, _planned("balanced", flow, order))),
@@ -366,7 +366,7 @@ POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
 }
 
 
-#: the policies that were renamed
+#: the old names of policies
 OLD_NAMES = {"plan": "ready"}
 
 
@@ -382,8 +382,8 @@ def present_name(policy: str) -> str:
 def policy(name: str, flow: object, order: Order | None = None) -> Policy:
     """Create the policy with this name for a workflow, or one that follows the order in a file.
 
-    "finish", "balanced" and "ready" go by the order of the workflow's plan; where it is not given, it is made.
-    Shortcuts are removed first: they change nothing about which tasks are ready, and would count as children.
+    "finish", "balanced" and "ready" use the order of the workflow's plan, which is computed if it is not given.
+    Shortcuts are removed first: they do not affect which tasks are ready, but would count as children.
 
     >>> policy("fifo", {"a": [], "b": ["a"], "c": ["a"]})
     Policy('fifo', 3 tasks)

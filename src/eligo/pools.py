@@ -1,4 +1,4 @@
-"""Steady pools: workers who stay, each of some speed with one task at a time, or a number of cores that tasks share."""
+"""Steady pools: workers that stay, each with a speed and one task at a time, or a number of cores that tasks share."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ from eligo.workflow import Workflow
 Floats = NDArray[np.float64]
 
 MOST_WORKERS = 1_000_000
-#: what can be written of a pool, as errors say it
+#: the forms of a pool, for errors
 FORMS = 'a number of workers ("16"), workers with speeds ("4x1.0,2x0.5") or cores ("64 cores")'
 
 
@@ -30,7 +30,7 @@ class Pool:
     ('16 workers', '2 workers of speed 2', '64 cores')
     """
 
-    #: of every worker; none where cores count
+    #: the speed of every worker; empty for a pool of cores
     speeds: tuple[float, ...] = ()
     cores: int | None = None
 
@@ -76,7 +76,7 @@ class Pool:
 
     @property
     def fastest(self) -> float:
-        """The greatest speed; cores are all of speed 1."""
+        """The greatest speed; cores have speed 1."""
         return self.speeds[0] if self.speeds else 1.0
 
     @property
@@ -135,7 +135,7 @@ def _check_speeds(speeds: Iterable[object]) -> None:
 
 
 def cores_of(flow: Workflow, pool: Pool) -> Floats | None:
-    """How many cores every task takes, 1 where that is not known; None where the pool is of workers, who take one task each.
+    """The cores of every task, 1 if unknown; None if the pool has workers, which run one task each.
 
     >>> from eligo.dag import Dag
     >>> from eligo.workflow import Task

@@ -1,14 +1,14 @@
-"""The order to follow, and the same as a number for every task: what an engine is given.
+"""The order to follow, also as a priority for every task, for engines.
 
-| order | what it is |
+| order | meaning |
 |---|---|
-| `finish` | the default: what ends soonest, as far as is known: the policy of that name, or for a pool the soonest found |
+| `finish` | the default: aims to finish soonest, by the policy of that name, or for a pool by a schedule |
 | `ready` | the plan's own: the most tasks ready, proved |
-| `fifo` | first come, first served, and of those that come together the first in the workflow |
+| `fifo` | first come, first served; tasks that become ready together in the order of the workflow |
 | a policy's name | that policy, played once |
-| a file, or a list of tasks | itself |
+| a file, or a list of tasks | the given order |
 
-Where tasks have priorities, larger ones go first, and the order decides among equals, as in a run.
+Tasks with larger priorities go first, and the order decides among equals, as in a run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ def order_to_follow(
 ) -> tuple[Name, ...]:
     """The order by name, from a file, or as given, which must be a schedule; *plan* is the workflow's, if known.
 
-    With a *pool*, and where it is known how long every task runs, "finish" is the order found to end soonest on that pool.
+    With a *pool*, and if every run time is known, "finish" is the order found to finish soonest on that pool.
 
     >>> order_to_follow({"a": [], "b": [], "c": ["b"], "d": ["b"]}, "ready")
     ('b', 'a', 'c', 'd')
@@ -87,9 +87,9 @@ def numbered_order(flow: Workflow, name: str, sequence: Ints | None = None) -> I
 
 
 def finishing_rules(flow: Workflow, ready: Ints | None = None, ties: Ints | None = None) -> dict[str, Policy]:
-    """The policies of which a pool gets the earliest finishing one, by name; ties go to the first.
+    """The candidate policies by name, of which a pool gets the one that finishes soonest; ties go to the first.
 
-    *ready* is the order of the plan, and *ties* the one by which `finish` breaks ties, where they are known.
+    *ready* is the order of the plan, and *ties* the one by which `finish` breaks ties, if they are known.
     """
     sequence = make_plan(flow).sequence if ready is None else ready
     rules = {"ready": from_order(flow.dag, sequence, "ready"), "fifo": from_order(flow.dag, flow.dag.order, "fifo")}

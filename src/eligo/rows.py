@@ -1,4 +1,4 @@
-"""Compressed rows: from the two ends of every arc to each task's neighbours, in linear passes."""
+"""Compressed rows: each task's neighbours from the ends of all arcs, in linear passes."""
 
 from array import array
 from collections.abc import Iterator, MutableMapping
@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from eligo.kernels import graph
 
 Ints = NDArray[np.int32]
-SLACK = 1_000  # numbers that may have left and are still in an order, beside as many as are in
+SLACK = 1_000  # stale numbers allowed in the order, in addition to as many as are valid
 
 
 def pointers(counts: NDArray[np.integer[Any]]) -> Ints:
-    """Where each row begins, and where the last one ends, from how long they are."""
+    """The start of each row, and the end of the last, from their lengths."""
     ptr = np.zeros(len(counts) + 1, np.int32)
     np.cumsum(counts, out=ptr[1:])
     return ptr
 
 
 def places(n: int, sequence: NDArray[np.integer[Any]] | list[int], elsewhere: int = -1) -> Ints:
-    """The place that each of 0..n-1 has in a sequence, *elsewhere* where it has none: the inverse of a permutation.
+    """The position of each of 0..n-1 in a sequence, *elsewhere* if it has none: the inverse of a permutation.
 
     >>> places(4, np.array([2, 0, 1])).tolist()
     [1, 2, 0, -1]
@@ -32,7 +32,7 @@ def places(n: int, sequence: NDArray[np.integer[Any]] | list[int], elsewhere: in
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """The different ones among numbers, ascending: many times faster than `np.unique`, which hashes them and loads numpy.ma.
+    """The distinct values, ascending: many times faster than `np.unique`, which hashes them and loads numpy.ma.
 
     >>> distinct(np.array([3, -1, 3])).tolist(), distinct(np.array([])).tolist()
     ([-1, 3], [])
@@ -51,7 +51,7 @@ def gathered(ptr: Ints, rows: Ints, tasks: Ints) -> tuple[Ints, Ints]:
 
 
 def released(children: Ints, missing: "array[int]") -> Ints:
-    """Those of some children that miss nothing, now that each misses one parent less."""
+    """The children without missing parents, after each now misses one parent less."""
     counts = np.frombuffer(missing, np.int32)
     counts[children] -= 1
     free: Ints = children[counts[children] == 0]
@@ -68,7 +68,7 @@ def latest(turn: Ints, parents: Ints, degree: Ints) -> Ints:
 
 
 def rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, Ints, Ints, int]:
-    """Sorted rows of children and of parents, without repetitions, and the number of repetitions: linear passes."""
+    """Sorted rows of children and of parents, without duplicates, and the number of duplicates: linear passes."""
     if are_rows(tail, head):
         child_ptr, child, dropped = pointers(np.bincount(tail, minlength=n)), head.copy(), 0
     else:
@@ -80,13 +80,13 @@ def rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, Ints, Ints, int]:
 
 
 def are_rows(tail: Ints, head: Ints) -> bool:
-    """Whether arcs come by their tails, and those of one tail by their heads, each once: as in rows of children."""
+    """Whether arcs are sorted by tail, then by head, without duplicates, as in rows of children."""
     step = np.diff(tail)
     return bool(((step > 0) | ((step == 0) & (head[1:] > head[:-1]))).all())
 
 
 def _sorted_rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, int]:
-    """Rows of children from arcs in any order: turned around twice, they are sorted."""
+    """Rows of children from arcs in any order, sorted by transposing them twice."""
     ptr = pointers(np.bincount(head, minlength=n))
     rough = np.empty(len(head), np.int32)
     graph.scatter(head, tail, ptr[:-1].copy(), rough)
@@ -101,7 +101,7 @@ def _sorted_rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, int]:
 
 
 def find_cycle(parent_ptr: Ints, parent: Ints, reached: Ints) -> list[int]:
-    """A cycle among the tasks that Kahn's pass left over: each has a parent left over, so walk back until one returns."""
+    """A cycle among the tasks that Kahn's pass did not reach: each has such a parent, so walk up until one repeats."""
     unreached = np.ones(len(parent_ptr) - 1, np.bool_)
     unreached[reached] = False
     seen: dict[int, int] = {}
@@ -115,9 +115,9 @@ def find_cycle(parent_ptr: Ints, parent: Ints, reached: Ints) -> list[int]:
 
 
 class Arrivals(MutableMapping[int, None]):
-    """Those of the numbers 0..n-1 that are in a state, in the order in which they came in; many come in at once cheaply.
+    """Those of the numbers 0..n-1 that are in a state, in order of arrival; arrivals in bulk are cheap.
 
-    A number that leaves stays in the order until half of that is stale: 4 bytes each, where a dictionary takes 70.
+    A removed number stays in the order until half of that is stale: 4 bytes each, compared with 70 in a dictionary.
 
     >>> ready = Arrivals(4)
     >>> ready.extend(np.array([2, 0, 3], np.int32))
@@ -138,14 +138,14 @@ class Arrivals(MutableMapping[int, None]):
             self._count += 1
 
     def extend(self, numbers: Ints) -> None:
-        """So many come in, none of which is in."""
+        """Add numbers, none of which is present."""
         first = len(self._order)
         np.frombuffer(self._place, np.int32)[numbers] = np.arange(first, first + len(numbers), dtype=np.int32)
         self._order.frombytes(numbers.tobytes())
         self._count += len(numbers)
 
     def widen(self, more: int) -> None:
-        """There are so many numbers more, none of which is in."""
+        """Increase n by *more*."""
         self._place.extend([-1] * more)
 
     def __getitem__(self, number: int) -> None:
@@ -161,7 +161,7 @@ class Arrivals(MutableMapping[int, None]):
             self._compact()
 
     def _compact(self) -> None:
-        """Leave nothing stale in the order."""
+        """Remove stale numbers from the order."""
         order, place = np.array(self._order, np.int32), np.frombuffer(self._place, np.int32)
         order = order[place[order] == np.arange(len(order), dtype=np.int32)]
         place[order] = np.arange(len(order), dtype=np.int32)
@@ -179,13 +179,13 @@ class Arrivals(MutableMapping[int, None]):
 
     @property
     def numbers(self) -> Ints:
-        """The same as an array."""
+        """The numbers as an array."""
         self._compact()
         return np.array(self._order, np.int32)
 
 
 class Settled(MutableMapping[int, None]):
-    """The numbers that have come into a state which none leaves, in order: 4 bytes each, where a dictionary takes 70.
+    """The numbers in a state that none leaves, in order: 4 bytes each, compared with 70 in a dictionary.
 
     >>> states = bytearray(3)
     >>> done = Settled(states, 5)
@@ -196,7 +196,7 @@ class Settled(MutableMapping[int, None]):
 
     def __init__(self, states: bytearray, state: int) -> None:
         self.states, self._state, self._order = states, state, array("i")
-        #: one more has come
+        #: adds one number
         self.add = self._order.append
 
     def __setitem__(self, number: int, value: None) -> None:
@@ -219,5 +219,5 @@ class Settled(MutableMapping[int, None]):
         return len(self._order)
 
     def extend(self, numbers: Ints) -> None:
-        """So many have come."""
+        """Add numbers."""
         self._order.frombytes(numbers.tobytes())

@@ -1,12 +1,12 @@
-"""Schedules on steady pools: who runs what from when to when, by a list or a policy, and improved forward and backward.
+"""Schedules on steady pools, by a list or a policy, and their forward-backward improvement.
 
-Whoever is free gets the first ready task, the fastest worker first; where tasks share cores, the first that there are enough
-for. Forward-backward improvement [1]_ lists the tasks anew by a schedule of the reversed dag, which lists them by when they
-ended before, and so on while that gains: a task with time to spare gives way to those without.
+A free worker gets the first ready task, the fastest worker first; on shared cores, the first task that fits.
+Forward-backward improvement [1]_ reorders the list by a schedule of the reversed dag, whose own list is ordered by the
+previous ends, and repeats that while it gains: tasks with slack give way to those without.
 
-Where workers differ in speed, a list may give a slow worker the longest task. So some schedules are also made for deadlines:
-a slower worker leaves alone what it would end too late, while there is anything else to do. Listed in the order in which
-tasks begin, each schedule comes out again, so that an order is all that needs to be followed.
+If workers differ in speed, a list may give a slow worker the longest task. So some schedules are also made for deadlines:
+a slower worker skips a task that it would end too late, while there are other tasks. A list in the order in which tasks
+begin reproduces each schedule, so that following an order is sufficient.
 
 .. [1] Li, Willis (1992): An iterative scheduling technique for resource-constrained project scheduling. EJOR 56.
 """
@@ -31,16 +31,16 @@ from eligo.workflow import Workflow, dag_of
 
 Longs = NDArray[np.int64]
 
-MOST_PLAYED = 41  # schedules that an improvement looks at
+MOST_PLAYED = 41  # maximum number of schedules in an improvement
 MOST_TASKS = 4_000_000  # in all of them together
-DEADLINES = 8  # for which unequal workers are scheduled
-MUCH = 0.05  # as a share of the time: what a schedule for a deadline must gain, for it rests on exact seconds
-BY_RANK = 0  # ties, as the kernel numbers them
-PARTS = 1_000  # of a core: a task's cores are counted in these, rounded up
+DEADLINES = 8  # number of deadlines tried for unequal workers
+MUCH = 0.05  # relative gain required of a schedule for a deadline, since it relies on exact run times
+BY_RANK = 0  # tie rule, by its number in the kernel
+PARTS = 1_000  # of a core: cores are counted in these, rounded up
 
 
 class Schedule(NamedTuple):
-    """When every task begins and ends, on which worker (0 is the fastest), and the sequence in which they begin."""
+    """The start and end of every task, its worker (0 is the fastest), and the sequence in which tasks start."""
 
     begin: Floats
     end: Floats
@@ -49,13 +49,13 @@ class Schedule(NamedTuple):
 
     @property
     def makespan(self) -> float:
-        """When the last task ends."""
+        """The end of the last task."""
         return float(self.end.max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The seconds, and on a pool of cores the cores, of the tasks of a dag, and the pool."""
+    """The run times of the tasks of a dag, their cores on a pool of cores, and the pool."""
 
     dag: Dag
     seconds: Floats
@@ -78,7 +78,7 @@ class Terms:
 
     @cached_property
     def _sorts(self) -> tuple[int, Longs, Ints, Ints]:
-        """The room that there is, what the sorts of tasks need of it, each task's sort, and the tasks sort by sort."""
+        """The capacity, the distinct needs of tasks, the index of each task's need, and the tasks sorted by need."""
         if self.cores is None:
             none = np.zeros(len(self.dag), np.int32)
             return 0, np.zeros(1, np.int64), none, none
@@ -89,7 +89,7 @@ class Terms:
 
     @cached_property
     def _speeds(self) -> Floats:
-        """Of all who can ever be busy at once."""
+        """The speeds of all workers that can be busy at once."""
         n, (room, sizes, _, _) = len(self.dag), self._sorts
         if self.cores is None:
             return np.array(self.pool.speeds[:n])
@@ -117,7 +117,7 @@ class Terms:
         return schedule
 
     def dual(self) -> "Terms":
-        """The same on the dag whose arcs are turned round."""
+        """The same for the reversed dag."""
         return Terms(self.dag.dual(), self.seconds, self.pool, self.cores)
 
     def listed(self, sequence: Ints) -> Schedule:
@@ -126,19 +126,19 @@ class Terms:
 
     @cached_property
     def tails(self) -> Floats:
-        """The seconds on the longest path after every task, itself left out."""
+        """The seconds on the longest path after every task, excluding the task."""
         length = np.zeros(len(self.dag))
         longest_after(self.dag.child_ptr, self.dag.child, self.dag.order[::-1].copy(), self.seconds, length)
         return length
 
     @cached_property
     def least(self) -> float:
-        """No schedule on workers ends before: the longest path on the fastest, or all work on all."""
+        """A lower bound on any schedule: the longest path on the fastest worker, or all work on all workers."""
         path = float((self.tails + self.seconds).max(initial=0.0)) / self.pool.fastest
         return max(path, math.fsum(self.seconds) / math.fsum(self.pool.speeds))
 
     def due(self, deadline: float) -> Schedule:
-        """The schedule by longest paths where slower workers pass over what they would end too late for a deadline."""
+        """The schedule by longest paths in which slower workers skip tasks that they would end too late for a deadline."""
         sequence = np.argsort(-(self.tails + self.seconds), kind="stable").astype(np.int32)
         return self._scheduled(ranked_board(self.dag, places(len(self.dag), sequence)), 0, deadline)
 
@@ -165,19 +165,19 @@ class Soonest(NamedTuple):
 
     @property
     def makespan(self) -> float:
-        """When its last task ends."""
+        """The end of its last task."""
         return self.schedule.makespan
 
 
-#: what a schedule was made from that no start led to
+#: the origin of schedules for deadlines
 PATHS = "longest paths"
 
 
 def soonest(terms: Terms, starts: Mapping[str, Schedule]) -> Soonest:
     """The schedule that finishes earliest, never later than any of the starts; the first of equals.
 
-    The first start is improved, and the others are taken as they are: to improve each and take the best would gain only
-    where the seconds are exact. Likewise a schedule for a deadline is taken only where it gains much.
+    Only the first start is improved: improving each and taking the best would gain only if run times were exact. For the same
+    reason a schedule for a deadline is used only if it gains much.
     """
     tried = [
         Soonest(name, start if place else improved_schedule(terms, start))
@@ -191,7 +191,7 @@ def soonest(terms: Terms, starts: Mapping[str, Schedule]) -> Soonest:
 
 
 def _for_deadlines(terms: Terms, latest: float) -> Iterator[Schedule]:
-    """Schedules for deadlines spread evenly from the least conceivable one up to the latest, itself left out."""
+    """Schedules for deadlines spread evenly from the lower bound up to the latest, which is excluded."""
     count = max(1, min(DEADLINES, MOST_TASKS // max(1, len(terms.dag))))
     for k in range(count):
         yield terms.due(terms.least + (latest - terms.least) * k / count)
@@ -200,8 +200,8 @@ def _for_deadlines(terms: Terms, latest: float) -> Iterator[Schedule]:
 def improved_schedule(terms: Terms, start: Schedule) -> Schedule:
     """The best schedule found by forward-backward improvement, as long as each round gains.
 
-    Listed in the order in which its tasks begin it comes out again, so that this order is as good. More search would gain
-    more where the seconds are exact, and lose it again where they are a tenth off.
+    Listing tasks by their starts reproduces it, so that this order is as good. More search would gain more if run times were
+    exact, and lose it again if they are off by a tenth.
     """
     plays = min(MOST_PLAYED, max(3, MOST_TASKS // max(1, len(terms.dag)))) - 1
     best, back = start, terms.dual()
@@ -214,6 +214,6 @@ def improved_schedule(terms: Terms, start: Schedule) -> Schedule:
 
 
 def _latest_end_first(schedule: Schedule) -> Ints:
-    """For the dag the other way round: time runs backward there, and who ended last begins first."""
+    """The list for the reversed dag: time runs backward there, so the task that ended last starts first."""
     backward = schedule.sequence[::-1]
     return backward[np.argsort(-schedule.end[backward], kind="stable")]

@@ -1,4 +1,4 @@
-"""Run times and where they come from: the workflow's file, histories that are given, or an earlier run of the same file."""
+"""Run times and their sources: the workflow's file, given histories, or an earlier run of the same file."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -24,26 +24,26 @@ FIRST_KINDS = 3
 
 @dataclass(frozen=True, eq=False)
 class RunTimes:
-    """How long the tasks of a workflow are believed to take, and which histories say something of that."""
+    """The run times of a workflow's tasks, and the histories they come from."""
 
     flow: Workflow
     histories: tuple[str, ...] = ()
-    #: what fits and what does not, a sentence each
+    #: sentences about histories that match, and those that do not
     remarks: tuple[str, ...] = field(default=(), repr=False)
 
     @cached_property
     def estimate(self) -> Estimate:
-        """The times themselves, which not every answer needs."""
+        """The estimate, computed on access."""
         return estimate(self.flow)
 
     @property
     def complete(self) -> bool:
-        """Whether the own time of every task is known, so that one can be promised."""
+        """Whether every task has its own run time, so that a finish can be predicted."""
         return bool(self.estimate.own.all())
 
     @property
     def sources(self) -> list[str]:
-        """Where run times are from."""
+        """The sources of the run times."""
         in_file = int(self.estimate.own.sum()) > self.estimate.recalled
         return [*(["the file"] if in_file else []), *map(shown, self.histories)]
 
@@ -60,9 +60,9 @@ class RunTimes:
 
 
 def times_of(flow: Workflow, histories: "Histories" = (), run: str | None = None) -> RunTimes:
-    """The run times of a workflow, with those of histories: files, folders, histories that were read, or records.
+    """The run times of a workflow, with those of histories: files, folders, `History` objects, or records.
 
-    Where none are given and the workflow has no run times of its own, those of its earlier *run* count: FILE.run.
+    If none are given and the workflow has no run times of its own, those of its earlier *run* are used: FILE.run.
     """
     several = [histories] if isinstance(histories, str | os.PathLike | History) else list(histories)
     if not several:
@@ -70,20 +70,20 @@ def times_of(flow: Workflow, histories: "Histories" = (), run: str | None = None
     if not all(isinstance(each, str | os.PathLike | History) for each in several):
         return RunTimes(with_records(flow, several))  # type: ignore[arg-type]
     sources = [each if isinstance(each, History) else read_history(each) for each in several]  # type: ignore[arg-type]
-    times = fitted_times(flow, sources)
+    times = fit_times(flow, sources)
     remarks = (f"{shown(history.path)}: {words}" for history in sources for words in history.remarks)
     return replace(times, remarks=(*remarks, *times.remarks))
 
 
-def fitted_times(flow: Workflow, histories: Sequence[History], whose: str = "") -> RunTimes:
-    """The run times with those histories that say something of the workflow; remarks say *whose* they are."""
+def fit_times(flow: Workflow, histories: Sequence[History], whose: str = "") -> RunTimes:
+    """The run times with those histories that match the workflow; remarks mention *whose* they are."""
     fitting = [history for history in histories if reached(flow, history.records)]
     for history in fitting:
         flow = with_records(flow, history.records)
     times = RunTimes(flow, tuple(history.path for history in fitting))
     named = ", ".join(map(shown, times.histories)) + (f" for {whose}" if whose else "")
     remarks = [_left_out(history, whose) for history in histories if history not in fitting]
-    return replace(times, remarks=(*remarks, *([f"{named}: {matched(times.estimate)}"] if fitting else [])))
+    return replace(times, remarks=(*remarks, *([f"{named}: {match_summary(times.estimate)}"] if fitting else [])))
 
 
 def _left_out(history: History, whose: str) -> str:
@@ -92,7 +92,7 @@ def _left_out(history: History, whose: str) -> str:
 
 
 def _of_earlier_run(flow: Workflow, run: str | None) -> RunTimes:
-    """What was measured in the folder of the workflow's runs, if anything was and nothing else is known."""
+    """The run times in the folder of an earlier run, if there are any and nothing else is known."""
     path = flow.origin.path if flow.origin else None
     place = run or (f"{path}.run" if path else "")
     if not is_run(place) or flow.history or any(task.seconds is not None for task in flow.details.values()):
@@ -104,12 +104,12 @@ def _of_earlier_run(flow: Workflow, run: str | None) -> RunTimes:
     if not reached(flow, history.records):
         return RunTimes(flow)
     times = RunTimes(with_records(flow, history.records), (history.path,))
-    remark = f"run times from an earlier run, {history.path}: {matched(times.estimate)}"
+    remark = f"run times from an earlier run, {history.path}: {match_summary(times.estimate)}"
     return replace(times, remarks=(remark,))
 
 
-def matched(times: Estimate) -> str:
-    """Of how many tasks the time is known, and how."""
+def match_summary(times: Estimate) -> str:
+    """The numbers of tasks with known run times, by source, in words."""
     named = f" ({', '.join(times.kinds[:FIRST_KINDS])}{', ...' if len(times.kinds) > FIRST_KINDS else ''})"
     counts = (
         (times.recalled, "by name"),

@@ -2,5 +2,5 @@
 
 __version__ = "0.1.0"
 
-#: of the JSON documents that the command prints: a larger number where a key goes or changes its meaning
+#: of the JSON documents that the command prints: increased if a key is removed or changes its meaning
 SCHEMA = 2

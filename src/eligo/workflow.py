@@ -1,4 +1,4 @@
-"""The workflow: a dag, what each of its tasks is, and where it came from."""
+"""The workflow: a dag, the details of its tasks, and its source."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -9,8 +9,8 @@ from eligo.dag import Dag
 from eligo.errors import InputError, UnknownTaskError, shorten
 from eligo.names import Name, check_label
 
-MEGABYTE = 2**20  # as the engines count memory
-NOTHING = ":"  # the command, as shells know it, of a task that runs nothing and only keeps the order
+MEGABYTE = 2**20  # as engines count memory
+NOTHING = ":"  # the shell's null command: a task without work that only keeps the order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,25 +21,25 @@ class Task:
     Task('align', command='bwa mem ref.fa reads.fq', seconds=120.0, cores=4)
     """
 
-    #: what it is called in the dag
+    #: the name in the dag
     name: Name
-    #: what to run: a line for a shell, or the words of one command
+    #: a shell command line, or the words of one command
     command: str | tuple[str, ...] | None = None
     #: names of the files it reads
     inputs: tuple[str, ...] = ()
     #: names of the files it writes
     outputs: tuple[str, ...] = ()
-    #: how long it runs
+    #: run time in seconds
     seconds: float | None = None
-    #: how many cores it asks for
+    #: requested cores
     cores: float | None = None
-    #: how many bytes of memory it asks for
+    #: requested memory in bytes
     memory: int | None = None
-    #: what the machine that runs it must have, such as "gpu"
+    #: labels that the worker must have, for example "gpu"
     labels: tuple[str, ...] = ()
-    #: the kind of task, such as the program it runs
+    #: the kind of task, for example the program it runs
     category: str | None = None
-    #: among ready tasks, the one with the larger number goes first
+    #: among ready tasks, larger numbers go first
     priority: int | None = None
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class Task:
         return {name: value for name, value in values if value not in (None, ())}
 
 
-#: the names of what can be known of a task beside its name
+#: the names of all details of a task except its name
 DETAILS = tuple(field.name for field in fields(Task)[1:])
 
 
@@ -72,13 +72,13 @@ class Timed(NamedTuple):
 
 
 class Unhonoured(NamedTuple):
-    """Something that a file asks for and a run does not do; see `eligo.formats.fidelity`."""
+    """A feature that a file uses and a run does not support; see `eligo.formats.fidelity`."""
 
-    #: the word by which it is ignored, such as "POST" or "environment"
+    #: the name with which it is ignored, for example "POST" or "environment"
     key: str
     #: the file and the line
     where: str
-    #: the tasks that it concerns; none where it concerns the workflow as a whole
+    #: the tasks affected; empty if it affects the whole workflow
     tasks: tuple[Name, ...] = ()
 
 
@@ -90,37 +90,37 @@ class Origin:
     format: str
     #: the file, or None for text that was not in a file
     path: str | None = None
-    #: the version of the format, where the file says so
+    #: the version of the format, if the file states it
     version: str | None = None
-    #: the names of tasks that the file says are executed, which are left out of the workflow
+    #: the names of tasks that the file marks as executed, which are left out of the workflow
     done: tuple[str, ...] = ()
-    #: the other files that were read with it
+    #: the other files that were read with this one
     files: tuple[str, ...] = ()
-    #: the engine that drew it, such as "snakemake", where that is seen
+    #: the engine that wrote it, for example "snakemake", if recognized
     engine: str | None = None
-    #: how many nodes the engine puts between tasks by itself
+    #: the number of join nodes that the engine adds between tasks
     joins: int = 0
-    #: how the file's bytes were read
+    #: the encoding of the file
     encoding: str = "utf-8"
-    #: what was read, where it was in no file and can be written back
+    #: the text, if it was not in a file and can be written back
     text: str | None = None
-    #: who drew its arcs from what needs to what is needed, where that is certain
+    #: the program that drew its arcs from child to parent, if known
     backward: str | None = None
-    #: whether its arcs were turned round in reading
+    #: whether its arcs were reversed on reading
     reversed: bool = False
-    #: what whoever reads the file should be told, a sentence each
+    #: sentences for the user about the file
     remarks: tuple[str, ...] = ()
-    #: what the file asks for and a run does not do
+    #: features that a run does not support
     unhonoured: tuple[Unhonoured, ...] = ()
-    #: what the format's own `runnable` needs beside the tasks
+    #: data for the format's own `runnable`, apart from the tasks
     script: object = None
 
 
 class LazyDetails(Mapping[Name, Task]):
-    """Details that are made when they are asked for, each of a task of the dag and under its name: nothing is checked."""
+    """Details that are computed on access, each of a task of the dag under its name; they are not checked."""
 
     def column(self, what: str) -> Sequence[Any] | None:
-        """One detail of every task, by number; None where it must be asked of each."""
+        """One detail of every task, by number; None if it must be read task by task."""
         return None
 
 
@@ -139,7 +139,7 @@ class Workflow:
     origin: Origin | None = None
     #: the sizes in bytes of the files that tasks read and write, where known
     file_sizes: Mapping[str, int] = field(default_factory=dict)
-    #: how long tasks took in earlier runs of this or a like workflow; see `eligo.estimating`
+    #: run times of tasks in earlier runs of this or a similar workflow; see `eligo.estimating`
     history: tuple["Timed", ...] = ()
 
     def __post_init__(self) -> None:
@@ -186,8 +186,7 @@ class Workflow:
 
 
 def with_priorities(flow: Workflow, order: Sequence[Name], first: int | None = None) -> Workflow:
-    """The workflow with a priority for every task, so that an engine that heeds them follows *order*: n, n - 1, ..., 1.
-
+    """The workflow with a priority for every task, so that an engine that supports them follows *order*: n, n - 1, ..., 1.
     >>> flow = Workflow(Dag.from_arcs([("a", "b")]))
     >>> with_priorities(flow, ["a", "b"]).task("a").priority
     2
@@ -214,5 +213,5 @@ def in_priority_order(flow: Workflow, order: Sequence[Name]) -> list[Name]:
 
 
 def dag_of(flow: Dag | Workflow) -> Dag:
-    """The dag itself, or that of the workflow: what the theory's functions, which take either, begin with."""
+    """The dag itself, or that of the workflow: used by functions of the theory, which accept either."""
     return flow if isinstance(flow, Dag) else flow.dag

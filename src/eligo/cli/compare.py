@@ -33,7 +33,7 @@ from eligo.simulation.settings import (
     volatile_game,
 )
 from eligo.simulation.tables import Record
-from eligo.times import RunTimes, fitted_times, times_of
+from eligo.times import RunTimes, fit_times, times_of
 from eligo.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def recalled(experiment: Experiment, flows: Mapping[Source, Workflow], paths: Se
     timed_flows, times = dict[Source, Workflow](), dict[str, RunTimes]()
     for source in experiment.sources:
         flow = flows[source] if source in flows else source.load()
-        fitting = fitted_times(flow, histories, source.label if several else "") if paths else times_of(flow)
+        fitting = fit_times(flow, histories, source.label if several else "") if paths else times_of(flow)
         tell(fitting.remarks)
         timed_flows[replace(source, histories=fitting.histories)] = fitting.flow
         times |= {source.label: fitting} if paths or fitting.histories else {}

@@ -12,7 +12,7 @@ from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.plan_text import tell
 from eligo.cli.server_door import SERVER, URL, ServerDoor, full_address
-from eligo.client.owner import Owner, hashed
+from eligo.client.owner import Owner, hash_files
 from eligo.errors import InputError, check_choice
 from eligo.formats.shared.files import load
 from eligo.plotting.labels import counted
@@ -198,7 +198,7 @@ def add_to_server(door: ServerDoor, file: str, directory: str | None, json: bool
     tasks, owner, folder = addition_names(file, text), door.owner(), directory or os.path.dirname(file) or os.curdir
     answer = owner.add(door.workflow, text)
     if answer["missing"]:
-        owner.provide(door.workflow, hashed(answer["missing"], folder), folder)
+        owner.provide(door.workflow, hash_files(answer["missing"], folder), folder)
     report_added(tasks, f"{door.server}/{door.workflow}", json)
     return 0
 

@@ -17,7 +17,7 @@ from eligo.cli.options import RunRequest
 from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import accepted, heeding, tell, working
 from eligo.cli.server_door import ServerDoor, full_address
-from eligo.client.owner import Owner, hashed
+from eligo.client.owner import Owner, hash_files
 from eligo.client.transfers import HashedFile
 from eligo.errors import InputError, shorten
 from eligo.estimating import lasting
@@ -160,7 +160,7 @@ def hand_in(flow: Workflow, owner: Owner, wishes: dict[str, str], sign: Signer |
     check_workflow_name(wishes["name"])
     text = generate(flow, "json")
     with working(f"submitting {len(flow):,} tasks"):
-        files = {} if wishes.get("files") == "false" else hashed(Travels(flow).needs, folder)
+        files = {} if wishes.get("files") == "false" else hash_files(Travels(flow).needs, folder)
         key = sha256(f"{sorted(wishes.items())} {sorted(files.items())} {text}".encode()).hexdigest()
         reply = owner.submit(text, wishes | {"format": "json"}, key)
         while reply["state"] == "cancelled":  # it is submitted anew

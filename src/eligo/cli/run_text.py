@@ -29,7 +29,7 @@ from eligo.prioritising import order_to_follow
 from eligo.running import Result, Resumed, RunFolder, Runner, execute, prepare_run
 from eligo.running.api import commands_in
 from eligo.running.dagman import DagmanJob, Fate, run_dagman
-from eligo.running.rehearsal import Rehearsal, Stage, rehearse, staged
+from eligo.running.rehearsal import Rehearsal, Stage, build_stage, rehearse
 from eligo.running.task_files import TaskFiles
 from eligo.workflow import Workflow, in_priority_order
 
@@ -315,7 +315,7 @@ def rehearse_all(flow: Workflow, request: RunRequest, seconds: float) -> int:
     policies = list(dict.fromkeys(name for name in request.used_policy.split(",") if name))
     if not policies:
         raise InputError("--policy must name at least one policy to rehearse")
-    stage = staged(flow, request.settings(policies[0]), seconds)
+    stage = build_stage(flow, request.settings(policies[0]), seconds)
     tell(stage.remarks)
     rehearsals = rehearse(stage, request.on, policies, partial(_live_display, stage))
     if request.json:

@@ -1,18 +1,18 @@
-"""The client: asks a server for tasks, runs them within limits, and delivers what came of them, whoever fails meanwhile.
+"""The client: requests tasks from a server, runs them within limits, and delivers the results despite failures.
 
-| notion | where |
+| part | module |
 |---|---|
-| what it is told when it starts | `options` |
+| options | `options` |
 | calls to the server, files to and from it | `calls`, `transfers` |
-| what the server hands out | `assignment` |
+| the tasks that the server assigns | `assignment` |
 | scratch folders, limits and sandboxes, signatures | `scratch`, `sandbox`, `trust` |
 | the tasks of a grant | `task_run` |
-| results, and what is kept of them until they have arrived | `results`, `folder` |
+| results, and their storage until the server has them | `results`, `folder` |
 | leases and cores | `leases` |
-| becoming known to a server | `enrolment` |
+| enrolment at a server | `enrolment` |
 | the loop | `worker` |
 
-It needs Python and nothing else; signatures are checked with the package cryptography, where keys to trust are given.
+It needs only Python; checking signatures also needs the package cryptography, if trusted keys are given.
 """
 
 from eligo.client.options import WorkOptions

@@ -1,4 +1,4 @@
-"""`python -m eligo.client URL` works for a server, where nothing but Python is installed."""
+"""`python -m eligo.client URL` works for a server on machines with nothing but Python."""
 
 import argparse
 import sys
@@ -43,7 +43,7 @@ def amount(text: str) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the words of the command mean."""
+    """The command's argument parser."""
     argument_parser = argparse.ArgumentParser("eligo work", description="Run tasks for a server.", allow_abbrev=False)
     argument_parser.add_argument("url", help="URL of the server, such as https://host:8765")
     for name, text in HELP.items():
@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> int:
-    """Run the command; its exit code."""
+    """Run the command; returns its exit code."""
     words = vars(parser().parse_args())
     field_names = {field.name for field in fields(WorkOptions)}
     try:

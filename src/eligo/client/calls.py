@@ -1,4 +1,4 @@
-"""Calls to the server: one connection a thread that stays open, and patience while nobody answers."""
+"""Calls to the server: a persistent connection per thread, with retries while the server does not respond."""
 
 import http.client
 import json
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 T = TypeVar("T")
-PATIENCE = 30.0  # seconds until a server that says nothing is away
-FIRST_WAIT, LONGEST_WAIT = 0.25, 30.0  # seconds between two tries, at most, at first and in the end
-LONGEST_TOLD_WAIT = 300.0  # seconds that the server may tell us to stay away
-SLICE = 0.1  # seconds between two looks at whether to give up
+PATIENCE = 30.0  # seconds until a silent server counts as unreachable
+FIRST_WAIT, LONGEST_WAIT = 0.25, 30.0  # maximum seconds between two attempts, at first and finally
+LONGEST_TOLD_WAIT = 300.0  # longest pause in seconds that the server can request
+SLICE = 0.1  # seconds between two checks whether to give up
 LARGEST_REPLY = 64 * 2**20
 BUSY = frozenset({429, 503})
 
 
 class ServerAwayError(EligoError):
-    """The server could not be reached, and it was no longer worth trying."""
+    """The server could not be reached, and the caller gave up."""
 
 
 class ServerRefusedError(EligoError):
-    """The server said no; `code` is how HTTP says it."""
+    """The server refused a request; `code` is the HTTP status."""
 
     def __init__(self, code: int, why: str) -> None:
         self.code, self.why = code, why
@@ -50,26 +50,26 @@ class Outgoing(NamedTuple):
     path: str
     body: bytes | None = None
     headers: Mapping[str, str] = {}
-    #: seconds until a server that says nothing is away
+    #: seconds until a silent server counts as unreachable
     patience: float = PATIENCE
 
 
 class Replied(NamedTuple):
-    """What the server answered."""
+    """The server's answer."""
 
     code: int
     headers: http.client.HTTPMessage | Mapping[str, str]
     body: bytes
 
     def error(self) -> ServerRefusedError:
-        """Why the server said no."""
+        """The error for a refused request."""
         try:
             return ServerRefusedError(self.code, str(json.loads(self.body)["error"]))
         except (ValueError, KeyError, TypeError):
             return ServerRefusedError(self.code, http.client.responses.get(self.code, "no reason given"))
 
     def wait(self) -> float | None:
-        """How many seconds it wants us to stay away; None where it does not say."""
+        """The pause that the server requests, in seconds; None if it requests none."""
         try:
             return min(max(float(self.headers.get("Retry-After", "")), 0.0), LONGEST_TOLD_WAIT)
         except ValueError:
@@ -77,19 +77,19 @@ class Replied(NamedTuple):
 
 
 def never() -> bool:
-    """For whoever never gives up."""
+    """False: for callers that never give up."""
     return False
 
 
 class Calls:
-    """Calls to one server, from any thread; *until* tells that it is no longer worth trying."""
+    """Calls to one server, from any thread; *until* returns True when a caller should give up."""
 
     def __init__(self, url: str, ca: str | None, say: Callable[[str], None]) -> None:
         parts = urlsplit(url)
         self.url, self._prefix, self._say = url, parts.path.rstrip("/"), say
         self._host, self._port = str(parts.hostname), parts.port
         self._tls = _tls(ca) if parts.scheme == "https" else None
-        #: what every call carries: who we are
+        #: headers of every call that identify the client
         self.identity: dict[str, str] = {}
         self._mine, self._lock = threading.local(), threading.Lock()
         self._polling = set[http.client.HTTPConnection]()
@@ -105,22 +105,22 @@ class Calls:
         wait: float = 0.0,
         patience: float = PATIENCE,
     ) -> dict[str, Any]:
-        """What the server answers to a POST; the same key goes with every try, so that it counts once."""
+        """The server's answer to a POST; all attempts have the same idempotency key, so that it is executed once."""
         headers = {"Content-Type": "application/json", "Idempotency-Key": secrets.token_urlsafe(24)}
         sending = Outgoing("POST", path, json.dumps(words).encode(), headers, patience + wait)
 
         def attempt() -> Replied:
             with self._interruptible(wait):
-                return self.exchange(sending, whole)
+                return self.exchange(sending, read_reply)
 
-        return answered(self.insist(attempt, until))
+        return reply_object(self.insist(attempt, until))
 
     def get(self, path: str, until: Callable[[], bool] = never) -> dict[str, Any]:
-        """What the server answers to a GET."""
-        return answered(self.insist(lambda: self.exchange(Outgoing("GET", path), whole), until))
+        """The server's answer to a GET."""
+        return reply_object(self.insist(lambda: self.exchange(Outgoing("GET", path), read_reply), until))
 
     def insist(self, attempt: Callable[[], Replied], until: Callable[[], bool] = never) -> Replied:
-        """Try until there is an answer other than that the server is away or busy."""
+        """Retry until the server answers and is not busy."""
         longest = FIRST_WAIT
         while True:
             try:
@@ -133,18 +133,18 @@ class Calls:
                 self._check_certificate(error)
             if until():
                 raise ServerAwayError(f"cannot reach {self.url}: {why}")
-            if longest > FIRST_WAIT:  # once is nothing
+            if longest > FIRST_WAIT:  # the first failure is not reported
                 self._tell_away(why)
             pause((retry_after or 0.0) + random.uniform(0, longest), until)  # noqa: S311 - no secret
             longest = min(2 * longest, LONGEST_WAIT)
 
     def exchange(self, sending: Outgoing, read: Callable[[http.client.HTTPResponse], T]) -> T:
-        """One request and what *read* makes of the response; a connection that the server has closed is opened anew."""
+        """Send one request and return what *read* makes of the response; a closed connection is reopened once."""
         connection = getattr(self._mine, "connection", None)
         try:
             return self._exchange(sending, read)
         except (ConnectionError, http.client.BadStatusLine):
-            if connection is None or self._cut or sending.method == "PUT":  # of a part, some may have arrived
+            if connection is None or self._cut or sending.method == "PUT":  # a part of a file may have arrived partly
                 raise
         return self._exchange(sending, read)
 
@@ -155,7 +155,7 @@ class Calls:
             if connection.sock is not None:
                 connection.sock.settimeout(sending.patience)
             headers = {"User-Agent": f"eligo/{__version__}", **self.identity, **sending.headers}
-            with suppress(BrokenPipeError, ConnectionResetError):  # who says no may do so before all has arrived
+            with suppress(BrokenPipeError, ConnectionResetError):  # a refusal may arrive before the whole body is sent
                 connection.request(sending.method, self._prefix + sending.path, sending.body, headers)
             response = connection.getresponse()
             result = read(response)
@@ -186,7 +186,7 @@ class Calls:
 
     @contextmanager
     def _interruptible(self, wait: float) -> "Iterator[None]":
-        """While a request that the server may hold is under way, `cut` ends it."""
+        """Let `cut` interrupt a request that the server may hold."""
         if not wait:
             yield
             return
@@ -202,7 +202,7 @@ class Calls:
                 self._polling.discard(connection)
 
     def cut(self) -> None:
-        """End the requests that the server holds, and begin no others."""
+        """Interrupt the requests that the server holds, and start no others."""
         with self._lock:
             self._cut = True
             for connection in self._polling:
@@ -211,7 +211,7 @@ class Calls:
                         socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
 
     def _check_certificate(self, error: Exception) -> None:
-        """At the first contact, a certificate that is not trusted is somebody's mistake, and waiting does not help."""
+        """Fail on an untrusted certificate at the first contact, since retrying does not help."""
         if isinstance(error, ssl.SSLCertVerificationError) and not self.met:
             raise InputError(f"the certificate of {self.url} is not trusted: {error.verify_message}").cured_by("ca")
 
@@ -228,16 +228,16 @@ class Calls:
             self._say(f"connected to {self.url} again")
 
 
-def whole(response: http.client.HTTPResponse) -> Replied:
-    """A response, read to its end; one that is too large is not."""
+def read_reply(response: http.client.HTTPResponse) -> Replied:
+    """A response with its complete body; raises if that is too large."""
     body = response.read(LARGEST_REPLY)
     if not response.isclosed() and response.read(1):
         raise http.client.HTTPException("the reply is too large")
     return Replied(response.status, response.headers, body)
 
 
-def answered(replied: Replied) -> dict[str, Any]:
-    """The object in a reply."""
+def reply_object(replied: Replied) -> dict[str, Any]:
+    """The JSON object in a reply."""
     if replied.code >= 300:
         raise replied.error()
     try:
@@ -250,7 +250,7 @@ def answered(replied: Replied) -> dict[str, Any]:
 
 
 def _tls(ca: str | None) -> ssl.SSLContext:
-    """What certificates are checked with."""
+    """The TLS settings, with the certificates to trust."""
     try:
         return ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError) as error:
@@ -258,7 +258,7 @@ def _tls(ca: str | None) -> ssl.SSLContext:
 
 
 def pause(seconds: float, until: Callable[[], bool]) -> None:
-    """Wait so many seconds, or until it is no longer worth it."""
+    """Wait this many seconds, or until *until* returns True."""
     end = time.monotonic() + seconds
     while (remaining := end - time.monotonic()) > 0 and not until():
         time.sleep(min(remaining, SLICE))

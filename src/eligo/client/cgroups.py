@@ -1,7 +1,7 @@
-"""Control groups (cgroup v2), where the client may make them: they limit all processes of a task together.
+"""Control groups (cgroup v2), if the client may create them: they limit all processes of a task together.
 
-Elsewhere the limit is one of each process. A client may where the system has given it a group of its own, as systemd
-does for a unit with `Delegate=yes`.
+Elsewhere the limit applies to each process. A client may create groups if the system has delegated one to it, as systemd does
+for a unit with `Delegate=yes`.
 """
 
 import itertools
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from eligo.client.sandbox import limited
+from eligo.client.sandbox import limit_command
 
 PROBE = 64 * 2**20  # bytes
-TRIES, PAUSE = 50, 0.01  # of taking a group away whose processes are about to end
+TRIES, PAUSE = 50, 0.01  # attempts to remove a group whose processes are ending, and seconds between them
 
 
 @dataclass(slots=True)
@@ -26,55 +26,55 @@ class Cgroup:
 
     @property
     def entrance(self) -> str:
-        """The file that a process writes its number into to be of the group."""
+        """The file to which a process writes its number to join the group."""
         return os.path.join(self.path, "cgroup.procs")
 
     def peak(self) -> int | None:
-        """The most bytes of memory that it had, where the system tells."""
+        """The peak memory of the group in bytes, if the system reports it."""
         text = _read(self.path, "memory.peak").strip()
         return int(text) if text.isdecimal() else None
 
     def overfull(self) -> bool:
-        """Whether a process was ended because there was too little memory."""
+        """Whether a process was killed for exceeding the memory limit."""
         words = dict(line.split() for line in _read(self.path, "memory.events").splitlines())
         return words.get("oom_kill", "0") != "0"
 
 
 class Cgroups:
-    """The groups that a client makes, below its own."""
+    """The groups that a client creates below its own."""
 
     def __init__(self, base: str) -> None:
         self._base, self._numbers = base, itertools.count(1)
 
     @contextmanager
     def group(self, memory: int) -> Iterator[Cgroup]:
-        """A group of so much memory, whose processes are gone when it is left."""
+        """A group with this memory limit, whose processes are killed at the end."""
         path = os.path.join(self._base, f"task-{next(self._numbers)}")
         os.mkdir(path)
         try:
             _write(path, "memory.max", str(memory))
-            with suppress(OSError):  # where there is no swap to limit
+            with suppress(OSError):  # fails if there is no swap
                 _write(path, "memory.swap.max", "0")
             _write(path, "memory.oom.group", "1")
             yield Cgroup(path)
         finally:
-            _removed(path)
+            _remove(path)
 
 
 def groups(own: str | None = None, mount: str = "/sys/fs/cgroup") -> Cgroups | None:
-    """What makes groups for tasks; None where this process may not, or they do not work. *own* is the group it is in."""
+    """The group factory for tasks; None if groups cannot be created or do not work. *own* is the group of this process."""
     base = own or _own(mount)
     if base is None or "memory" not in _read(base, "cgroup.controllers").split():
         return None
     try:
         if _read(base, "cgroup.procs").split() != [str(os.getpid())]:
-            return None  # others are in there, who are not ours to move
+            return None  # other processes in the group cannot be moved
         os.makedirs(os.path.join(base, "client"), exist_ok=True)
-        _write(os.path.join(base, "client"), "cgroup.procs", str(os.getpid()))  # a group with groups has no processes
+        _write(os.path.join(base, "client"), "cgroup.procs", str(os.getpid()))  # subgroups require an empty group
         _write(base, "cgroup.subtree_control", "+memory")
         cgroups = Cgroups(base)
         with cgroups.group(PROBE) as group:
-            words = limited(["true"], group=group.entrance)
+            words = limit_command(["true"], group=group.entrance)
             subprocess.run(words, check=True, capture_output=True, timeout=10)  # noqa: S603 - our own words
     except (OSError, subprocess.SubprocessError):
         return None
@@ -82,7 +82,7 @@ def groups(own: str | None = None, mount: str = "/sys/fs/cgroup") -> Cgroups | N
 
 
 def _own(mount: str) -> str | None:
-    """The folder of the group that this process is in; None where the system has no groups of version 2 alone."""
+    """The folder of this process's group; None if the system has no pure version 2 groups."""
     lines = _read("/proc/self", "cgroup").splitlines()
     path = next((line[3:] for line in lines if line.startswith("0::")), None)
     return None if path is None else os.path.join(mount, path.lstrip("/"))
@@ -101,7 +101,7 @@ def _write(folder: str, name: str, text: str) -> None:
         file.write(text)
 
 
-def _removed(path: str) -> None:
+def _remove(path: str) -> None:
     with suppress(OSError):
         _write(path, "cgroup.kill", "1")
     for _ in range(TRIES):

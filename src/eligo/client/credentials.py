@@ -1,8 +1,8 @@
-"""Which token goes to a server: the one in a file that the user names, or the one that a server of this user offers here.
+"""Finds the token for a server: in a file that the user names, or offered by a server of the same user on this machine.
 
-A server leaves a note in a folder that only its user can read, under its address: where the file with its token is. It locks
-the note for as long as it runs. A note that is not locked is of a server that is gone, and whoever listens at its address now
-may be somebody else: then no token is sent.
+A server writes the path of its token file to a note in a folder that only its user can read, named after its address, and
+keeps the note locked while it runs. An unlocked note belongs to a server that has ended. A process that now listens at its
+address may belong to another user, so no token is sent.
 """
 
 import fcntl
@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 from eligo.errors import InputError
 
 TOKEN_FILE = "ELIGO_TOKEN_FILE"  # noqa: S105 - the name of a variable
-TRIES = 50  # to lock a note, which somebody may just look at
+TRIES = 50  # attempts to lock a note that another process may be reading
 
 
 def state_folder() -> str:
-    """The folder for what this user's servers, clients and commands remember."""
+    """The folder for the state of this user's servers, clients and commands."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return os.path.join(state, "eligo")
 
@@ -38,7 +38,7 @@ def place_of(url: str) -> str:
 
 
 def _is_numeric(url: str) -> bool:
-    """Whether the server is named by a number, which leads nowhere else, unlike a name."""
+    """Whether the server is given by an IP address, which unlike a name cannot be redirected."""
     try:
         ip_address(urlsplit(url).hostname or "")
     except ValueError:
@@ -47,8 +47,8 @@ def _is_numeric(url: str) -> bool:
 
 
 def token_for(url: str, path: str | None = None) -> str | None:
-    """The token for a server: that in the file *path*, in the file that ELIGO_TOKEN_FILE names, or one offered here."""
-    path = path or os.environ.get(TOKEN_FILE) or _offered(url)
+    """The token for a server: from the file *path*, from the file in ELIGO_TOKEN_FILE, or from one offered here."""
+    path = path or os.environ.get(TOKEN_FILE) or _offered_file(url)
     return None if path is None else read_token(path)
 
 
@@ -67,14 +67,14 @@ def read_token(path: str) -> str:
 
 @contextmanager
 def offer(url: str, path: str) -> Iterator[None]:
-    """Tell this user's commands on this machine where the token for a server is, while it runs."""
+    """Offer the path of a server's token file to this user's commands on this machine, while the server runs."""
     note = os.path.join(state_folder(), "servers", place_of(url))
     if not _is_numeric(url):
         yield
         return
     try:
-        descriptor = _locked(note)
-    except OSError:  # no home, or nothing can be written there: then the file is to be named
+        descriptor = _lock_note(note)
+    except OSError:  # no home, or not writable: users must name the file
         yield
         return
     try:
@@ -88,15 +88,15 @@ def offer(url: str, path: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _locked(note: str) -> int:
-    """A note that is there and locked by us."""
+def _lock_note(note: str) -> int:
+    """Create a note if necessary, and lock it."""
     os.makedirs(os.path.dirname(note), mode=0o700, exist_ok=True)
     for _ in range(TRIES):
         descriptor = os.open(note, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.fchmod(descriptor, 0o600)
-            if os.path.samestat(os.fstat(descriptor), os.stat(note)):  # else whoever had it has removed it
+            if os.path.samestat(os.fstat(descriptor), os.stat(note)):  # otherwise the former owner has removed it
                 return descriptor
         except OSError:
             pass
@@ -105,8 +105,8 @@ def _locked(note: str) -> int:
     raise OSError(f"{note}: cannot lock the file")
 
 
-def _offered(url: str) -> str | None:
-    """The file with the token of a server of this user that runs at this address, if there is one."""
+def _offered_file(url: str) -> str | None:
+    """The token file of this user's server at this address, if one is running."""
     if not _is_numeric(url):
         return None
     try:
@@ -123,7 +123,7 @@ def _offered(url: str) -> str | None:
 
 
 def _in_use(note: int) -> bool:
-    """Whether a note is ours alone, and a server holds its lock."""
+    """Whether a note is accessible only to us, and a server holds its lock."""
     status = os.fstat(note)
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
         return False

@@ -1,4 +1,4 @@
-"""How a client becomes known to a server, once: after that it is known by its token, or by its name there."""
+"""Enrols a client at a server, once: later calls identify it by its token, or by its name there."""
 
 import random
 import threading
@@ -13,29 +13,29 @@ from eligo.client.options import WorkOptions
 from eligo.errors import InputError
 from eligo.version import __version__
 
-SHORTEST_WAIT, LONGEST_WAIT = 1.0, 5.0  # seconds between two looks whether somebody has approved
+SHORTEST_WAIT, LONGEST_WAIT = 1.0, 5.0  # seconds between two checks for approval
 UNKNOWN = 401
 Until = Callable[[], bool]
-NOT_FOR_ENROLLING = frozenset({403, 409})  # codes for a token of a client that is known already
+NOT_FOR_ENROLLING = frozenset({403, 409})  # codes for a token of an enrolled client
 
 
 class Enrolment:
-    """Who a client is to its server; an open server that has forgotten it is told again, once."""
+    """The client's identity at its server; if an open server has forgotten it, it enrols again, once."""
 
     def __init__(
         self, calls: Calls, folder: WorkFolder, options: WorkOptions, say: Callable[[str], None], until: Until
     ) -> None:
         self._calls, self._folder, self._options, self._say, self._until = calls, folder, options, say, until
-        #: forgets what only the server that knew us may hear of
+        #: forgets what only the previous server may know
         self.forget: Callable[[], None] = lambda: None
         self._lock, self._again = threading.Lock(), True
 
     def enrol(self) -> None:
-        """Have the server know us, and every call say who we are."""
+        """Enrol at the server, and identify the client in every call."""
         enrol(self._calls, self._folder, self._options, self._say, self._until)
 
     def call(self, function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What a call gives; where an open server does not know us, we enrol again before a second try."""
+        """Make a call; if an open server does not know the client, enrol again and retry."""
         before = self._calls.identity
         try:
             return function()
@@ -56,12 +56,12 @@ class Enrolment:
 def enrol(
     calls: Calls, folder: WorkFolder, options: WorkOptions, say: Callable[[str], None], until: Callable[[], bool]
 ) -> None:
-    """Have the server know us, and every call say who we are."""
+    """Enrol at the server, and identify the client in every call."""
     supplied = token_for(options.url, options.token)
     identity = folder.identity
     if "client" not in identity:
         calls.identity = _bearer(supplied)
-        folder.remember(_enrolled(calls, options, supplied is not None, until))
+        folder.remember(_request_identity(calls, options, supplied is not None, until))
     token, client = identity.get("token") or supplied, identity.get("client")
     calls.identity = _bearer(token) if token else {"Eligo-Client": str(client)}
     if identity.get("approved") is False:
@@ -70,7 +70,7 @@ def enrol(
         folder.remember({"approved": True})
 
 
-def _enrolled(calls: Calls, options: WorkOptions, has_token: bool, until: Callable[[], bool]) -> dict[str, Any]:
+def _request_identity(calls: Calls, options: WorkOptions, has_token: bool, until: Callable[[], bool]) -> dict[str, Any]:
     words = {"name": options.name, "cores": options.cores, "version": __version__}
     try:
         reply = calls.post("/v1/clients", words, until)
@@ -80,8 +80,8 @@ def _enrolled(calls: Calls, options: WorkOptions, has_token: bool, until: Callab
         supplied = token_for(options.url, options.token)
         if has_token or supplied is None or error.code != UNKNOWN:
             raise
-        calls.identity = _bearer(supplied)  # a server that began after this client offers its token only now
-        return _enrolled(calls, options, True, until)
+        calls.identity = _bearer(supplied)  # a server that started after this client offers its token only now
+        return _request_identity(calls, options, True, until)
     if not isinstance(reply.get("client"), str):
         raise InputError(f"{calls.url} is not an eligo server: it assigned no client name")
     token = reply.get("token")

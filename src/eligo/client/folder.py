@@ -1,9 +1,9 @@
-"""The folder of a client: who it is, and what it owes the server, so that a crash costs no finished work.
+"""The folder of a client: its identity, and the results it owes the server, so that a crash loses no finished work.
 
 lock        held while a client uses the folder
 client.json the server, the client's name there, and its token
-owed/       one file a lease: what to deliver of it, should the client be gone now
-files/      files by their hashes
+owed/       one file per lease: the result to deliver if the client ends now
+files/      files by hash
 scratch/    where tasks run
 """
 
@@ -21,7 +21,7 @@ from eligo.errors import InputError
 
 
 class WorkFolder:
-    """A client's folder, which it has alone until it is closed."""
+    """A client's folder, locked until it is closed."""
 
     def __init__(self, path: str, url: str) -> None:
         self.path = path
@@ -31,9 +31,9 @@ class WorkFolder:
                 "owed",
                 "files",
                 "scratch",
-            ):  # its parent has the mode that the user wants, these are private
+            ):  # parents get the user's default mode, these are private
                 os.makedirs(os.path.join(path, name), mode=0o700, exist_ok=True)
-            self._lock = _locked(os.path.join(path, "lock"), path)
+            self._lock = _lock_file(os.path.join(path, "lock"), path)
         except OSError as error:
             raise InputError(f"{path}: cannot write the files of the client: {error.strerror}") from None
         self._identity = self._read("client.json") or {"mark": secrets.token_hex(16)}
@@ -46,41 +46,41 @@ class WorkFolder:
 
     @property
     def mark(self) -> str:
-        """What the processes of this client's tasks have in their environment."""
+        """The mark in the environment of this client's task processes."""
         return str(self._identity["mark"])
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Who the client is: `client` and `token`, where it has them."""
+        """The client's identity: `client` and `token`, if it has them."""
         return self._identity
 
     def remember(self, identity: Mapping[str, Any]) -> None:
-        """Keep who the client is."""
+        """Store the client's identity."""
         self._identity |= identity
         self._write("client.json", self._identity, durable=True)
 
     def owe(self, lease: str, result: Mapping[str, Any], durable: bool) -> None:
-        """Keep what is to be delivered of a lease; *durable*: even should the machine fail now."""
+        """Store the result to deliver for a lease; *durable* results also survive a failure of the machine."""
         self._write(_place(lease), result, durable)
 
     def settle(self, lease: str) -> None:
-        """The server has its answer."""
+        """Remove the result of a lease that the server has acknowledged."""
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(self.path, _place(lease)))
 
     def owed(self) -> list[dict[str, Any]]:
-        """All that is to be delivered still."""
+        """All results that are not delivered yet."""
         folder = os.path.join(self.path, "owed")
         results = (self._read(f"owed/{name}") for name in sorted(os.listdir(folder)) if name.endswith(".json"))
         return [result for result in results if result and isinstance(result.get("lease"), str)]
 
     def scratch(self) -> str:
-        """Where a new scratch folder may be."""
+        """A path for a new scratch folder."""
         self._count += 1
         return os.path.join(self.path, "scratch", f"{os.getpid()}-{self._count}")
 
     def clean(self) -> None:
-        """Take away the scratch folders of a client that is gone, and what it had not finished writing."""
+        """Remove the scratch folders and unfinished files of an earlier client."""
         for name in os.listdir(os.path.join(self.path, "scratch")):
             remove(os.path.join(self.path, "scratch", name))
         for folder, ending in (("owed", ".part"), ("files", ".new")):
@@ -89,7 +89,7 @@ class WorkFolder:
                     os.unlink(os.path.join(self.path, folder, name))
 
     def close(self) -> None:
-        """Let others have the folder."""
+        """Release the folder."""
         os.close(self._lock)
 
     def _read(self, name: str) -> dict[str, Any] | None:
@@ -114,12 +114,12 @@ class WorkFolder:
 
 
 def _place(lease: str) -> str:
-    """Where a lease is kept; the server may have put anything into its name."""
+    """The file for a lease; hashed, since the server may use any characters in its name."""
     return f"owed/{hashlib.sha256(lease.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"
 
 
 def _synchronise(folder: str) -> None:
-    """Have the names in a folder on the disk."""
+    """Sync the entries of a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -127,8 +127,8 @@ def _synchronise(folder: str) -> None:
         os.close(descriptor)
 
 
-def _locked(path: str, folder: str) -> int:
-    """Hold a lock file as long as the process lives; whoever comes second is refused."""
+def _lock_file(path: str, folder: str) -> int:
+    """Hold a lock file for the life of the process; raises if another client holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""What a client holds: its leases, renewed by one thread for all, and the cores that its tasks share."""
+"""The leases of a client, renewed by one thread for all, and the cores that its tasks share."""
 
 import random
 import threading
@@ -9,13 +9,13 @@ from contextlib import contextmanager
 
 from eligo.client.calls import Calls, ServerAwayError, ServerRefusedError
 
-USUAL_LEASE = 60.0  # seconds, until the server has said
+USUAL_LEASE = 60.0  # seconds, until the server states them
 SHORTEST_LEASE, LONGEST_LEASE = 0.3, 86_400.0
-LOOK = 0.1  # seconds between two looks at whether to give up
+LOOK = 0.1  # seconds between two checks whether to give up
 
 
 class HeldLeases:
-    """The leases of a client; those that the server says are gone stay here as such until they are let go."""
+    """The leases of a client; those that the server reports as expired stay here until they are dropped."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls, self._lock = calls, threading.Lock()
@@ -24,11 +24,11 @@ class HeldLeases:
         self._thread = threading.Thread(target=self._beat, name="eligo leases", daemon=True)
 
     def start(self) -> None:
-        """Begin to renew."""
+        """Start renewing."""
         self._thread.start()
 
     def hold(self, leases: Sequence[str], seconds: object) -> None:
-        """Renew these from now on; each lasts so many seconds."""
+        """Renew these leases from now on; each lasts this many seconds."""
         with self._lock:
             self._gone |= dict.fromkeys(leases, False)
             if isinstance(seconds, int | float) and seconds > 0 and seconds != self._seconds:
@@ -36,23 +36,23 @@ class HeldLeases:
                 self._changed.set()
 
     def drop(self, lease: str) -> None:
-        """Do not renew this one any more."""
+        """Stop renewing a lease."""
         with self._lock:
             self._gone.pop(lease, None)
 
     def gone(self, lease: str) -> bool:
-        """Whether a lease is no longer the client's."""
+        """Whether the client has lost a lease."""
         return self._gone.get(lease, False)
 
     def close(self) -> None:
-        """Renew nothing any more."""
+        """Stop renewing all leases."""
         self._closed = True
         self._changed.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def _beat(self) -> None:
-        """Renew at a third of the lease; while the server is away, a little sooner, each client at a time of its own."""
+        """Renew after a third of the lease time; while the server is unreachable, sooner and at random times."""
         last, share = time.monotonic(), 1.0
         while not self._closed:
             if self._changed.wait(max(0.0, last + share * self._seconds / 3 - time.monotonic())):
@@ -79,7 +79,7 @@ class HeldLeases:
 
 
 class Cores:
-    """The cores that tasks share: who came first is served first, and who wants more than there are gets all.
+    """The cores that tasks share, first come, first served; a task that wants more than there are gets all.
 
     >>> cores = Cores(2)
     >>> with cores.taken(5, lambda: False):
@@ -94,18 +94,18 @@ class Cores:
         self._queue, self._changed = deque[object](), threading.Condition()
 
     def idle(self) -> bool:
-        """Whether a task of one core could begin now."""
+        """Whether a task of one core could start now."""
         return self._free > 0 and not self._queue
 
     def wait_idle(self, until: Callable[[], bool]) -> None:
-        """Wait until a task could begin, or it is no longer worth it."""
+        """Wait until a task could start, or *until* returns True."""
         with self._changed:
             while not self.idle() and not until():
                 self._changed.wait(LOOK)
 
     @contextmanager
     def taken(self, number: int, until: Callable[[], bool]) -> Iterator[bool]:
-        """Have so many cores for a while; whether they came before it was no longer worth it."""
+        """Reserve cores; yields whether they became free before *until* returned True."""
         number, ticket = min(number, self._all), object()
         with self._changed:
             self._queue.append(ticket)

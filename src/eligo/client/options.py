@@ -1,4 +1,4 @@
-"""What a client is told when it starts: where the server is, what it may use of this machine, whom it trusts."""
+"""The options of a client: the server's address, limits on the use of this machine, and trusted keys."""
 
 import os
 import re
@@ -15,12 +15,12 @@ MOST_LABELS = 64
 
 
 def own_cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_address(url: str) -> None:
-    """Refuse what is no address of a server."""
+    """Refuse a URL that cannot be that of a server."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
@@ -32,39 +32,39 @@ def check_address(url: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WorkOptions:
-    """How `eligo work` works; only the server's address is needed."""
+    """The options of `eligo work`; only the server's address is required."""
 
     url: str
-    #: how many tasks may run at once
+    #: maximum number of concurrent tasks
     cores: int = field(default_factory=own_cores)
-    #: the most bytes of memory that a task may have; None: what the task itself says, or no limit
+    #: memory limit of a task in bytes; None: the task's own, or no limit
     memory: int | None = None
-    #: the most bytes that a task may write into one file, what it prints included, and into all its outputs together
+    #: limit in bytes of each file that a task writes, including its output streams, and of all its outputs together
     output: int = GIGABYTE
-    #: the most bytes of files that are kept for later tasks
+    #: size limit in bytes of the file cache
     cache: int = 10 * GIGABYTE
-    #: how many tasks to ask for at once, or how many seconds of work instead
+    #: tasks per request, or seconds of work per request instead
     size: int = 1
     seconds: float | None = None
-    #: what this machine has that tasks may ask for, such as "gpu"
+    #: features of this machine that tasks may require, for example "gpu"
     labels: tuple[str, ...] = ()
-    #: where everything is kept; None: a folder below the user's own, by the server's name, and its own where it has one
+    #: folder for all files; None: one in the user's state folder, named after the server and, if it is given, the name below
     folder: str | None = None
     name: str = field(default_factory=socket.gethostname)
     #: a file with the token, and one with certificates to trust
     token: str | None = None
     ca: str | None = None
-    #: files with the public keys of those whose commands are run; none: everybody's
+    #: files with trusted public keys, whose owners' commands are run; empty: all commands are run
     trust: tuple[str, ...] = ()
     #: None or "bwrap"
     sandbox: str | None = None
     sandbox_network: bool = False
-    #: whether to stop after one grant, or after so many seconds without anything to do
+    #: whether to stop after one grant, or after this many idle seconds
     once: bool = False
     idle_exit: float | None = None
-    #: how many seconds tasks may still run once the client was told to stop
+    #: seconds that tasks may still run after a stop signal
     grace: float = 60.0
-    #: how long the server may hold a request until something is ready
+    #: seconds that the server may hold a request until a task is ready
     poll: float = 30.0
     verbose: bool = False
 
@@ -81,7 +81,7 @@ class WorkOptions:
             raise InputError("limits of a client cannot be negative")
 
     def home(self) -> str:
-        """The folder where everything is kept."""
+        """The folder for all files."""
         if self.folder is not None:
             return os.path.abspath(self.folder)
         called = "" if self.name == socket.gethostname() else f"_{re.sub(r'[^A-Za-z0-9.-]', '_', self.name)[:100]}"

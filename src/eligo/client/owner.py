@@ -1,4 +1,4 @@
-"""What the owner of a workflow says to a server: serve this, how far is it, give me what came of it, no more of it."""
+"""Calls of a workflow's owner to a server: submit, status, fetch results, cancel."""
 
 import hashlib
 import os
@@ -10,20 +10,20 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import finalize
 
-from eligo.client.calls import Calls, Outgoing, ServerAwayError, answered, whole
+from eligo.client.calls import Calls, Outgoing, ServerAwayError, read_reply, reply_object
 from eligo.client.credentials import token_for
 from eligo.client.options import check_address
-from eligo.client.transfers import Depot, HashedFile, parsed
+from eligo.client.transfers import Depot, HashedFile, parse_file
 from eligo.errors import InputError
 from eligo.version import __version__
 
-ALL = 2**62  # bytes: as much as there is
-SOME = 10_000  # signatures in one call
-ONCE = 5.0  # seconds after which a server that is not there is given up
+ALL = 2**62  # bytes: no limit
+SOME = 10_000  # signatures per call
+ONCE = 5.0  # seconds after which an unreachable server is given up
 
 
 def split_address(url: str) -> tuple[str, str | None]:
-    """The server of an address, and the workflow, where that names one.
+    """The server in an address, and the workflow, if it names one.
 
     >>> split_address("http://localhost:8750/w-1a2b"), split_address("https://host/")
     (('http://localhost:8750', 'w-1a2b'), ('https://host', None))
@@ -37,7 +37,7 @@ def split_address(url: str) -> tuple[str, str | None]:
 
 
 class Owner:
-    """Calls of an owner to a server, who gives up soon where nobody answers."""
+    """Calls of an owner to a server; gives up soon if the server is unreachable."""
 
     def __init__(self, url: str, token: str | None = None, ca: str | None = None) -> None:
         self.url = url
@@ -51,33 +51,33 @@ class Owner:
         return lambda: time.monotonic() > end
 
     def get(self, path: str) -> dict[str, Any]:
-        """What is at an address of the API."""
+        """The document at a path of the API."""
         return self._calls.get(path, self._patient())
 
     def look(self, path: str) -> dict[str, Any]:
-        """The same, asked once: for whoever looks again soon."""
+        """The document at a path, requested once, for callers that ask again soon."""
         sending = Outgoing("GET", path, patience=ONCE)
-        return answered(self._calls.insist(lambda: self._calls.exchange(sending, whole), lambda: True))
+        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), lambda: True))
 
     def post(self, path: str, words: Mapping[str, Any]) -> dict[str, Any]:
-        """What the API answers to a POST."""
+        """The API's answer to a POST."""
         return self._calls.post(path, words, self._patient())
 
     def submit(self, text: str, wishes: Mapping[str, str], key: str) -> dict[str, Any]:
-        """Have a workflow served; the same key again is the same workflow."""
+        """Submit a workflow; the same key again refers to the same workflow."""
         headers = {"Idempotency-Key": key, "Content-Type": "application/octet-stream"}
         path = f"/v1/workflows?{urlencode(wishes)}" if wishes else "/v1/workflows"
         sending = Outgoing("POST", path, text.encode(), headers, patience=600.0)
-        return answered(self._calls.insist(lambda: self._calls.exchange(sending, whole), self._patient()))
+        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), self._patient()))
 
     def add(self, workflow: str, text: str) -> dict[str, Any]:
         """Add the tasks of a document to a workflow; the same document again changes nothing."""
         headers = {"Content-Type": "application/octet-stream"}
         sending = Outgoing("POST", f"/v1/workflows/{quote(workflow)}/tasks", text.encode(), headers, patience=600.0)
-        return answered(self._calls.insist(lambda: self._calls.exchange(sending, whole), self._patient()))
+        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), self._patient()))
 
     def provide(self, workflow: str, files: Mapping[str, HashedFile], folder: str | Path) -> list[str]:
-        """Give a server the files that no task makes, from a folder; those that are still missing."""
+        """Send the server the files in a folder that no task writes; returns those that are still missing."""
         with tempfile.TemporaryDirectory() as place:
             depot = Depot(place, self._calls, ALL)
             for name, file in files.items():
@@ -89,20 +89,20 @@ class Owner:
         return missing
 
     def sign(self, workflow: str, signatures: Mapping[str, str]) -> None:
-        """Give a server the owner's signatures, some at a time."""
+        """Send the owner's signatures to a server, in several calls."""
         rows = list(signatures.items())
         for first in range(0, len(rows), SOME):
             some = dict(rows[first : first + SOME])
             self.post(f"/v1/workflows/{workflow}/inputs", {"signatures": some})
 
     def status(self, workflow: str) -> dict[str, Any]:
-        """Where a workflow stands."""
+        """The state of a workflow."""
         return self.get(f"/v1/workflows/{quote(workflow)}")
 
     def followed(
         self, workflow: str, until: Callable[[], bool] = lambda: False, every: float = 0.5
     ) -> Iterator[dict[str, Any]]:
-        """Where it stands, again and again until it has ended; a server that is away for a while is waited for."""
+        """The state of a workflow, repeatedly until it has ended; waits for a server that is unreachable."""
         while not until():
             try:
                 status = self.status(workflow)
@@ -115,22 +115,22 @@ class Owner:
             time.sleep(every)
 
     def fetch(self, workflow: str, folder: str | Path, outputs: Collection[str]) -> int:
-        """Bring the *outputs* of a workflow into a folder, and no other file that a server names."""
+        """Fetch the *outputs* of a workflow into a folder, and no other file that a server names."""
         reply = self.get(f"/v1/workflows/{quote(workflow)}/results")
         return self._bring(
             Path(folder).resolve(), {name: reply["files"][name] for name in reply["files"] if name in outputs}
         )
 
     def fetch_made(self, workflow: str, folder: str | Path, force: bool) -> tuple[str, list[str], int]:
-        """Bring all that a workflow's tasks made into a folder; its state, the names, and how many were not there yet."""
+        """Fetch all files that tasks wrote into a folder; returns the state, the names, and the number of new files."""
         reply = self.get(f"/v1/workflows/{quote(workflow)}/results")
         inputs = set(reply.get("given", ()))
         files = {name: words for name, words in reply["files"].items() if name not in inputs}
         return str(reply["state"]), sorted(files), self._bring(Path(folder).resolve(), files, force)
 
     def _bring(self, folder: Path, files: Mapping[str, Any], force: bool = True) -> int:
-        """Put files into a folder, each checked by its hash, unless they are there; how many those are."""
-        wanted = {inside(folder, name): parsed(words) for name, words in files.items()}
+        """Fetch files that do not exist yet into a folder, checked by hash; returns their number."""
+        wanted = {inside(folder, name): parse_file(words) for name, words in files.items()}
         missing = {path: file for path, file in wanted.items() if not (path.exists() and _same(path, file))}
         other = next((path for path in missing if path.exists()), None)
         if other is not None and not force:
@@ -144,11 +144,11 @@ class Owner:
         return len(missing)
 
     def cancel(self, workflow: str) -> None:
-        """Have nothing more of a workflow handed out."""
+        """Cancel a workflow: no more of its tasks are handed out."""
         self.post(f"/v1/workflows/{quote(workflow)}/cancel", {})
 
     def attempts(self, workflow: str) -> Iterator[dict[str, Any]]:
-        """Every attempt at a task that has ended."""
+        """Every attempt that has ended."""
         after: int | None = 0
         while after is not None:
             page = self.get(f"/v1/workflows/{quote(workflow)}/attempts?after={after}")
@@ -156,15 +156,15 @@ class Owner:
             after = page["after"]
 
     def check(self) -> str:
-        """What the server says of itself; an `InputError` where it is not of this version's kind."""
+        """The server's health; raises `InputError` if its version is incompatible."""
         health = self.get("/health")
         if health.get("version", "").split(".")[0] != __version__.split(".")[0]:
             raise InputError(f"{self.url} runs eligo {health.get('version')}, but this is eligo {__version__}")
         return str(health["status"])
 
 
-def hashed(names: Collection[str], folder: str | Path) -> dict[str, HashedFile]:
-    """Files of a folder by what is in them."""
+def hash_files(names: Collection[str], folder: str | Path) -> dict[str, HashedFile]:
+    """Files of a folder with their hashes."""
     files = {}
     for name in names:
         path = Path(folder) / name
@@ -178,7 +178,7 @@ def hashed(names: Collection[str], folder: str | Path) -> dict[str, HashedFile]:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """Where a file of this name goes; never outside the folder."""
+    """The path of a file in the folder; raises if it is outside."""
     target = (folder / name).resolve()
     if not target.is_relative_to(folder) or target == folder:
         raise InputError(f"file name {name!r} points outside {folder}")

@@ -1,4 +1,4 @@
-"""Results on their way to the server: what they consist of goes first, and none is forgotten before it has arrived."""
+"""Delivers results to the server, after the files they contain; each is stored until the server has it."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -9,17 +9,17 @@ from typing import Any
 from eligo.client.calls import Calls, ServerRefusedError
 from eligo.client.folder import WorkFolder
 from eligo.client.leases import HeldLeases
-from eligo.client.transfers import Depot, HashedFile, parsed
+from eligo.client.transfers import Depot, HashedFile, parse_file
 from eligo.errors import EligoError, FormatError
 
-LONG = 1.0  # seconds of work that are worth waiting for a disk
+LONG = 1.0  # seconds of work that justify waiting for the disk
 TOO_LARGE = 413
-NOT_KNOWN = frozenset({401, 403, 404})  # codes: it is about who we are, and not about what we deliver
+NOT_KNOWN = frozenset({401, 403, 404})  # codes that concern the client's identity rather than the result
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of one task, as the server is told."""
+    """The result of one task, as sent to the server."""
 
     lease: str
     #: "done", "failed" or "returned"
@@ -29,34 +29,34 @@ class Delivery:
     memory: int | None = None
     failure: str | None = None
     outputs: Mapping[str, HashedFile] = field(default_factory=dict)
-    #: the last lines that it printed
+    #: the end of its output
     tail: str = ""
-    #: bytes of files that did not need to travel
+    #: bytes of files that did not have to be sent
     saved: int = 0
-    #: of what is returned: whether the client died while it ran the task
+    #: for returned tasks: whether the client died while running the task
     died: bool = False
-    #: of what is returned: whether the client trusts nobody who has signed the task
+    #: for returned tasks: whether no signature of the task is trusted
     distrusted: bool = False
     #: the document of the tasks that it adds
     added: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The result in the protocol's words; what was added is left out where nothing was: older servers do not know it."""
+        """The result as a message; without `added` if that is None, since older servers do not know it."""
         outputs = {name: file._asdict() for name, file in self.outputs.items()}
         words = {**asdict(self), "outputs": outputs}
         return words if self.added is not None else {name: word for name, word in words.items() if name != "added"}
 
     @staticmethod
-    def parsed(words: Mapping[str, Any]) -> "Delivery":
-        """A result that was kept."""
+    def from_document(words: Mapping[str, Any]) -> "Delivery":
+        """A stored result."""
         values = {each.name: words[each.name] for each in fields(Delivery) if each.name in words}
-        outputs = {name: parsed(file) for name, file in words.get("outputs", {}).items()}
+        outputs = {name: parse_file(file) for name, file in words.get("outputs", {}).items()}
         return Delivery(**{**values, "outputs": outputs})
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a client has done in all."""
+    """A client's totals."""
 
     done: int = 0
     failed: int = 0
@@ -72,7 +72,7 @@ class Tally:
 
 
 class Courier:
-    """Delivers results, and keeps each until the server has it."""
+    """Delivers results, and stores each until the server has it."""
 
     def __init__(
         self, calls: Calls, depot: Depot, folder: WorkFolder, leases: HeldLeases, say: Callable[[str], None]
@@ -81,42 +81,42 @@ class Courier:
         self._tally, self._lock = Tally(), threading.Lock()
 
     def tally(self) -> Tally:
-        """What was delivered and transferred so far."""
+        """The totals so far."""
         depot, inside = self._depot, self._tally.saved
         return replace(self._tally, fetched=depot.fetched, sent=depot.sent, saved=depot.saved + inside)
 
     def began(self, leases: Sequence[str], seconds: object) -> None:
-        """These are the client's now: should it be gone, they are returned."""
+        """Record that the client has these leases: after a crash they are returned."""
         self._leases.hold(leases, seconds)
         for lease in leases:
             self.mark(lease, running=False)
 
     def mark(self, lease: str, running: bool) -> None:
-        """A task is *running* or not: the next client with this folder reports a task that ran as lost with its client."""
+        """Record whether a task is *running*: after a crash, the next client with this folder reports such a task as lost."""
         self._folder.owe(lease, Delivery(lease, "returned", died=running).document(), durable=False)
 
     def ended(self, result: Delivery) -> None:
-        """This is to be delivered, should the client be gone; what took long, even should the machine be."""
+        """Store a result for delivery after a crash; results of long tasks also survive a failure of the machine."""
         self._folder.owe(result.lease, result.document(), durable=result.seconds >= LONG)
 
     def forget(self, lease: str) -> None:
-        """A lease is another's: nothing is delivered of it."""
+        """Drop a lease that the client has lost: its result is not delivered."""
         self._folder.settle(lease)
         self._leases.drop(lease)
 
     def owed(self) -> list[Delivery]:
-        """What a client before this one left to be delivered."""
+        """The results that an earlier client left for delivery."""
         results = list[Delivery]()
         for words in self._folder.owed():
-            with suppress(FormatError):  # of something else than a client
-                results.append(Delivery.parsed(words))
+            with suppress(FormatError):  # not written by a client
+                results.append(Delivery.from_document(words))
                 self._depot.pin(*results[-1].outputs.values())
         return results
 
     def deliver(
         self, results: Sequence[Delivery], until: Callable[[], bool], ask: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The server's answer to results, and to what is asked with them."""
+        """Deliver results, with a request for more tasks if *ask*; returns the server's answer."""
         if not results:
             return {}
         taken = [self._uploaded(result, until) for result in results]
@@ -136,7 +136,7 @@ class Courier:
         return reply
 
     def _uploaded(self, result: Delivery, until: Callable[[], bool]) -> Delivery:
-        """Send what a result consists of; where the server does not take it, that is the result."""
+        """Send the files of a result; if the server rejects one, the result is a failure."""
         for name, file in result.outputs.items():
             try:
                 self._depot.send(file, until)

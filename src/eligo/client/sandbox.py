@@ -1,6 +1,6 @@
-"""How a task is begun: within limits that the system keeps, and, where that is wanted, in a sandbox.
+"""Wraps commands with the system's limits and, if wanted, in a sandbox.
 
-The limits are set by a shell that then becomes the command: nothing runs before they hold.
+A shell sets the limits and then becomes the command, so that nothing runs without them.
 """
 
 import os
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from eligo.errors import InputError, check_choice, shorten
 
 SANDBOXES = ("bwrap",)
-BLOCK, KILOBYTE = 512, 1024  # the units in which shells count the size of a file, and memory
+BLOCK, KILOBYTE = 512, 1024  # the units of shells for file size and memory
 UNABLE = 125  # exit code: a limit could not be set
 SHOWN = ("/usr", "/bin", "/lib", "/lib64", "/lib32", "/sbin", "/etc")
 _LIMIT = """\
@@ -23,12 +23,12 @@ exec "$@"
 """
 
 
-def limited(
+def limit_command(
     argv: Sequence[str], output: int | None = None, memory: int | None = None, group: str = ""
 ) -> tuple[str, ...]:
-    """The words that run a command so that no file of its grows beyond *output* bytes, and no process beyond *memory*.
+    """The command line that runs a command with a limit of *output* bytes per file and *memory* bytes per process.
 
-    *group* is a file that the number of the process is written into before it begins.
+    *group* is a file to which the process writes its number before the command starts.
     """
     blocks = "" if output is None else str(-(-output // BLOCK))
     kilobytes = "" if memory is None else str(max(1, memory // KILOBYTE))
@@ -36,7 +36,7 @@ def limited(
 
 
 def sandbox(kind: str | None, network: bool = False) -> "Sandbox":
-    """The sandbox of a name; None: none."""
+    """The sandbox of this kind; None: no sandbox."""
     if kind is None:
         return Sandbox(None)
     check_choice("sandbox", kind, SANDBOXES)
@@ -44,7 +44,7 @@ def sandbox(kind: str | None, network: bool = False) -> "Sandbox":
     if program is None:
         raise InputError(f"{kind} is not installed: install the package bubblewrap")
     box = Sandbox(program, network)
-    with tempfile.TemporaryDirectory() as folder:  # one that cannot be made would fail every task
+    with tempfile.TemporaryDirectory() as folder:  # an unusable sandbox would fail every task
         tried = subprocess.run(box.around(["true"], folder), capture_output=True, check=False)  # noqa: S603 - our own words
     if tried.returncode:
         why = tried.stderr.decode("utf-8", "replace").strip().removeprefix(f"{kind}: ")
@@ -53,13 +53,13 @@ def sandbox(kind: str | None, network: bool = False) -> "Sandbox":
 
 
 class Sandbox:
-    """What commands see of this machine: all, or its programs and the scratch folder."""
+    """Restricts what commands see of this machine: its programs and the scratch folder."""
 
     def __init__(self, program: str | None, network: bool = False) -> None:
         self._program, self._network = program, network
 
     def around(self, argv: Sequence[str], folder: str) -> tuple[str, ...]:
-        """The words that run a command in the sandbox, with one folder to write in."""
+        """The command line that runs a command in the sandbox, with one writable folder."""
         if self._program is None:
             return tuple(argv)
         binds = [word for path in SHOWN if os.path.exists(path) for word in _bind_option(path)]
@@ -72,7 +72,7 @@ class Sandbox:
 
 
 def _bind_option(path: str) -> tuple[str, str, str]:
-    """A folder of the system as it is, also where it is a link to another."""
+    """The option that binds a system folder, or recreates the link if it is one."""
     if os.path.islink(path):
         return ("--symlink", os.readlink(path), path)
     return ("--ro-bind", path, path)

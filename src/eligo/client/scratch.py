@@ -1,4 +1,4 @@
-"""A scratch folder that names do not leave: every step down is taken by hand, and no link is followed outside."""
+"""A scratch folder that file names cannot leave: paths are opened step by step, and links to the outside are not followed."""
 
 import os
 import shutil
@@ -8,12 +8,12 @@ from typing import Self
 
 from eligo.errors import FormatError, InputError, shorten
 
-LONGEST = 4096  # characters of a name, as in most systems
+LONGEST = 4096  # characters of a name, the limit of most systems
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def checked_name(name: object) -> str:
-    """A file's name, if it is one that stays where it is put.
+    """A file name, checked to stay in the folder.
 
     >>> checked_name("results/b.txt")
     'results/b.txt'
@@ -39,7 +39,7 @@ def _steps(name: str) -> list[str]:
 
 
 class Scratch:
-    """One folder for the tasks of a grant, gone when they are done; what they print goes beside it."""
+    """A folder for the tasks of a grant, removed at the end; their output streams are beside it."""
 
     def __init__(self, path: str) -> None:
         os.makedirs(path)
@@ -57,7 +57,7 @@ class Scratch:
         remove(self._path)
 
     def place(self, name: str, source: str) -> None:
-        """Copy a file here under a name, in place of what has it."""
+        """Copy a file here under a name, replacing any other."""
         *above, last = _steps(checked_name(name))
         try:
             folder = self._down(above, make=True)
@@ -76,7 +76,7 @@ class Scratch:
             shutil.copyfileobj(out, into, 2**20)
 
     def open(self, name: str) -> int:
-        """A descriptor of a file that a task has made; a link to another file in here is followed, others are not."""
+        """Open a file that a task wrote; links to files in this folder are followed, others are refused."""
         path = os.path.realpath(os.path.join(self.folder, checked_name(name)))
         inner = os.path.relpath(path, self.folder)
         if inner.split("/")[0] == "..":
@@ -98,7 +98,7 @@ class Scratch:
         return descriptor
 
     def _down(self, steps: list[str], make: bool) -> int:
-        """A descriptor of the folder so many steps down, none of them over a link."""
+        """Open the folder at these steps, none of which may be a link."""
         here = os.dup(self._root)
         try:
             for step in steps:
@@ -115,7 +115,7 @@ class Scratch:
 
 
 def remove(path: str) -> None:
-    """Take a folder away with all that is in it, also where a task has locked a folder in there."""
+    """Remove a folder and its contents, including folders that a task made read-only."""
 
     def unlock(function: object, inner: str, error: object) -> None:
         with suppress(OSError):

@@ -1,22 +1,22 @@
-"""The last that a task printed, on standard output and on standard error, as the one text that travels and is kept."""
+"""The ends of a task's standard output and standard error, combined into one text for transfer and storage."""
 
 BETWEEN = "\x1e"  # the record separator of ASCII
 
 
-def joined(out: str, err: str) -> str:
-    """Both as one text; what was printed on standard output alone is that text.
+def join_tails(out: str, err: str) -> str:
+    """Both as one text; standard output alone is unchanged.
 
-    >>> joined("got it", ""), joined("", "oops")
+    >>> join_tails("got it", ""), join_tails("", "oops")
     ('got it', '\\x1eoops')
     """
     out, err = (text.replace(BETWEEN, "\ufffd") for text in (out, err))
     return f"{out}{BETWEEN}{err}" if err else out
 
 
-def parted(text: str) -> tuple[str, str]:
-    """What was printed on standard output, and on standard error.
+def split_tails(text: str) -> tuple[str, str]:
+    """The standard output and the standard error in a combined text.
 
-    >>> parted(joined("got it", "oops")), parted("got it")
+    >>> split_tails(join_tails("got it", "oops")), split_tails("got it")
     (('got it', 'oops'), ('got it', ''))
     """
     out, _, err = text.partition(BETWEEN)
@@ -24,10 +24,10 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def last_of(text: str) -> str:
-    """What was printed on standard error, or, where that is empty, on standard output.
+    """The standard error in a combined text, or the standard output if that is empty.
 
-    >>> last_of(joined("got it", "oops")), last_of("got it")
+    >>> last_of(join_tails("got it", "oops")), last_of("got it")
     ('oops', 'got it')
     """
-    out, err = parted(text)
+    out, err = split_tails(text)
     return err or out

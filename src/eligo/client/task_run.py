@@ -1,4 +1,4 @@
-"""The tasks of one grant, one after another in one scratch folder, and what is told of each of them."""
+"""Runs the tasks of one grant one after another in a scratch folder, and collects their results."""
 
 import errno
 import json
@@ -15,9 +15,9 @@ from eligo.client.cgroups import Cgroups
 from eligo.client.leases import Cores, HeldLeases
 from eligo.client.options import WorkOptions
 from eligo.client.results import Courier, Delivery
-from eligo.client.sandbox import Sandbox, limited
+from eligo.client.sandbox import Sandbox, limit_command
 from eligo.client.scratch import Scratch
-from eligo.client.tails import joined
+from eligo.client.tails import join_tails
 from eligo.client.transfers import Depot, HashedFile
 from eligo.client.trust import Trust
 from eligo.engines.job_run import MARK
@@ -26,17 +26,12 @@ from eligo.engines.worker import Performed, run_command
 from eligo.errors import EligoError
 
 TAIL = 2000  # characters
-SHAKEN = 1.0  # seconds until a client whose machine failed it goes on
-UNFIT = {
-    errno.ENAMETOOLONG,
-    errno.EILSEQ,
-    errno.EINVAL,
-    errno.ENOTDIR,
-    errno.EISDIR,
-}  # names that no other machine likes
-ALLOWED = ("PATH", "LANG", "TZ")  # of the client's own environment; and what begins with LC_
-ADD, ADDING = "ELIGO_ADD", ".eligo-add"  # where a task that may add tasks writes them
-MOST_ADDED = 2**18  # bytes of that, as the server has it
+SHAKEN = 1.0  # seconds that a client pauses after its machine failed a task
+#: errors of file names that would fail on every machine
+UNFIT = {errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.ENOTDIR, errno.EISDIR}
+ALLOWED = ("PATH", "LANG", "TZ")  # variables passed on from the client's environment; also those that begin with LC_
+ADD, ADDING = "ELIGO_ADD", ".eligo-add"  # the variable and file for tasks that a task may add
+MOST_ADDED = 2**18  # limit of that file in bytes, as on the server
 USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -54,25 +49,25 @@ def as_json(text: str) -> str:
 
 
 class Will:
-    """What the client is about to do: to go on, to take nothing more, or to stop what runs."""
+    """Whether the client should continue, finish its tasks, or stop them."""
 
     def __init__(self) -> None:
         self._draining, self._stopping = threading.Event(), threading.Event()
         self.draining, self.stopping = self._draining.is_set, self._stopping.is_set
 
     def drain(self) -> None:
-        """Begin nothing any more."""
+        """Start no more tasks."""
         self._draining.set()
 
     def stop(self) -> None:
-        """Stop what runs, too."""
+        """Stop running tasks too."""
         self._draining.set()
         self._stopping.set()
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What all the threads of a client share."""
+    """The objects shared by all threads of a client."""
 
     options: WorkOptions
     depot: Depot
@@ -83,23 +78,23 @@ class Means:
     sandbox: Sandbox
     groups: Cgroups | None
     will: Will
-    #: what the processes of tasks have in their environment
+    #: the mark in the environment of tasks' processes
     mark: str
     say: Callable[[str], None]
 
 
 @dataclass(slots=True)
 class _Finished:
-    """A task that is done, and perhaps not delivered yet."""
+    """A finished task whose result may not be delivered yet."""
 
     task: Assigned
     result: Delivery
-    #: the files that only later tasks need, and what is seen of them if nobody has changed them
+    #: files that only later tasks need, with stamps that reveal changes
     inside: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 class GrantRun:
-    """One grant under way."""
+    """One grant being run."""
 
     def __init__(self, means: Means, tasks: Iterable[Assigned], scratch: str) -> None:
         self._means, self._tasks, self._place = means, tuple(tasks), scratch
@@ -107,29 +102,29 @@ class GrantRun:
         self._done, self._held = set[str](), list[_Finished]()
 
     def run(self) -> list[Delivery]:
-        """Run all of it; the results that are still to be delivered. Once one is not done, the rest are returned."""
+        """Run all tasks; returns the results that are not delivered yet. After a failure the remaining tasks are returned."""
         ready: list[Delivery] = []
         with Scratch(self._place) as scratch:
             while (task := self._next()) is not None:
-                if task.attempt > 1:  # it may be one that kills its client: what is done is delivered before
-                    ready += self._settled(scratch, broken=True)
+                if task.attempt > 1:  # the task may have killed its last client: deliver the finished results first
+                    ready += self._take_deliverable(scratch, broken=True)
                 self._means.courier.deliver(ready, self._means.will.stopping)
                 finished = TaskRun(self._means, task, scratch, self._files_made()).run()
                 self._report(finished)
                 if finished.result.outcome != "done":
-                    ready = [*self._settled(scratch, broken=True), *self._deliveries(finished)]
+                    ready = [*self._take_deliverable(scratch, broken=True), *self._deliveries(finished)]
                     break
                 self._done.add(task.lease)
                 self._held.append(finished)
-                ready = self._settled(scratch, broken=False)
+                ready = self._take_deliverable(scratch, broken=False)
                 if self._held:
                     self._means.courier.mark(task.lease, running=False)
-            ready += self._settled(scratch, broken=True)
-        return ready + self._given_back()
+            ready += self._take_deliverable(scratch, broken=True)
+        return ready + self._take_rest()
 
     def give_back(self) -> None:
-        """Return at once what was not begun."""
-        self._means.courier.deliver(self._given_back(), self._means.will.stopping)
+        """Return the tasks that have not started to the server."""
+        self._means.courier.deliver(self._take_rest(), self._means.will.stopping)
 
     def _report(self, finished: _Finished) -> None:
         if self._means.options.verbose:
@@ -141,17 +136,17 @@ class GrantRun:
         with self._lock:
             return self._todo.popleft() if self._todo and not self._means.will.draining() else None
 
-    def _given_back(self) -> list[Delivery]:
+    def _take_rest(self) -> list[Delivery]:
         with self._lock:
             todo, self._todo = self._todo, deque[Assigned]()
         return [Delivery(task.lease, "returned") for task in todo]
 
     def _files_made(self) -> set[str]:
-        """The files that the tasks before have made here."""
+        """The files that earlier tasks of the grant created here."""
         return {name for task in self._tasks if task.lease in self._done for name in task.makes}
 
     def _deliveries(self, finished: _Finished) -> list[Delivery]:
-        """What is told of a task; nothing where it is another's now."""
+        """The result of a task for the server; empty if the lease has been lost."""
         if self._means.leases.gone(finished.task.lease):
             self._means.courier.forget(finished.task.lease)
             self._means.depot.unpin(*finished.result.outputs.values())
@@ -159,25 +154,25 @@ class GrantRun:
         self._means.courier.ended(finished.result)
         return [finished.result]
 
-    def _settled(self, scratch: Scratch, broken: bool) -> list[Delivery]:
-        """The results that may be delivered: whoever reads a file that is only here is delivered with whoever made it.
+    def _take_deliverable(self, scratch: Scratch, broken: bool) -> list[Delivery]:
+        """The results that can be delivered: a file that is only here is delivered together with the tasks that read it.
 
-        They go in order: the server takes nothing before what it needs. Where the grant is *broken*, files that somebody
-        waits for are added to the outputs.
+        Results are delivered in order, because the server accepts no result before those it depends on. If the grant is
+        *broken*, files that other tasks wait for are added to the outputs.
         """
         together = len(self._held) if broken else self._together()
         held, self._held = self._held[:together], self._held[together:]
         ready = list[Delivery]()
         ours = {
             lease for lease in self._done if not self._means.leases.gone(lease)
-        }  # what is another's is not delivered
+        }  # results of lost leases are not delivered
         for finished in held:
             waited_for = [name for name in finished.inside if not self._readers(finished.task, name) <= ours]
-            ready += self._deliveries(self._opened(finished, waited_for, scratch))
+            ready += self._deliveries(self._add_inside_files(finished, waited_for, scratch))
         return ready
 
     def _together(self) -> int:
-        """How many of the results that are held can be delivered at once, the first first."""
+        """The number of results, from the first, that can be delivered together."""
         place = {finished.task.lease: i for i, finished in enumerate(self._held)}
         count = last = 0
         for i, finished in enumerate(self._held):
@@ -187,12 +182,12 @@ class GrantRun:
         return count
 
     def _readers(self, task: Assigned, name: str) -> set[str]:
-        """The leases of those who read a file: those that say so, or all later ones where none does."""
+        """The leases of the tasks that read a file: those that declare it, or all later ones if none does."""
         later = self._tasks[self._tasks.index(task) + 1 :]
         return {other.lease for other in [other for other in later if name in other.reads()] or later}
 
-    def _opened(self, finished: _Finished, names: list[str], scratch: Scratch) -> _Finished:
-        """A result with some of its inside files among the outputs, if they are still what the task has made."""
+    def _add_inside_files(self, finished: _Finished, names: list[str], scratch: Scratch) -> _Finished:
+        """A result with some of its inside files added to the outputs, unless they changed after the task ended."""
         outputs = dict(finished.result.outputs)
         saved = sum(stamp[0] for name, stamp in finished.inside.items() if name not in names)
         try:
@@ -210,71 +205,71 @@ class GrantRun:
 
 
 class TaskRun:
-    """One task, from its inputs to its outputs."""
+    """Runs one task, from its inputs to its outputs."""
 
     def __init__(self, means: Means, task: Assigned, scratch: Scratch, files_made: set[str]) -> None:
         self._means, self._task, self._scratch, self._files_made = means, task, scratch, files_made
 
     def run(self) -> _Finished:
-        """Do all that belongs to it."""
+        """Fetch the inputs, run the command and collect the outputs."""
         task = self._task
         if task.wrong is not None:
-            return self._ended("failed", failure=task.wrong)
+            return self._finish("failed", failure=task.wrong)
         if (why := self._means.trust.distrusts(task)) is not None:
             self._means.say(f"{task.task} returned to the server: {why}")
-            pause(SHAKEN, self._stopped)  # a server of before this version hands it out again at once
-            return self._ended("returned", failure=why, distrusted=True)
+            pause(SHAKEN, self._is_stopped)  # older servers assign the task again at once
+            return self._finish("returned", failure=why, distrusted=True)
         try:
             self._fetch()
         except ServerAwayError:
-            return self._ended("returned")
+            return self._finish("returned")
         except EligoError as error:
-            return self._ended("failed", failure=str(error))
+            return self._finish("failed", failure=str(error))
         except OSError as error:
             if error.errno in UNFIT:
-                return self._ended("failed", failure=f"cannot place an input: {error.strerror}")
-            return self._machine_fails(error)
-        with self._means.cores.taken(task.cores, self._stopped) as mine:
-            return self._performed() if mine else self._ended("returned")
+                return self._finish("failed", failure=f"cannot place an input: {error.strerror}")
+            return self._return_task(error)
+        with self._means.cores.taken(task.cores, self._is_stopped) as mine:
+            return self._perform() if mine else self._finish("returned")
 
-    def _stopped(self) -> bool:
+    def _is_stopped(self) -> bool:
         return self._means.will.stopping() or self._means.leases.gone(self._task.lease)
 
     def _fetch(self) -> None:
-        """Put the inputs in their places."""
+        """Put the inputs in place."""
         for name, file in self._task.inputs.items():
             if name in self._files_made:
                 continue
             if file is None:
                 raise EligoError(f"input {name!r} does not exist")
-            with self._means.depot.borrowed(file, self._stopped) as path:
+            with self._means.depot.borrowed(file, self._is_stopped) as path:
                 self._scratch.place(name, path)
 
-    def _performed(self) -> _Finished:
-        """Run the command, and take what it has made."""
+    def _perform(self) -> _Finished:
+        """Run the command, and collect its outputs."""
         self._means.courier.mark(self._task.lease, running=True)
         began = time.monotonic()
-        result = self._limited()
-        seconds, tail = time.monotonic() - began, joined(_end_of(self._scratch.out), _end_of(self._scratch.err))
+        result = self._run_limited()
+        seconds, tail = time.monotonic() - began, join_tails(_end_of(self._scratch.out), _end_of(self._scratch.err))
         if result.lost:
-            return self._ended("returned", seconds=seconds)
+            return self._finish("returned", seconds=seconds)
         facts: dict[str, object] = {"seconds": seconds, "code": result.code, "memory": result.memory, "tail": tail}
         if result.failure is not None:
-            return self._ended("failed", failure=self._why(result), **facts)
+            return self._finish("failed", failure=self._failure_reason(result), **facts)
         outputs = dict[str, HashedFile]()
         try:
-            facts["added"] = self._added()
+            facts["added"] = self._read_added()
             self._collect(outputs)
             inside = {name: _stamp(self._scratch.open(name), close=True) for name in self._task.inside}
         except (EligoError, OSError) as error:
             self._means.depot.unpin(*outputs.values())
             if isinstance(error, OSError):
-                return self._machine_fails(error)
-            return self._ended("failed", failure=str(error), **facts)
-        return replace(self._ended("done", outputs=outputs, **facts), inside=inside)
+                return self._return_task(error)
+            return self._finish("failed", failure=str(error), **facts)
+        return replace(self._finish("done", outputs=outputs, **facts), inside=inside)
 
-    def _limited(self) -> Performed:
-        """Run the command with no more memory than it may have: all its processes together, where the system can."""
+    def _run_limited(self) -> Performed:
+        """Run the command with its memory limit, applied to all its processes together if the system supports that."""
         memory = min((each for each in (self._means.options.memory, self._task.memory) if each), default=None)
         if memory is None or self._means.groups is None:
             return self._run(memory, "")
@@ -290,12 +285,12 @@ class TaskRun:
     def _run(self, memory: int | None, group: str) -> Performed:
         scratch = self._scratch
         argv = self._means.sandbox.around(self._task.argv, scratch.folder)
-        argv = limited(argv, self._means.options.output, memory, group)
+        argv = limit_command(argv, self._means.options.output, memory, group)
         command = Command(argv, scratch.folder, {}, scratch.out, scratch.err)
-        return run_command(command, self._task.timeout, self._stopped, self._environment())
+        return run_command(command, self._task.timeout, self._is_stopped, self._environment())
 
     def _environment(self) -> dict[str, str]:
-        """What the command finds: little of the client's own, what the owner has set, and which task it is."""
+        """The command's environment: a few variables of the client, those of the task, and those that identify it."""
         task, folder = self._task, self._scratch.folder
         own = {name: word for name, word in os.environ.items() if name in ALLOWED or name.startswith("LC_")}
         place = {"HOME": folder, "TMPDIR": folder, "PWD": folder}
@@ -322,14 +317,14 @@ class TaskRun:
         return text
 
     def _collect(self, outputs: dict[str, HashedFile]) -> None:
-        """Take the outputs in, as long as they are not too much together."""
+        """Store the outputs, up to their total limit."""
         remaining = self._means.options.output
         for name in self._task.outputs:
             outputs[name] = self._means.depot.keep(self._scratch.open(name), remaining)
             remaining -= outputs[name].size
 
-    def _why(self, result: Performed) -> str:
-        """Why the command failed; a limit that it met is named."""
+    def _failure_reason(self, result: Performed) -> str:
+        """The reason why the command failed; names the limit that it exceeded, if any."""
         most = self._means.options.output
         if any(os.path.getsize(path) >= most for path in (self._scratch.out, self._scratch.err)):
             return f"printed more than the limit of {most:,} bytes"
@@ -339,18 +334,18 @@ class TaskRun:
         )
         return f"{large!r} exceeded the size limit of {most:,} bytes" if large else str(result.failure)
 
-    def _machine_fails(self, error: OSError) -> _Finished:
-        """Such as by a full disk: somebody else may have it, and we do not ask for it again at once."""
+    def _return_task(self, error: OSError) -> _Finished:
+        """Return a task after a failure of this machine, such as a full disk, and pause before asking for another."""
         self._means.say(f"{self._task.task} returned to the server: {error.strerror or error}")
-        pause(SHAKEN, self._stopped)
-        return self._ended("returned")
+        pause(SHAKEN, self._is_stopped)
+        return self._finish("returned")
 
-    def _ended(self, outcome: str, **facts: object) -> _Finished:
+    def _finish(self, outcome: str, **facts: object) -> _Finished:
         return _Finished(self._task, Delivery(self._task.lease, outcome, **facts))  # type: ignore[arg-type]
 
 
 def _end_of(path: str) -> str:
-    """The end of what a task printed to a file; "" where there is none."""
+    """The end of a task's output file; "" if the file does not exist."""
     if not os.path.exists(path):
         return ""
     with open(path, "rb") as file:
@@ -359,7 +354,7 @@ def _end_of(path: str) -> str:
 
 
 def _stamp(descriptor: int, close: bool = False) -> tuple[int, ...]:
-    """What changes when a file does; its size comes first."""
+    """The size and further values that change when a file does."""
     status = os.fstat(descriptor)
     if close:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Files on their way, each by its hash: fetched once for all tasks, sent in parts, and both taken up where they were cut."""
+"""Transfers files by hash: fetches each once for all tasks, sends them in parts, and resumes after interruptions."""
 
 import errno
 import hashlib
@@ -14,78 +14,80 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from eligo.client.calls import Calls, Outgoing, Replied, ServerRefusedError, never, whole
+from eligo.client.calls import Calls, Outgoing, Replied, ServerRefusedError, never, read_reply
 from eligo.errors import FormatError, InputError
 
-PART = 8 * 2**20  # bytes that are sent at once
+PART = 8 * 2**20  # bytes per request
 CHUNK = 2**20
-RESERVE = 64 * 2**20  # bytes of the disk that files leave free
-SMALL = 64 * 1024  # bytes below which a file is sent without asking whether it is there
-PREFIX, MOST_TOLD = 16, 256  # letters of a hash by which the server is told of a file, and files that it is told of
-TRIES = 5  # parts in a row that the server does not take
+RESERVE = 64 * 2**20  # bytes of the disk that must stay free
+SMALL = 64 * 1024  # files up to this size in bytes are sent without asking whether the server has them
+PREFIX, MOST_TOLD = 16, 256  # length of hash prefixes that the server receives, and the maximum number of these
+TRIES = 5  # number of consecutive parts that the server may reject
 MOST_CUTS = 8
 MISPLACED = frozenset({409, 416})
 SHA256 = re.compile("[0-9a-f]{64}")
 
 
 class HashedFile(NamedTuple):
-    """A file by its content."""
+    """A file, identified by its content."""
 
     sha256: str
     size: int
 
 
 class TooLargeError(InputError):
-    """A file is larger than it may be."""
+    """A file exceeds its size limit."""
 
 
 class Depot:
-    """The files of a client by their hashes, and the way to and from the server's."""
+    """The files of a client by hash, and their transfer from and to the server."""
 
     def __init__(self, folder: str, calls: Calls, most: int) -> None:
         os.makedirs(folder, exist_ok=True)
         self._folder, self._calls, self._most = folder, calls, most
         self._lock, self._pins = threading.Lock(), Counter[str]()
-        self._fetching = [threading.Lock() for _ in range(256)]  # one file by one thread, told by its first byte
-        self._told = OrderedDict[str, None]()  # hashes of files that this server and we have, the last used at the end
-        #: bytes that came, that went, and that did not need to
+        self._fetching = [
+            threading.Lock() for _ in range(256)
+        ]  # each file is fetched by one thread; locks by first byte
+        self._known = OrderedDict[str, None]()  # hashes of files here that this server knows, the last used at the end
+        #: bytes received, sent, and saved because the file was already there
         self.fetched = self.sent = self.saved = 0
 
     def path(self, sha256: str) -> str:
-        """Where a file is, or would be."""
+        """The path of a file, whether or not it exists."""
         return os.path.join(self._folder, sha256)
 
     def kept(self) -> list[str]:
-        """The beginnings of the hashes of larger files that the server named since we began and that are here."""
+        """Prefixes of the hashes of larger files that are here and that the server named in this session."""
         with self._lock:
-            return [sha256[:PREFIX] for sha256 in islice(reversed(self._told), MOST_TOLD)]
+            return [sha256[:PREFIX] for sha256 in islice(reversed(self._known), MOST_TOLD)]
 
     def forget(self) -> None:
-        """It may be another server: it is told of no file that it did not name."""
+        """Forget which files the server knows, because it may be a different server."""
         with self._lock:
-            self._told.clear()
+            self._known.clear()
 
     def _note(self, file: HashedFile) -> None:
-        """A file is here, and the server knows of it."""
+        """Record that a file is here and that the server knows it."""
         if file.size >= SMALL:
             with self._lock:
-                self._told[file.sha256] = None
-                self._told.move_to_end(file.sha256)
+                self._known[file.sha256] = None
+                self._known.move_to_end(file.sha256)
 
     def pin(self, *files: HashedFile) -> None:
-        """Keep files until they are let go as often."""
+        """Protect files from `sweep` until they are unpinned as often."""
         with self._lock:
             self._pins.update(file.sha256 for file in files)
 
     def unpin(self, *files: HashedFile) -> None:
-        """Let files go."""
+        """Undo `pin`."""
         with self._lock:
             self._pins.subtract(file.sha256 for file in files)
-            self._pins += Counter()  # without those that nobody holds
+            self._pins += Counter()  # removes counts of zero
 
     @contextmanager
     def borrowed(self, file: HashedFile, until: Callable[[], bool] = never) -> Iterator[str]:
-        """The path of a file for a while; it is fetched where it is not here yet."""
+        """The path of a file, which is fetched if necessary and pinned meanwhile."""
         self.pin(file)
         try:
             with self._fetching[int(file.sha256[:2], 16)]:
@@ -100,7 +102,7 @@ class Depot:
             os.utime(path)
             self._count_saved(file.size)
             return path
-        for _ in range(2):  # what was left of an earlier try may be wrong
+        for _ in range(2):  # the rest of an earlier attempt may be wrong
             self._download(file, f"{path}.part", until)
             if _hash(f"{path}.part") == file.sha256:
                 os.replace(f"{path}.part", path)
@@ -109,7 +111,7 @@ class Depot:
         raise InputError(f"file {file.sha256[:12]}... from the server does not match its hash")
 
     def _download(self, file: HashedFile, part: str, until: Callable[[], bool]) -> None:
-        """Fetch what is missing of a file, from where it was cut; not where the disk would be full then."""
+        """Fetch the missing part of a file, unless it would fill the disk."""
         if file.size + RESERVE > shutil.disk_usage(self._folder).free:
             raise OSError(errno.ENOSPC, f"no space left for a file of {file.size:,} bytes")
 
@@ -126,7 +128,7 @@ class Depot:
             raise replied.error()
 
     def _receive(self, response: http.client.HTTPResponse, part: str, file: HashedFile) -> Replied:
-        """Write a response into a file, at its end where the server goes on from there."""
+        """Write a response to a file, appending if the server sends only the missing part."""
         if response.status not in {200, 206}:
             return Replied(response.status, response.headers, response.read(CHUNK))
         with open(part, "ab" if response.status == 206 else "wb") as into:
@@ -142,7 +144,7 @@ class Depot:
         return Replied(response.status, {}, b"")
 
     def keep(self, descriptor: int, most: int) -> HashedFile:
-        """Take a file in by its content, as it is now, and pin it; the descriptor is closed, and the file is on the disk."""
+        """Store a file by its present content, synced and pinned; closes the descriptor."""
         part, digest, size = os.path.join(self._folder, f"{threading.get_ident()}.new"), hashlib.sha256(), 0
         try:
             with open(descriptor, "rb") as source, open(part, "wb") as into:
@@ -163,7 +165,7 @@ class Depot:
         return stored
 
     def send(self, file: HashedFile, until: Callable[[], bool] = never) -> None:
-        """Give a file to the server, unless it has it."""
+        """Send a file to the server, unless it has it."""
         way = _Way(ask=file.size > SMALL)
         while not way.over:
             replied = self._calls.insist(lambda: self._send_part(file, way), until)
@@ -172,9 +174,9 @@ class Depot:
         self._note(file)
 
     def _send_part(self, file: HashedFile, way: "_Way") -> Replied:
-        """Send the next part; after a try that was cut or did not fit, the server is asked first how far it came."""
+        """Send the next part; after a failed attempt, first ask the server how much it has."""
         if way.ask:
-            replied = self._calls.exchange(Outgoing("HEAD", f"/v1/files/{file.sha256}"), whole)
+            replied = self._calls.exchange(Outgoing("HEAD", f"/v1/files/{file.sha256}"), read_reply)
             if replied.code == 200:
                 way.over = True
                 self._count_saved(0 if way.at else file.size)
@@ -188,8 +190,8 @@ class Depot:
             replied = self._upload_part(file, way.at)
         except (OSError, http.client.HTTPException):
             way.cuts += 1
-            if way.cuts > MOST_CUTS:  # it answers questions, and takes nothing
-                raise ServerRefusedError(0, "it accepts no more of the file") from None
+            if way.cuts > MOST_CUTS:  # it answers requests, but accepts no data
+                raise ServerRefusedError(0, f"connection lost {way.cuts} times while sending a file") from None
             raise
         if replied.code < 300:
             way.at, way.ask, way.misses = way.at + PART, False, 0
@@ -204,7 +206,7 @@ class Depot:
         headers = {"Content-Type": "application/octet-stream"}
         if len(body) < file.size:
             headers["Content-Range"] = f"bytes {at}-{at + len(body) - 1}/{file.size}"
-        replied = self._calls.exchange(Outgoing("PUT", f"/v1/files/{file.sha256}", body, headers), whole)
+        replied = self._calls.exchange(Outgoing("PUT", f"/v1/files/{file.sha256}", body, headers), read_reply)
         with self._lock:
             self.sent += len(body)
         return replied
@@ -214,7 +216,7 @@ class Depot:
             self.saved += size
 
     def sweep(self) -> None:
-        """Take away what was used longest ago, until the rest is not too much; what somebody holds stays."""
+        """Remove the least recently used files until the rest fits the limit; pinned files stay."""
         with self._lock, os.scandir(self._folder) as entries:
             files = [(e.stat().st_mtime, e.stat().st_size, e.name) for e in entries if SHA256.fullmatch(e.name)]
             much = sum(size for _, size, _ in files)
@@ -223,18 +225,18 @@ class Depot:
                     break
                 if not self._pins[name]:
                     os.unlink(self.path(name))
-                    self._told.pop(name, None)
+                    self._known.pop(name, None)
                     much -= size
 
 
 @dataclass(slots=True)
 class _Way:
-    """How far a file has come."""
+    """The progress of sending a file."""
 
     ask: bool
     at: int = 0
     over: bool = False
-    #: how often in a row the server did not want a part from there, or went away in the middle of it
+    #: number of consecutive parts that the server rejected, and of broken connections
     misses: int = 0
     cuts: int = 0
 
@@ -244,8 +246,8 @@ def _hash(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def parsed(words: object) -> HashedFile:
-    """A file as the server describes it."""
+def parse_file(words: object) -> HashedFile:
+    """A file as described by the server."""
     if isinstance(words, dict):
         sha256, size = words.get("sha256"), words.get("size")
         if isinstance(sha256, str) and SHA256.fullmatch(sha256) and isinstance(size, int) and size >= 0:

@@ -1,4 +1,4 @@
-"""Whose commands are run: only those signed, with Ed25519, by the owner of a key that the client was told to trust."""
+"""Checks Ed25519 signatures: only commands signed with a trusted key are run."""
 
 import base64
 import time
@@ -18,13 +18,13 @@ OUTDATED = "the signature has an old format without expiry and inputs: submit th
 
 
 class Trust:
-    """The keys that a client trusts; none: everybody is trusted."""
+    """The keys that a client trusts; empty: all commands are trusted."""
 
     def __init__(self, paths: Sequence[str] = ()) -> None:
         self._keys = [_key(path) for path in paths]
 
     def distrusts(self, assigned: Assigned) -> str | None:
-        """Why a task is not to be run; None where it may be."""
+        """Why a task must not be run; None if it may be."""
         if not self._keys:
             return None
         inputs, text = assigned.signed.get("inputs", ()), assigned.signature or ""
@@ -40,7 +40,7 @@ class Trust:
 
 
 def _message(assigned: Assigned, seal: Seal) -> bytes | None:
-    """What the owner of a task has signed, if it is this task; None where an input is missing that he gave."""
+    """The message that the owner of a task has signed; None if an input that the owner gave is missing."""
     digests = {name: file.sha256 for name in seal.given if (file := assigned.inputs.get(name)) is not None}
     if len(digests) < len(seal.given):
         return None
@@ -62,7 +62,7 @@ def _holds(key: "Ed25519PublicKey", signature: bytes, message: bytes) -> bool:
 
 
 def _key(path: str) -> "Ed25519PublicKey":
-    """A public key from a file: PEM, a line as of OpenSSH, or 32 bytes in base64."""
+    """A public key from a file: PEM, OpenSSH, or 32 bytes in base64."""
     try:
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization

@@ -1,4 +1,4 @@
-"""The client's loop: a thread a core asks, runs and delivers; signals drain it, and nothing that was finished is lost."""
+"""The client's loop: a thread per core requests tasks, runs them and delivers results; signals drain it without loss."""
 
 import random
 import signal
@@ -25,18 +25,16 @@ from eligo.engines.job_run import MARK
 from eligo.engines.strays import end_marked
 from eligo.errors import FormatError, InputError
 
-LOOK = 0.05  # seconds between two looks at signals
-QUICK = (
-    1.0  # seconds: a server that says sooner that there is nothing, and not when to come again, is left alone so long
-)
-AWAY = 10.0  # seconds that a client that ends when idle waits at least for a server that is away
-CONFUSED = 30.0  # seconds at most until a server that makes no sense is asked again
+LOOK = 0.05  # seconds between two checks for signals
+QUICK = 1.0  # maximum pause in seconds after an empty answer that came early and names no time to wait
+AWAY = 10.0  # minimum seconds that a client with --idle-exit waits for an unreachable server
+CONFUSED = 30.0  # maximum seconds until the next request after an invalid response
 
 
 def work(options: WorkOptions, say: Callable[[str], None] | None = None) -> Tally:
-    """Work for a server until it has nothing any more, or a signal says to stop; what was done."""
+    """Work for a server until it has no more tasks or a signal arrives; returns a tally."""
     will = Will()
-    with heeded(will) as signals:
+    with catch_signals(will) as signals:
         folder = WorkFolder(options.home(), options.url)
         try:
             return WorkLoop(options, folder, will, signals, say or tell).work()
@@ -60,11 +58,11 @@ class WorkLoop:
         self._lock, self._runs = threading.Lock(), set[GrantRun]()
         self._busy, self._asked = time.monotonic(), False
         self._error: BaseException | None = None
-        self._enrolment = Enrolment(calls, folder, options, say, self._given_up)
+        self._enrolment = Enrolment(calls, folder, options, say, self._should_give_up)
         self._enrolment.forget = depot.forget
 
     def work(self) -> Tally:
-        """Work until nothing more is to come."""
+        """Work until there is nothing more to do."""
         end_marked(MARK, self._folder.mark)
         self._folder.clean()
         self._means.leases.start()
@@ -87,7 +85,7 @@ class WorkLoop:
         return self._courier.tally()
 
     def _watch(self, threads: list[threading.Thread]) -> None:
-        """Heed signals until all threads are done."""
+        """Wait for all threads, and handle signals."""
         grace_over = float("inf")
         while alive := [thread for thread in threads if thread.is_alive()]:
             alive[0].join(LOOK)
@@ -99,7 +97,7 @@ class WorkLoop:
                 self._will.stop()
 
     def _drain(self, threads: list[threading.Thread]) -> None:
-        """Ask for nothing any more, and return what was not begun."""
+        """Request no more tasks, and return those that have not started."""
         self._will.drain()
         self._calls.cut()
         threads.append(threading.Thread(target=self._guarded, args=(self._give_back,), name="eligo drain"))
@@ -112,7 +110,7 @@ class WorkLoop:
             run.give_back()
 
     def _guarded(self, function: Callable[[], None]) -> None:
-        """What goes wrong in a thread ends the client, in order."""
+        """Run a thread's function; an unexpected error ends the client in an orderly way."""
         try:
             function()
         except ServerAwayError as error:
@@ -127,10 +125,10 @@ class WorkLoop:
             self._calls.close()
 
     def _begin(self) -> None:
-        """Become known, deliver what an earlier client has left, and begin a thread for every core."""
+        """Enrol, deliver results that an earlier client left, and start a thread per core."""
         self._enrolment.enrol()
         owed = self._courier.owed()
-        self._enrolment.call(lambda: self._courier.deliver(owed, self._given_up))
+        self._enrolment.call(lambda: self._courier.deliver(owed, self._should_give_up))
         number = 1 if self._options.once else self._options.cores
         helpers = [
             threading.Thread(target=self._guarded, args=(self._serve,), name="eligo work") for _ in range(number)
@@ -141,47 +139,47 @@ class WorkLoop:
             thread.join()
 
     def _serve(self) -> None:
-        """What one thread does: ask, run, deliver and ask again in one call. What was granted is run or returned."""
+        """The loop of a thread: request, run, and deliver with the next request. Every granted task is run or returned."""
         reply: dict[str, Any] = {}
         while True:
-            if grants := self._understood(reply):
+            if grants := self._parse_grants(reply):
                 reply = self._do(grants, reply)
                 continue
             self._stay_away(reply)
-            if reply.get("stop") is True or self._over():
+            if reply.get("stop") is True or self._should_stop():
                 break
             reply = self._ask()
 
-    def _understood(self, reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
+    def _parse_grants(self, reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
         try:
             return assignments(reply)
         except FormatError as error:
             self._say(str(error))
-            pause(random.uniform(0, CONFUSED), self._over)  # noqa: S311 - no secret
+            pause(random.uniform(0, CONFUSED), self._should_stop)  # noqa: S311 - no secret
             return []
 
-    def _over(self) -> bool:
-        """Whether to ask no more."""
+    def _should_stop(self) -> bool:
+        """Whether to stop requesting tasks."""
         return self._will.draining() or (self._asked and self._quiet(0.0))
 
-    def _given_up(self) -> bool:
-        """Whether to wait no longer for a server that is away; that it is started again takes a moment."""
+    def _should_give_up(self) -> bool:
+        """Whether to stop waiting for an unreachable server; a restart of the server takes a moment."""
         return self._will.draining() or self._quiet(AWAY)
 
-    def _left_owed(self) -> bool:
-        """Whether results are left for the next client of this folder, as the server is away."""
+    def _should_leave_results(self) -> bool:
+        """Whether to leave results to the next client of this folder, because the server is unreachable."""
         return self._will.stopping() or self._quiet(AWAY)
 
     def _quiet(self, least: float) -> bool:
-        """Whether nothing was done for as long as the client may be idle, and for at least so many seconds."""
+        """Whether the client has been idle for its --idle-exit, and at least this many seconds."""
         idle = self._options.idle_exit
         return idle is not None and not self._runs and time.monotonic() - self._busy >= max(idle, least)
 
     def _stay_away(self, reply: Mapping[str, Any]) -> None:
         wait = reply.get("wait")
         if isinstance(wait, int | float) and wait > 0:
-            pause(min(wait, LONGEST_TOLD_WAIT) * random.uniform(1.0, 1.2), self._over)  # noqa: S311 - no secret
-        self._means.cores.wait_idle(self._over)
+            pause(min(wait, LONGEST_TOLD_WAIT) * random.uniform(1.0, 1.2), self._should_stop)  # noqa: S311 - no secret
+        self._means.cores.wait_idle(self._should_stop)
 
     def _request(self, wait: float) -> dict[str, Any]:
         options = self._options
@@ -190,18 +188,18 @@ class WorkLoop:
         return {"count": 1, **size, "wait": wait, **machine, "files": self._means.depot.kept()}
 
     def _ask(self) -> dict[str, Any]:
-        """What the server has for us, as soon as it has something."""
+        """Request tasks; the server answers as soon as it has some."""
         wait, began = self._options.poll, time.monotonic()
         if self._options.idle_exit is not None:
             wait = min(wait, max(0.0, self._busy + self._options.idle_exit - began))
         words, self._asked = self._request(round(wait, 3)), True
-        reply = self._enrolment.call(lambda: self._calls.post("/v1/request", words, self._over, wait))
+        reply = self._enrolment.call(lambda: self._calls.post("/v1/request", words, self._should_stop, wait))
         if not reply.get("grants") and not reply.get("wait") and time.monotonic() - began < min(wait, QUICK):
-            pause(random.uniform(0, QUICK), self._over)  # noqa: S311 - no secret
+            pause(random.uniform(0, QUICK), self._should_stop)  # noqa: S311 - no secret
         return reply
 
     def _do(self, grants: list[tuple[Assigned, ...]], reply: Mapping[str, Any]) -> dict[str, Any]:
-        """Run what was granted; what the server says to the last results, and to the next request with them."""
+        """Run granted tasks; returns the server's answer to the last results and the request sent with them."""
         self._courier.began([task.lease for tasks in grants for task in tasks], reply.get("lease"))
         runs = [GrantRun(self._means, tasks, self._folder.scratch()) for tasks in grants]
         with self._lock:
@@ -218,14 +216,14 @@ class WorkLoop:
             self._will.drain()
         ask = None if self._will.draining() else self._request(0.0)
         try:
-            return self._enrolment.call(lambda: self._courier.deliver(last, self._left_owed, ask))
+            return self._enrolment.call(lambda: self._courier.deliver(last, self._should_leave_results, ask))
         finally:
             self._means.depot.sweep()
 
 
 @contextmanager
-def heeded(will: Will) -> Iterator[list[int]]:
-    """The signals to stop that came so far; only the main thread of a program hears them."""
+def catch_signals(will: Will) -> Iterator[list[int]]:
+    """Collect the stop signals received; only a program's main thread receives them."""
     signals: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield signals
@@ -240,7 +238,7 @@ def heeded(will: Will) -> Iterator[list[int]]:
 
 
 def tell(text: str) -> None:
-    """Say something to whoever looks at the client; some of it may be somebody else's words."""
+    """Print a message for the user; unprintable characters are replaced, since parts may come from others."""
     plain = "".join(letter if letter.isprintable() else "?" for letter in text)
     sys.stderr.write(f"eligo: {plain}\n")
     sys.stderr.flush()

@@ -8,7 +8,7 @@
 | `slurm`, `slurm-steps` | jobs in a Slurm cluster, or steps of one job |
 | `htcondor` | jobs in an HTCondor pool |
 
-`registry.engine_on` makes one by its name.
+`registry.engine_on` creates one by its name.
 """
 
 from eligo.engines.jobs import Command, Ending, Engine, Function, Job, Lingering, Work

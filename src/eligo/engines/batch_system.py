@@ -82,7 +82,7 @@ class Queue(Protocol):
         ...
 
 
-def asked(words: Sequence[str], unanswered: Sequence[str], folder: Path | None = None, stdin: str = "") -> str:
+def query(words: Sequence[str], unanswered: Sequence[str], folder: Path | None = None, stdin: str = "") -> str:
     """Return a program's output; raise `UnansweredError` if its error message contains one of the words *unanswered*."""
     try:
         done = subprocess.run(  # noqa: S603 - a list of words, none of them from the user
@@ -147,7 +147,7 @@ class QueueEngine:
 
     def start(self, job: Job) -> None:
         """Submit a job, or submit it later if the system does not answer."""
-        works = [as_told(work) for work in job.works]
+        works = [work_document(work) for work in job.works]
         self._prepare()
         text = json.dumps({"works": works, "timeout": job.timeout, "again": False})
         (self._folder / f"{job.number}.json").write_text(text, "ascii")
@@ -190,7 +190,7 @@ class QueueEngine:
         for name in os.listdir(self._folder / DONE) if self._out else ():
             number = name.removesuffix(".json")
             if number.isdecimal() and (out := self._out.get(int(number))) is not None:
-                self._tell(out, performed_in(self._folder / DONE / name))
+                self._tell(out, read_performed(self._folder / DONE / name))
         self._pause = SOON if self._ended else min(1.5 * self._pause, SELDOM)
         self._gathers = time.monotonic() + self._pause
 
@@ -264,7 +264,7 @@ class QueueEngine:
 
     def _gather_one(self, out: _Out) -> None:
         """Check for the results of a job that is over one last time."""
-        self._tell(out, performed_in(self._folder / DONE / f"{out.job.number}.json"))
+        self._tell(out, read_performed(self._folder / DONE / f"{out.job.number}.json"))
         if out.job.number in self._out and out.seen is not None:
             self._give_up(out, f"{out.seen.why}{self._printed(out)}", out.seen.lost)
 
@@ -312,7 +312,7 @@ class QueueEngine:
                     shutil.rmtree(folder.parent, ignore_errors=True)
 
 
-def as_told(work: object) -> dict[str, Any]:
+def work_document(work: object) -> dict[str, Any]:
     """A command in the form that the worker reads."""
     if not isinstance(work, Command):
         raise InputError("batch systems run commands, not functions: use another engine")
@@ -320,7 +320,7 @@ def as_told(work: object) -> dict[str, Any]:
     return {**fields, "environment": dict(work.environment)}
 
 
-def performed_in(path: Path) -> list[Performed]:
+def read_performed(path: Path) -> list[Performed]:
     """The results that a worker wrote; empty if there are none yet, or if the file is not completely visible yet."""
     with suppress(OSError, ValueError):
         return [Performed(*row) for row in json.loads(path.read_bytes())]

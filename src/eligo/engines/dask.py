@@ -1,11 +1,11 @@
-"""A Dask cluster: one of the run's own on this machine, or somebody's by its scheduler's address.
+"""A Dask cluster: the run's own on this machine, or an existing one by its scheduler's address.
 
-What Dask does: on a cluster of the run's own, jobs are given to its workers without Dask's scheduler, which would do nothing
-but pass them on. On somebody's they are tasks like all others there, so that workers are shared as that cluster shares them;
-of those that wait, the first by priority is begun first. A worker that dies is replaced; what it ran is lost, at once on an
-own cluster, and elsewhere after as many deaths as the cluster's `allowed-failures` says. Cancelled commands are stopped on
-every worker's machine; a function that runs goes on to its end. Cores and memory are counted here, over the whole cluster:
-Dask itself is told nothing of them. Workers need the same version of Python, and eligo.
+On its own cluster, the run sends jobs directly to workers, because Dask's scheduler would only pass them on. On an existing
+cluster, jobs are ordinary tasks, so that the cluster's rules for sharing apply; among waiting jobs, the highest priority
+starts first. A worker that dies is replaced, and its job is lost: at once on its own cluster, elsewhere after as many
+deaths as `allowed-failures` says. Cancelled commands are stopped on every worker's machine; a running function continues to
+its end. Cores and memory are counted here for the whole cluster; Dask does not know of them. Workers need the same version
+of Python, and eligo.
 """
 
 import asyncio
@@ -17,18 +17,20 @@ from functools import partial
 from typing import Any
 
 from eligo.engines.futures import SOON, FutureEngine, Out
-from eligo.engines.job_run import MARK, Brought, Performed, perform
+from eligo.engines.job_run import MARK, Performed, ResultPayload, perform
 from eligo.engines.jobs import Function, Job, Work
 from eligo.engines.registry import Wanted, absent
 from eligo.engines.strays import die_with_parent, signal_marked
 from eligo.errors import InputError
 
-PATIENCE = "10s"  # until a scheduler must have answered
-GATHERING = 0.001  # seconds between two messages to a scheduler; Dask's own ten would keep workers waiting
+PATIENCE = "10s"  # time limit for the scheduler's first answer
+GATHERING = (
+    0.001  # seconds between two messages to a scheduler; Dask's default of ten milliseconds would keep workers waiting
+)
 
 
 class DaskEngine(FutureEngine):
-    """Jobs as tasks of a Dask cluster."""
+    """Runs jobs as tasks of a Dask cluster."""
 
     def __init__(self, wanted: Wanted) -> None:
         self._distributed = _package()
@@ -39,28 +41,28 @@ class DaskEngine(FutureEngine):
             self.free()
             raise InputError(f"no worker is connected to the Dask scheduler at {wanted.address}").cured_by("workers")
         limits = self._memory_limits()
-        super().__init__(self._sent, slots, "dask", wanted.room(slots, sum(limits) if limits else None))
+        super().__init__(self._submit_job, slots, "dask", wanted.room(slots, sum(limits) if limits else None))
         if wanted.address and limits:
             self.largest = float(max(limits))
         elif wanted.address:
             unlimited = f"the Dask workers at {wanted.address} state no memory limit"
             self.unheeded = (f"{unlimited}: the memory requests of tasks are ignored",)
-        self._busy = set[str]()  # own workers that have something to do, or are gone
-        #: where the scheduler is to be found
+        self._busy = set[str]()  # own workers that are busy or dead
+        #: the scheduler's address
         self.address = str(self._client.scheduler.address)
 
     def _memory_limits(self) -> list[int]:
-        """The bytes that each worker of the cluster may have; none where one of them does not say."""
+        """The memory limit of each worker in bytes; empty if one has none."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [worker.get("memory_limit") for worker in workers]
         return limits if all(limits) else []
 
-    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
+    def _submit_job(self, job: Job, mark: str) -> "Future[ResultPayload]":
         work = self._queued(job, mark) if self._own is None else self._send_to_idle_worker(job, mark)
         return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
 
     async def _queued(self, job: Job, mark: str) -> list[Performed]:
-        """As a task of the cluster."""
+        """Run a job as a task of the cluster."""
         client = self._client
         there = client.submit(
             perform_packed,
@@ -75,7 +77,7 @@ class DaskEngine(FutureEngine):
         return _unpacked(await client.gather(there, asynchronous=True))
 
     async def _send_to_idle_worker(self, job: Job, mark: str) -> list[Performed]:
-        """To a worker that is idle; whoever does not wait any more leaves it busy until it is not."""
+        """Run a job on an idle worker; if the caller stops waiting, the worker stays busy until the job ends."""
         while not (idle := self._own.scheduler.workers.keys() - self._busy):
             await asyncio.sleep(SOON)
         worker = idle.pop()
@@ -85,12 +87,12 @@ class DaskEngine(FutureEngine):
         return _unpacked((await asyncio.shield(asked))[worker])
 
     def _note_idle(self, worker: str, asked: "asyncio.Future[Any]") -> None:
-        """A worker is idle again, unless it is gone: then another comes by another address."""
+        """Mark a worker as idle, unless it is dead; its replacement has a new address."""
         if asked.cancelled() or not isinstance(asked.exception(), OSError):
             self._busy.discard(worker)
 
     def withdraw(self, out: Out) -> None:
-        """What an own worker has been given it tells of, and soon where it is commands, which are stopped."""
+        """Withdraw a job; commands on own workers are stopped instead, and report their end."""
         if self._own is None or any(isinstance(work, Function) for work in out.job.works):
             super().withdraw(out)
 
@@ -100,14 +102,14 @@ class DaskEngine(FutureEngine):
         return super().is_loss(error) or isinstance(error, loss_types)
 
     def signal(self, outs: Sequence[Out], number: int) -> int:
-        """On every machine of the cluster."""
+        """Signal processes on every machine of the cluster."""
         if self._own is not None:
             return super().signal(outs, number)
         counts = self._client.run(signal_marked, MARK, [out.mark for out in outs], number, on_error="ignore")
         return sum(counts.values())
 
     def free(self) -> None:
-        """Let go of the client, and of an own cluster."""
+        """Close the client, and the run's own cluster."""
         self._client.close()
         if self._own is not None:
             self._own.close()
@@ -119,13 +121,13 @@ def _unpacked(packed: bytes) -> list[Performed]:
 
 
 async def perform_there(works: tuple[Work, ...], timeout: float | None, mark: str, dask_worker: Any) -> bytes:
-    """What a worker does with a job that it was given: the same, where it runs its tasks."""
+    """Run a job directly on a worker, in its executor."""
     run = asyncio.get_running_loop().run_in_executor
     return await run(dask_worker.executors["default"], perform_packed, works, timeout, mark)
 
 
 def perform_packed(works: tuple[Work, ...], timeout: float | None, mark: str) -> bytes:
-    """What a worker does. Results are packed here: Dask fetches many at once, and one that cannot be sent would fail all."""
+    """Run a job, and pickle its results: Dask fetches many at once, and one that cannot be pickled would fail all."""
     performed, dumps = perform(works, timeout, mark), _pickling().dumps
     try:
         packed: bytes = dumps(performed)
@@ -145,7 +147,7 @@ def _up_to_unsendable(performed: list[Performed]) -> Iterator[Performed]:
 
 
 def _pickling() -> Any:
-    """What Dask itself packs with."""
+    """The pickler that Dask uses."""
     return importlib.import_module("cloudpickle")
 
 
@@ -157,7 +159,7 @@ def _package() -> Any:
 
 
 def _cluster(distributed: Any, workers: int) -> Any:
-    """Workers of one thread each, that listen on this machine only."""
+    """Single-threaded workers that listen only on this machine."""
     dask = importlib.import_module("dask")
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
         return distributed.LocalCluster(
@@ -173,7 +175,7 @@ def _cluster(distributed: Any, workers: int) -> Any:
 
 
 def dask_setup(worker: object) -> None:
-    """What Dask calls when an own worker begins: the worker dies with the process that began it.
+    """A preload hook of the run's own workers: the worker dies with the process that began it.
 
     Dask's own watch for that needs the worker to get to run, and until then it could begin a task beside the next dispatcher.
     """
@@ -190,5 +192,5 @@ def _client(distributed: Any, where: Any) -> Any:
 
 
 def engine(wanted: Wanted) -> DaskEngine:
-    """One that runs on a Dask cluster."""
+    """The engine for a Dask cluster."""
     return DaskEngine(wanted)

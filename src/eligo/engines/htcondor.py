@@ -1,7 +1,7 @@
-"""HTCondor: one job a task, handed in by condor_submit, followed through the log of its events, stopped by condor_rm.
+"""HTCondor: one job per task, submitted by condor_submit, followed through the event log, stopped by condor_rm.
 
-The programs are used and not the Python bindings: they work with whatever version the pool has, read its settings when they
-are called and not when we are imported, and reach a queue on another machine as the user has set that up.
+The command-line programs are used, not the Python bindings: they work with any version of the pool, read its settings at
+each call, and reach a remote queue as the user has configured it.
 """
 
 import math
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from eligo.engines.batch_system import QueueEngine, Sighting, asked, require, wait_until_gone
+from eligo.engines.batch_system import QueueEngine, Sighting, query, require, wait_until_gone
 from eligo.engines.jobs import Engine, Job
 from eligo.engines.registry import Wanted
 from eligo.errors import FormatError, InputError
@@ -22,7 +22,7 @@ UNANSWERED = (
 )  # fmt: skip
 LOG = "events.log"
 SUBMITTED, EVICTED, TERMINATED, SHADOW_DIED, ABORTED, HELD, NOT_FOUND = "000", "004", "005", "007", "009", "012", "024"
-#: what it says of a job that it would begin anew
+#: events after which HTCondor would restart a job
 TROUBLE = {
     EVICTED: "evicted", SHADOW_DIED: "lost by the submit machine", NOT_FOUND: "could not reconnect to its machine",
 }  # fmt: skip
@@ -33,13 +33,13 @@ _MARK = re.compile(r"[0-9A-Za-z_-]+")
 
 
 class EventLog:
-    """A file into which HTCondor writes what happens to jobs, while it grows."""
+    """HTCondor's event log, read while it grows."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._read = path, 0
 
     def new(self) -> list[Event]:
-        """What has happened since; an event of which the end is missing comes the next time."""
+        """The events since the last call; an incomplete event is returned by a later call."""
         if not self._path.exists():
             return []
         with self._path.open("rb") as file:
@@ -54,7 +54,7 @@ class EventLog:
 
 
 class CondorQueue:
-    """A pool; *settings* are further lines of every submit description, such as `+ProjectName = "x"`."""
+    """A pool; *settings* are additional lines of every submit description, for example `+ProjectName = "x"`."""
 
     name = "htcondor"
     looks = (0.05, 1.0)
@@ -74,13 +74,13 @@ class CondorQueue:
             f"output = {job.number}.txt", f"error = {job.number}.txt", f"log = {LOG}", f"priority = {job.priority}",
             f"submit_event_notes = eligo job {job.number}", *self._settings, "queue",
         ]  # fmt: skip
-        answer = asked(["condor_submit", "-terse", "-"], UNANSWERED, folder, "\n".join(lines) + "\n")
+        answer = query(["condor_submit", "-terse", "-"], UNANSWERED, folder, "\n".join(lines) + "\n")
         key = answer.split(".")[0].strip()
         self._sightings[job.number] = Sighting(key)
         return key
 
     def look(self, folder: Path) -> Mapping[int, Sighting]:
-        """See `Queue`; asks nobody: the system writes what happens into a file."""
+        """See `Queue`; reads the event log and does not query the scheduler."""
         if self._log is None:
             self._log = EventLog(folder / LOG)
         for event in self._log.new():
@@ -101,7 +101,7 @@ class CondorQueue:
         chosen = ["-constraint", f'EligoRun == "{mark}"']
 
         def left() -> str:
-            return asked(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
+            return query(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
 
         if left():
             take_out(chosen)
@@ -109,16 +109,16 @@ class CondorQueue:
 
 
 def take_out(chosen: Collection[str]) -> None:
-    """Remove jobs, as condor_rm's words choose them; those that ended since they were seen are not missed."""
+    """Remove the jobs that match these arguments of condor_rm; jobs that have already ended are ignored."""
     try:
-        asked(["condor_rm", *chosen], UNANSWERED)
+        query(["condor_rm", *chosen], UNANSWERED)
     except InputError as error:
         if _ENDED not in str(error):
             raise
 
 
 def description(words: Sequence[str], mark: str, cores: float | str, memory: int | str) -> list[str]:
-    """The lines that describe a job which runs these words on a node that sees our files; cores and bytes, or macros."""
+    """The submit description of a job that runs this command on a node that sees our files; cores and bytes, or macros."""
     program = words[0]
     if re.search(r"[\r\n]|^\s|\s$|\\$", program):
         raise InputError(f"HTCondor cannot run a program with the name {program!r}")
@@ -140,7 +140,7 @@ def description(words: Sequence[str], mark: str, cores: float | str, memory: int
 
 
 def _sighting_of(key: str, event: Event) -> Sighting:
-    """What follows from an event."""
+    """The state of a job after an event."""
     reason = " ".join(line.strip() for line in event.body.splitlines()[:2]).strip()
     match event.number:
         case "005":
@@ -157,12 +157,12 @@ def _sighting_of(key: str, event: Event) -> Sighting:
 def make(
     workers: int, folder: str | Path, mark: str, settings: Sequence[str] = (), python: str | None = None
 ) -> QueueEngine:
-    """An engine that has so many jobs in the queue at a time; *python* is what nodes run, by default what runs here."""
+    """An engine with up to *workers* jobs in the queue; *python* is the interpreter on nodes, by default this one."""
     return QueueEngine(CondorQueue(mark, settings), workers, folder, python)
 
 
 def engine(wanted: Wanted) -> Engine:
-    """One that serves a run."""
+    """The engine for a run."""
     parts = wanted.queued()
     require("htcondor", "condor_submit", "condor_q", "condor_rm")
     return make(*parts)

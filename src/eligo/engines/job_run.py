@@ -1,4 +1,4 @@
-"""What a worker does with a job: task after task, on whatever machine it is."""
+"""Runs the tasks of a job one after another, on any machine."""
 
 import pickle
 import sys
@@ -12,19 +12,21 @@ from threading import TIMEOUT_MAX, Thread
 from typing import Any
 
 from eligo.engines.jobs import Command, Ending, Function, Job, Work
-from eligo.engines.worker import GRACE, NO_PROGRAM, Performed, run_command, said, unable
+from eligo.engines.worker import GRACE, NO_PROGRAM, Performed, describe_exit, describe_start_error, run_command
 from eligo.work.attempts import Attempt, Lease, answer_to
 
-__all__ = ["GRACE", "MARK", "NO_PROGRAM", "Brought", "Performed", "Sent", "brought", "ending_of", "endings", "lost"]
-__all__ += ["perform", "perform_sent", "said", "sent", "unable", "withdrawn"]
+__all__ = [
+    "GRACE", "MARK", "NO_PROGRAM", "Payload", "Performed", "ResultPayload", "describe_exit", "describe_start_error",
+    "ending_of", "endings", "from_payload", "lost_ending", "perform", "perform_sent", "to_payload", "withdrawn_result",
+]  # fmt: skip
 
-MARK = "ELIGO_JOB"  # in the environment of what a job starts
+MARK = "ELIGO_JOB"  # environment variable of the processes of a job
 
 
 def perform(works: tuple[Work, ...], timeout: float | None, mark: str = "") -> list[Performed]:
-    """Run the tasks of a job one after another, up to the first that fails; the processes have the mark in their environment.
+    """Run the tasks of a job one after another, until one fails; the mark is in the environment of their processes.
 
-    A command that is late is stopped. A function that is late has failed, but its thread goes on: Python can stop no thread.
+    A late command is stopped. A late function has failed, but its thread continues, because Python cannot stop threads.
     """
     results = []
     for work in works:
@@ -36,29 +38,29 @@ def perform(works: tuple[Work, ...], timeout: float | None, mark: str = "") -> l
     return results
 
 
-#: the arguments of `perform`, or what is made of them to be sent
-Sent = bytes | tuple[tuple[Work, ...], float | None, str]
-#: what `perform` found, or what was made of that
-Brought = bytes | list[Performed]
+#: the arguments of `perform`, possibly serialized
+Payload = bytes | tuple[tuple[Work, ...], float | None, str]
+#: the results of `perform`, possibly serialized
+ResultPayload = bytes | list[Performed]
 
 
-def sent(job: Job, mark: str) -> Sent:
-    """What a worker needs to know: commands as bytes, which others pass on as they are; functions are for their own packers.
+def to_payload(job: Job, mark: str) -> Payload:
+    """The payload for a worker: commands as bytes, which engines pass on unchanged; the engine pickles functions.
 
-    >>> brought(perform_sent(sent(Job(1, "ann", ("a",), (Command(("true",), "/"),)), "mark")))[0].code
+    >>> from_payload(perform_sent(to_payload(Job(1, "ann", ("a",), (Command(("true",), "/"),)), "mark")))[0].code
     0
     """
     payload = job.works, job.timeout, mark
     return pickle.dumps(payload) if all(isinstance(work, Command) for work in job.works) else payload
 
 
-def perform_sent(payload: Sent) -> Brought:
-    """The same as `perform`; `brought` reads it."""
+def perform_sent(payload: Payload) -> ResultPayload:
+    """Run `perform` on a payload; `from_payload` reads the result."""
     return pickle.dumps(perform(*pickle.loads(payload))) if isinstance(payload, bytes) else perform(*payload)  # noqa: S301 - ours
 
 
-def brought(payload: Brought) -> list[Performed]:
-    """What `perform` found."""
+def from_payload(payload: ResultPayload) -> list[Performed]:
+    """The results of `perform`, deserialized if necessary."""
     return pickle.loads(payload) if isinstance(payload, bytes) else payload  # noqa: S301 - ours
 
 
@@ -67,32 +69,32 @@ def _marked(work: Command, mark: str) -> Command:
 
 
 def endings(job: Job, performed: list[Performed]) -> list[Ending]:
-    """What a worker told, as the loop hears it."""
+    """The endings of a job's tasks, from a worker's results."""
     return [ending_of(job, place, result) for place, result in enumerate(performed)]
 
 
 def ending_of(job: Job, place: int, result: Performed) -> Ending:
-    """The same of one task."""
+    """The ending of one task, from a worker's result."""
     began, ended, failure, value, code, memory, lost = result
     lease = job.leases[place] if job.leases else Lease("", 0, place, 1, str(job.client), "", "", 0, began)
     attempt = Attempt(*lease[:6], began, ended, answer_to(failure, lost), failure, code, memory)
     return Ending(job, place, attempt, value.error if isinstance(value, Raised) else value)
 
 
-def lost(job: Job, why: str) -> Ending:
-    """A job whose worker, or whose queue, is gone."""
+def lost_ending(job: Job, why: str) -> Ending:
+    """The ending of a job whose worker or queue was lost."""
     now = time.time()
     return ending_of(job, 0, Performed(now, now, why, lost=True))
 
 
-def withdrawn() -> Performed:
-    """What a worker tells of a job that it did not begin, since nobody wants it any more."""
+def withdrawn_result() -> Performed:
+    """The result of a job that was withdrawn before it started."""
     now = time.time()
     return Performed(now, now, "stopped", lost=True)
 
 
 def _call_function(work: Function, timeout: float | None) -> Performed:
-    """What became of a function; where it has a timeout, it runs in a thread that nobody waits for any longer than that."""
+    """Call a function; with a timeout, in a thread that is abandoned when the time is over."""
     if timeout is None:
         return _call(work)
     began, answer = time.time(), Future[Performed]()
@@ -107,7 +109,7 @@ def _call_function(work: Function, timeout: float | None) -> Performed:
 def _settle(answer: "Future[Performed]", work: Function) -> None:
     try:
         answer.set_result(_call(work))
-    except BaseException as error:  # which whoever waits for the answer raises again
+    except BaseException as error:  # the thread that waits for the answer raises it again
         answer.set_exception(error)
 
 
@@ -116,13 +118,13 @@ def _call(work: Function) -> Performed:
     try:
         value = work.function(*work.arguments)
         value = _awaited(value) if isinstance(value, Coroutine) else value
-    except (Exception, SystemExit) as error:  # whatever a user's function raises is told to the user
+    except (Exception, SystemExit) as error:  # a function may raise anything; the error becomes the result
         return Performed(began, time.time(), f"{type(error).__name__}: {error}"[:1000], Raised(error))
     return Performed(began, time.time(), value=value)
 
 
 def _awaited(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What an `async def` function returns, run to its end in an event loop of its own."""
+    """Run an `async def` function to its end in a new event loop, and return its value."""
     import asyncio  # not at the top: most workers never need it
 
     return asyncio.run(coroutine)
@@ -130,7 +132,7 @@ def _awaited(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """What a function raised: the exception itself in this process, a copy in another, its words where none can be made."""
+    """The exception of a function: the original in this process, a copy elsewhere, or its message if it cannot be copied."""
 
     error: BaseException
 
@@ -139,7 +141,7 @@ class Raised:
 
 
 def _packed(error: BaseException) -> bytes:
-    """The exception as bytes, by cloudpickle where the engine brought it and pickle is not able to; else none."""
+    """The exception pickled, by cloudpickle if the engine imported it and pickle fails; empty if both fail."""
     for pickler in filter(None, map(sys.modules.get, ("pickle", "cloudpickle"))):
         with suppress(Exception):  # a pickler may raise anything
             packed: bytes = pickler.dumps(error)
@@ -148,7 +150,7 @@ def _packed(error: BaseException) -> bytes:
 
 
 def _rebuilt(packed: bytes, words: str) -> Raised:
-    """Some exceptions cannot be made again, such as those whose arguments are not the ones that they keep."""
+    """The exception unpickled; some cannot be, for example if their constructors take other arguments than they store."""
     try:
         return Raised(pickle.loads(packed))  # noqa: S301 - ours
     except Exception as why:

@@ -1,4 +1,4 @@
-"""What is started and what comes of it: the words that the loop and every engine share."""
+"""The types that the loop and all engines share: commands, functions, jobs and endings."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from eligo.names import Name
 from eligo.work.attempts import Attempt, Lease
 
-if TYPE_CHECKING:  # workers read this module, and need no more than Python to do their work
+if TYPE_CHECKING:  # workers import this module and need only the standard library
     from eligo.allocating import Ask
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program with its arguments, and where it runs; standard input is closed."""
+    """A program with its arguments, and the folder in which it runs; standard input is closed."""
 
     argv: tuple[str, ...]
-    #: the folder it runs in
+    #: working folder
     folder: str
-    #: what is set in its environment beside what the engine's own processes have
+    #: variables added to the environment of the engine's processes
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: where its standard output and standard error go
+    #: files for standard output and standard error
     out: str = "/dev/null"
     err: str = "/dev/null"
-    #: a file that its processes hold open, by which they are found once whoever started them is gone
+    #: a file that its processes hold open, by which they are found after their parent is gone
     marker: str = ""
 
 
@@ -35,102 +35,102 @@ class Function:
     arguments: tuple[Any, ...] = ()
 
 
-#: the speed of a slot that is no worker: what it did last says nothing of what it does next
+#: the speed of slots without a worker of their own: past run times predict nothing
 ALIKE = 1.0
 
-#: what a task does
+#: the work of a task
 Work = Command | Function
 
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One grant on its way: the tasks that one client runs one after another."""
+    """A submitted grant: the tasks that one client runs one after another."""
 
     number: int
     client: Hashable
     tasks: tuple[Name, ...]
     works: tuple[Work, ...]
-    #: among jobs that wait in an engine's own queue, the one with the larger number goes first
+    #: in an engine's own queue, jobs with a larger number go first
     priority: int = 0
     cores: float = 1.0
-    #: in bytes; 0 where nothing is known
+    #: in bytes; 0 if unknown
     memory: int = 0
-    #: how many seconds each task may take; None: as long as it likes
+    #: time limit of each task in seconds; None: unlimited
     timeout: float | None = None
-    #: of each of its tasks; where nobody counts attempts, it is the first one at the task of this place
+    #: the lease of each task; empty if attempts are not counted, then each is the first one
     leases: tuple[Lease, ...] = ()
-    #: how many of its tasks have ended, and since when the next one is under way, by the clock on the wall
+    #: number of tasks that have ended, and the start of the next one by the wall clock
     ended: int = 0
     since: float = 0.0
 
 
 class Ending(NamedTuple):
-    """One task of a job has ended."""
+    """The end of one task of a job."""
 
     job: Job
-    #: which of the job's tasks
+    #: the index of the task in the job
     place: int
     attempt: Attempt
-    #: what the function returned, or the exception that it raised
+    #: the value that the function returned, or the exception that it raised
     value: Any = None
 
     @property
     def task(self) -> Name:
-        """The task."""
+        """The name of the task."""
         return self.job.tasks[self.place]
 
     @property
     def last(self) -> bool:
-        """Whether nothing more comes of this job: it was the last task, or those after it cannot be run."""
+        """Whether the job has ended: this was its last task, or it failed."""
         return self.attempt.failure is not None or self.place == len(self.job.tasks) - 1
 
     def failed(self, why: str, *, lost: bool = False) -> "Ending":
-        """The same, as a failure."""
+        """The same ending as a failure."""
         return self._replace(attempt=self.attempt.failed(why, lost=lost))
 
 
 class Engine(Protocol):
-    """Whoever runs jobs: local processes, or another system's workers."""
+    """Runs jobs: as local processes, or through another system's workers."""
 
-    #: how it is called
+    #: the engine's name
     name: str
-    #: how many tasks may begin out of order, by how the engine works
+    #: maximum number of tasks that may start out of order in this engine
     slack: int
 
     def asks(self) -> "Sequence[Ask]":
-        """Those who could begin something now. Where tasks differ in what they need, one at a time."""
+        """The clients that could start a task now. If tasks differ in their needs, one at a time."""
         ...
 
     def start(self, job: Job) -> None:
-        """Begin a job, for the client that asked."""
+        """Start a job for the client that asked."""
         ...
 
     def wait(self, seconds: float | None) -> list[Ending]:
-        """What came of tasks since; waits up to so many seconds, or for ever, until there is something."""
+        """Wait up to this many seconds, or without limit, for tasks to end; returns their endings."""
         ...
 
     def cancel(self, jobs: Sequence[Job]) -> None:
-        """Stop jobs; what becomes of them is still told by `wait`."""
+        """Stop jobs; `wait` still returns their endings."""
         ...
 
     def close(self) -> None:
-        """Stop all that runs, and free what it has."""
+        """Stop all jobs and release resources."""
         ...
 
 
 @runtime_checkable
 class Heeding(Protocol):
-    """An engine that shares out cores and memory itself."""
+    """An engine that manages cores and memory itself."""
 
     def heed(self, needs: Callable[[Name], tuple[float, int]]) -> None:
-        """Go by what tasks need from now on: cores, and bytes of memory."""
+        """Use new needs from now on: cores, and bytes of memory."""
         ...
 
 
 @runtime_checkable
 class Lingering(Protocol):
-    """An engine whose jobs go on without whoever handed them in."""
+    """An engine whose jobs survive the process that submitted them."""
 
     def end_strays(self, mark: str) -> None:
-        """End the jobs of an earlier process of the run with this mark, so that no task runs twice at once."""
+        """Kill the jobs of an earlier process of the run with this mark, so that no task runs twice at once."""
         ...

@@ -1,4 +1,4 @@
-"""Processes on this machine: one a task, each in a session of its own, so that nothing that it starts outlives it."""
+"""Runs commands as processes on this machine, each in its own session, so that no process outlives its task."""
 
 import errno
 import math
@@ -15,7 +15,7 @@ from typing import cast
 
 from eligo.allocating import Ask
 from eligo.engines.futures import threads
-from eligo.engines.job_run import GRACE, NO_PROGRAM, Performed, ending_of, said, unable
+from eligo.engines.job_run import GRACE, NO_PROGRAM, Performed, describe_exit, describe_start_error, ending_of
 from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
 from eligo.engines.output import Printed
 from eligo.engines.registry import Wanted
@@ -36,28 +36,28 @@ from eligo.engines.worker import (
 from eligo.errors import InputError
 
 SHELL = "/bin/sh"
-#: what Python ignores, and a task should not: a pipe that nobody reads ends who writes into it
+#: signals that Python ignores and tasks should not: SIGPIPE ends a process that writes to a closed pipe
 IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
-#: seconds between two looks at sessions whose first process has ended; and how many times as long as such a look takes
+#: minimum seconds between two checks of sessions whose first process has ended, and the same as a multiple of a check's time
 LOOK, SHARE = 0.05, 10
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
-    """A task under way."""
+    """A running task."""
 
     job: Job
     slot: int
     index: int = 0
     pid: int = 0
-    watch: int = -1  # a file that can be read once the process has ended
+    watch: int = -1  # a descriptor that is readable once the process has ended
     began: float = 0.0
-    #: when it is told to stop, or made to once it was told, by the monotonic clock
+    #: the time of the next signal, SIGTERM and then SIGKILL, by the monotonic clock
     stops: float = math.inf
     told: bool = False
     why: str = ""
     lost: bool = False
-    #: once its first process has ended: how, and the most memory that it had
+    #: exit code and peak memory, set once its first process has ended
     code: int = 0
     peak: int = 0
 
@@ -67,10 +67,10 @@ class _Running:
 
 
 class LocalEngine:
-    """So many tasks at a time; *cores* and *memory* are what they may have together, and *needs* what each wants of them.
+    """Runs up to *workers* tasks at once, within *cores* and *memory*; *needs* returns each task's share of them.
 
-    Where a task needs more than one core or some memory, it waits until that is free, and smaller ones that come later may
-    go before it; one that needs more than there is runs alone.
+    A task that needs more than one core, or memory, waits until that is free, and smaller tasks may overtake it; a task that
+    needs more than the total runs alone.
     """
 
     name = "local"
@@ -92,27 +92,27 @@ class LocalEngine:
         self._room = Room(workers if cores is None else cores, memory, needs)
         self._asks = self._possible_asks()
         self._slot = {name: number for number, name in enumerate(self._names)}
-        self._running: dict[int, _Running] = {}  # by the file that tells of its end
+        self._running: dict[int, _Running] = {}  # by pidfd
         self._stopping: list[_Running] = []
-        self._lingering: list[_Running] = []  # whose first process has ended, and that have time left to stop
-        self._look = 0.0  # when to look at them next, by the monotonic clock
-        self._unbegun: list[_Running] = []  # which this machine had no room for
+        self._lingering: list[_Running] = []  # tasks whose first process has ended, within their grace period
+        self._look = 0.0  # the time of the next check of them, by the monotonic clock
+        self._unbegun: list[_Running] = []  # tasks for which this machine lacks resources
         self._poll = select.poll()
         self._ended: list[Ending] = []
         self._environment, self._here = dict(os.environb), _current_folder()
-        self._limit = allow_files(workers)  # of the tasks, where this process has a larger one
+        self._limit = allow_files(workers)  # the tasks' limit of open files, if that of this process is larger
         self._printed = Printed(scratch) if scratch is not None else None
         self._sessions: SessionFile | None = None
-        #: what keeps tasks from being begun
+        #: why tasks cannot be started
         self.shortage = Shortage()
-        self._peak = 0  # of this process itself, in the system's unit
+        self._peak = 0  # peak memory of this process itself, in the system's unit
         self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        self._spare = os.dup(self._nothing)  # let go of where there is no other place for a file
-        self._last = 0  # the latest number of a file
-        self._most_files = most_files()  # the largest that tasks may cause
+        self._spare = os.dup(self._nothing)  # a reserved descriptor, closed when no other is available
+        self._last = 0  # the latest descriptor
+        self._most_files = most_files()  # the largest descriptor that tasks may use
 
     def asks(self) -> Sequence[Ask]:
-        """One for every free slot; where tasks differ in what they need, one that says what is left."""
+        """One ask per free slot; if tasks differ in their needs, a single one with the free resources."""
         if self._unbegun:
             return []
         free = [self._asks[slot] for slot in reversed(self._free)]
@@ -127,7 +127,7 @@ class LocalEngine:
         self._asks = self._possible_asks()
 
     def start(self, job: Job) -> None:
-        """Begin the first task of a job."""
+        """Start the first task of a job."""
         if any(isinstance(work, Function) for work in job.works):
             raise InputError("engine local runs commands, not functions: use another engine")
         slot = self._slot[str(job.client)]
@@ -136,7 +136,7 @@ class LocalEngine:
         self._begin(_Running(job, slot))
 
     def _begin(self, running: _Running) -> None:
-        """Begin one task of a job, once those are that this machine had no room for."""
+        """Start one task of a job, after those for which this machine lacked resources."""
         if self._unbegun:
             self._unbegun.append(running)
             return
@@ -147,23 +147,23 @@ class LocalEngine:
             if error.errno in SHORT:
                 self._postpone(running, error)
                 return
-            self._tell(running, NO_PROGRAM, unable(running.work, error), None)
-        except ValueError as error:  # words that no program can be given
-            self._tell(running, NO_PROGRAM, unable(running.work, error), None)
+            self._tell(running, NO_PROGRAM, describe_start_error(running.work, error), None)
+        except ValueError as error:  # arguments that no program can be given
+            self._tell(running, NO_PROGRAM, describe_start_error(running.work, error), None)
         else:
             self.shortage.end()
             self._attend(running)
 
     def _postpone(self, running: _Running, error: OSError) -> None:
-        """This machine has no room for a task now."""
+        """Queue a task for which this machine lacks resources now."""
         self._unbegun.append(running)
         busy = {each.slot for each in (*self._running.values(), *self._lingering)}
         self.shortage.meet(error, bool(busy))
         if self._printed is not None:
-            self._printed.close(busy)  # what idle slots keep open may be what is lacking
+            self._printed.close(busy)  # idle slots may hold the files that are lacking
 
     def _launch(self, running: _Running) -> None:
-        """Start the process of a task, and have a file that tells of its end."""
+        """Start the process of a task and open its pidfd."""
         after = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         if self._spare < 0:
             self._spare = os.dup(self._nothing)
@@ -172,18 +172,18 @@ class LocalEngine:
         running.pid = self._spawn(running.work, running.slot)
         try:
             running.watch = self._last = self._watch(running.pid)
-        except OSError:  # nobody would see its end
+        except OSError:  # its end would go unnoticed
             os.killpg(running.pid, signal.SIGKILL)
             os.waitpid(running.pid, 0)
             raise
         if self._sessions is not None:
             self._sessions.enter(running.slot, running.pid, after)
         if self._limit is not None:
-            with suppress(OSError):  # it is over, or somebody else's by now
+            with suppress(OSError):  # it has ended, and its id may be reused
                 resource.prlimit(running.pid, resource.RLIMIT_NOFILE, self._limit)
 
     def _watch(self, pid: int) -> int:
-        """A file that tells of a process's end: there is a place for it, since one is kept free."""
+        """Open a pidfd; a reserved descriptor makes room if necessary."""
         try:
             return os.pidfd_open(pid)
         except OSError as error:
@@ -194,7 +194,7 @@ class LocalEngine:
         return os.pidfd_open(pid)
 
     def _attend(self, running: _Running) -> None:
-        """Wait for a task that was begun."""
+        """Watch a started task."""
         timeout = running.job.timeout
         self._running[running.watch] = running
         self._poll.register(running.watch, select.POLLIN)
@@ -203,7 +203,7 @@ class LocalEngine:
             self._stopping.append(running)
 
     def _begin_rest(self) -> None:
-        """Try again to begin what this machine had no room for, once some may be there."""
+        """Retry starting the queued tasks once the machine may have resources again."""
         if not self._unbegun or time.monotonic() < self.shortage.again:
             return
         waiting, self._unbegun = self._unbegun, []
@@ -213,8 +213,8 @@ class LocalEngine:
             self.shortage.check()
 
     def _spawn(self, work: Command, slot: int) -> int:
-        """A process of its own session, without standard input; the quick way where the folder is ours."""
-        environment = self._environment.copy()  # in bytes, since each word of it is made so for every process
+        """Start a process in its own session without standard input; by the fast path if it runs in the current folder."""
+        environment = self._environment.copy()  # in bytes, so that names are not encoded again for every process
         for name, word in work.environment.items():
             environment[os.fsencode(name)] = os.fsencode(word)
         if self._sessions is None and work.marker:
@@ -226,14 +226,14 @@ class LocalEngine:
         except OSError as error:
             if error.errno != errno.ENOEXEC:
                 raise
-        return begin(work.folder, (SHELL, *work.argv), environment, printed)  # a script that does not say whose
+        return begin(work.folder, (SHELL, *work.argv), environment, printed)  # a script without an interpreter line
 
     def _spawned(
         self, folder: str, argv: tuple[str, ...], environment: dict[bytes, bytes], printed: tuple[str, str]
     ) -> int:
         actions: list[tuple[int, int, int] | tuple[int, int, str, int, int]] = [(os.POSIX_SPAWN_DUP2, self._nothing, 0)]
         actions += [(os.POSIX_SPAWN_OPEN, to, path, os.O_WRONLY, 0) for to, path in enumerate(printed, 1)]
-        actions += [(os.POSIX_SPAWN_DUP2, file, file) for file in self._marker()]  # which the program then has too
+        actions += [(os.POSIX_SPAWN_DUP2, file, file) for file in self._marker()]  # inherited by the program
         spawn = os.posix_spawn if os.sep in argv[0] else os.posix_spawnp
         return spawn(argv[0], argv, environment, file_actions=actions, setsid=True, setsigdef=IGNORED)
 
@@ -241,7 +241,7 @@ class LocalEngine:
         self, folder: str, argv: tuple[str, ...], environment: dict[bytes, bytes], printed: tuple[str, str]
     ) -> int:
         with open(printed[0], "r+b") as out, open(printed[1], "r+b") as err:
-            child = subprocess.Popen(  # noqa: S603 - the words are the user's own
+            child = subprocess.Popen(  # noqa: S603 - the command is the user's own
                 argv,
                 cwd=folder,
                 env=environment,
@@ -251,7 +251,7 @@ class LocalEngine:
                 stderr=err,
                 pass_fds=self._marker(),
             )
-        child.returncode = 0  # it is waited for here, and not when it is forgotten
+        child.returncode = 0  # it is reaped here, not by subprocess
         return child.pid
 
     def _marker(self) -> tuple[int, ...]:
@@ -273,7 +273,7 @@ class LocalEngine:
         return ended
 
     def _patience(self, deadline: float) -> float | None:
-        """How many milliseconds to wait at most for a process to end."""
+        """The longest time to wait for a process to end, in milliseconds."""
         now = time.monotonic()
         until = min([deadline, *(running.stops for running in self._stopping)])
         if self._lingering:
@@ -283,7 +283,7 @@ class LocalEngine:
         return None if until == math.inf else 1000 * max(0.0, until - now)
 
     def _reap(self, running: _Running) -> None:
-        """A process has ended: what it left behind is ended too, after a while where it was asked to stop."""
+        """Reap a first process and kill the rest of its session, after a grace period if the task was asked to stop."""
         _, status, usage = os.wait4(running.pid, 0)
         self._poll.unregister(running.watch)
         os.close(running.watch)
@@ -301,11 +301,11 @@ class LocalEngine:
             running.stops = min(running.stops, time.monotonic() + GRACE)
             return
         running.stops = 0.0
-        with suppress(ProcessLookupError, PermissionError):  # nobody is left of the group, or only a zombie
+        with suppress(ProcessLookupError, PermissionError):  # no process remains in the group, or only a zombie
             os.killpg(running.pid, signal.SIGKILL)
 
     def _look_at_lingering(self, now: float) -> None:
-        """Be done with tasks of whose sessions nobody is left, or whose time is over."""
+        """Finish tasks whose sessions are empty or whose grace period is over."""
         if now < min([self._look, *(running.stops for running in self._lingering)]) or not self._lingering:
             return
         table = process_table()
@@ -319,21 +319,21 @@ class LocalEngine:
             self._finish(running)
 
     def _finish(self, running: _Running) -> None:
-        """Keep what a task printed, and go on with its job."""
+        """Store a task's output, and continue its job."""
         self.shortage.again = 0.0
         if self._printed is not None:
             self._printed.keep(running.slot, running.work)
-        failure = running.why if running.told else said(running.code)
+        failure = running.why if running.told else describe_exit(running.code)
         self._tell(running, running.code, failure, self._memory(running.peak))
 
     def _memory(self, peak: int) -> int | None:
-        """The most that a process had, in bytes; None where that is what this one had when it began it."""
+        """The peak memory of a process in bytes; None if it may be inherited from this one."""
         if peak > self._peak:
             self._peak = own_peak()
         return peak * KILOBYTE if peak > self._peak else None
 
     def _tell(self, running: _Running, code: int, failure: str | None, memory: int | None) -> None:
-        """Say what became of a task; its job goes on, or its slot is free."""
+        """Record the result of a task; then start the job's next task, or free the slot."""
         job, index, now = running.job, running.index, time.time()
         performed = Performed(running.began, now, failure, None, code, memory, running.lost)
         ending = ending_of(job, index, performed)
@@ -345,7 +345,7 @@ class LocalEngine:
         self._room.leave(job)
 
     def _stop(self, late: Sequence[_Running]) -> None:
-        """Ask tasks to stop, and those that were asked and did not, make to."""
+        """Send SIGTERM to tasks, and SIGKILL to those that already had it."""
         new, signalled = [each for each in late if not each.told], [each for each in late if each.told]
         if new:
             signal_sessions({running.pid for running in new}, signal.SIGTERM)
@@ -383,7 +383,7 @@ class LocalEngine:
 
 
 def _current_folder() -> str:
-    """The folder of this process; nothing where it is gone."""
+    """The folder of this process; "" if it was removed."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -391,7 +391,7 @@ def _current_folder() -> str:
 
 
 def engine(wanted: Wanted) -> Engine:
-    """One that runs on this machine: commands as processes, functions in threads of this one."""
+    """The engine for this machine: commands run as processes, functions in threads of this process."""
     slots = wanted.own().slots
     if wanted.functions:
         return threads(slots, wanted.room(slots))

@@ -1,6 +1,6 @@
-"""What tasks print: into two files a slot, which get the task's name once something is in them.
+"""The output of tasks: each slot has two files, which are renamed after the task if they are not empty.
 
-Most tasks print nothing, and to make files takes long.
+Most tasks print nothing, and creating files is slow.
 """
 
 import errno
@@ -17,11 +17,11 @@ F_SETSIG = 10  # Linux; not in Python's module
 
 
 class Printed:
-    """The files of all slots."""
+    """The output files of all slots."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        #: by slot and kind, opened to read: these say whether anybody else can still write
+        #: by slot and kind, open for reading, to detect other writers
         self._open: dict[tuple[int, str], int] = {}
         try:
             os.makedirs(folder, exist_ok=True)
@@ -29,7 +29,7 @@ class Printed:
             raise InputError(f"{folder}: cannot write the output of tasks: {error.strerror}") from None
 
     def of(self, slot: int) -> tuple[str, str]:
-        """The files of a slot, for standard output and standard error of its next task, which are there and empty."""
+        """The empty files for standard output and standard error of a slot's next task."""
         out, err = self.path(slot, "out"), self.path(slot, "err")
         for kind, path in (("out", out), ("err", err)):
             if (slot, kind) not in self._open:
@@ -37,11 +37,11 @@ class Printed:
         return out, err
 
     def path(self, slot: int, kind: str) -> str:
-        """Where what a slot's task prints is to be found while it runs."""
+        """The path of a slot's output while its task runs."""
         return f"{self._folder}/slot-{slot + 1}.{kind}"
 
     def keep(self, slot: int, work: Command) -> None:
-        """A task has ended: what it printed gets its name, and so does what a process that outlives it may still print."""
+        """Rename the output of a finished task, also if a process that outlives the task may still write to it."""
         for kind, name in (("out", work.out), ("err", work.err)):
             stream = self._open[slot, kind]
             if os.fstat(stream).st_size or _is_held(stream):
@@ -49,7 +49,7 @@ class Printed:
                 _move(self.path(slot, kind), name)
 
     def close(self, busy: Collection[int] = ()) -> None:
-        """Close the files of all slots but the busy ones, and take them away: they are empty."""
+        """Close and remove the empty files of all slots but the busy ones."""
         for slot, kind in [key for key in self._open if key[0] not in busy]:
             os.close(self._open.pop((slot, kind)))
             with suppress(OSError):
@@ -57,29 +57,29 @@ class Printed:
 
 
 def _move(path: str, name: str) -> None:
-    """Give a file its name; where it cannot have it, or nobody wants it, it is not the next task's either."""
+    """Rename a file; if that is impossible or unwanted, remove it, so that the next task does not get it."""
     with suppress(OSError):
         if name != os.devnull:
             os.rename(path, name)
             return
-    with suppress(OSError):  # its folder is gone: what the task did counts
+    with suppress(OSError):  # its folder is gone: the result of the task still counts
         os.unlink(path)
 
 
 def _fresh(path: str) -> int:
-    """A new empty file, opened to read."""
+    """Create an empty file, open for reading."""
     with suppress(FileNotFoundError):
         os.unlink(path)
     stream = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     with suppress(OSError):
-        fcntl(stream, F_SETSIG, signal.SIGURG)  # which does nothing, where the usual one would end this process
+        fcntl(stream, F_SETSIG, signal.SIGURG)  # a harmless signal; the default one would end this process
     return stream
 
 
 def _is_held(stream: int) -> bool:
-    """Whether somebody has a file open to write; False where the file system cannot tell.
+    """Whether a process has a file open for writing; False if the file system cannot tell.
 
-    A lease to read is given only where nobody has.
+    The kernel grants a read lease only if no process has.
     """
     try:
         fcntl(stream, F_SETLEASE, F_RDLCK)

@@ -1,10 +1,10 @@
-"""Parsl's high-throughput executor on this machine: an interchange with a queue by priority, and a pool of worker processes.
+"""Parsl's high-throughput executor on this machine: an interchange with a priority queue, and a pool of workers.
 
-What Parsl does: the jobs that wait at its interchange are begun by their priority; workers fetch nothing in advance. A worker
-that dies is replaced, and what it ran is lost. Cores and memory are counted here: Parsl itself is told nothing of them.
-While tasks are brief, one more a slot waits there. Cancelled commands are stopped; a function that runs goes on to its end.
-What was cancelled while it waits is fetched by a worker all the same, which finds its mark in a folder and does not begin it.
-Parsl writes its logs into a folder of the run.
+Jobs that wait at the interchange start by priority; workers fetch nothing in advance. A worker that dies is replaced, and
+its job is lost. Cores and memory are counted here; Parsl does not know of them. While tasks are brief, one more job per slot
+waits at the interchange. Cancelled commands are stopped; a running function continues to its end. A worker still fetches a
+job that was cancelled while it waited, finds its mark in a folder, and skips it. Parsl writes its logs to a folder of the
+run.
 """
 
 import importlib
@@ -19,15 +19,15 @@ from functools import partial
 from typing import Any
 
 from eligo.engines.futures import FutureEngine, Out
-from eligo.engines.job_run import Brought, Sent, perform_sent, sent, withdrawn
+from eligo.engines.job_run import Payload, ResultPayload, perform_sent, to_payload, withdrawn_result
 from eligo.engines.jobs import Job
 from eligo.engines.registry import Wanted, absent
 from eligo.engines.strays import POOL, end_marked
 
 LABEL = "eligo"
-HEARTBEAT, SILENCE = 1, 30  # seconds between looks at the workers, and until a pool is taken for dead
-PERIOD = 1  # seconds between looks at whether there is a pool
-#: before the words of a program that is to die with whoever begins it: the interchange overwrites its environment, marks too
+HEARTBEAT, SILENCE = 1, 30  # seconds between heartbeats of workers, and until a silent pool counts as dead
+PERIOD = 1  # seconds between checks whether the pool exists
+#: runs a program that dies with its parent: the interchange overwrites its environment, including marks
 MORTAL = [
     sys.executable,
     "-c",
@@ -36,28 +36,30 @@ MORTAL = [
 
 
 class ParslEngine(FutureEngine):
-    """Jobs as apps of Parsl."""
+    """Runs jobs as apps of Parsl."""
 
     def __init__(self, wanted: Wanted) -> None:
         self._parsl, slots = _package(), wanted.own().slots
         with ExitStack() as stack:
             folder = wanted.scratch or stack.enter_context(tempfile.TemporaryDirectory(prefix="eligo-parsl-"))
-            end_marked(POOL, wanted.mark)  # Parsl's processes outlive whoever began them
+            end_marked(POOL, wanted.mark)  # Parsl's processes outlive their parent
             self._kernel = _kernel(self._parsl, slots, folder, wanted.mark)
             stack.callback(self._kernel.cleanup)
             self._fence = stack.enter_context(tempfile.TemporaryDirectory(prefix="withdrawn-", dir=folder))
             self._held = stack.pop_all()
         self._app = self._parsl.python_app(perform_here, data_flow_kernel=self._kernel, executors=[LABEL])
-        super().__init__(self._sent, slots, "parsl", wanted.room(slots), ahead=slots)
+        super().__init__(self._submit_job, slots, "parsl", wanted.room(slots), ahead=slots)
 
-    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
-        place = {"priority": -job.priority}  # the smaller number goes first
+    def _submit_job(self, job: Job, mark: str) -> "Future[ResultPayload]":
+        place = {"priority": -job.priority}  # smaller numbers go first
         fence = os.path.join(self._fence, mark)
-        future: Future[Brought] = self._app(_by_value(sent(job, mark)), fence, parsl_resource_specification=place)
+        future: Future[ResultPayload] = self._app(
+            _by_value(to_payload(job, mark)), fence, parsl_resource_specification=place
+        )
         return future
 
     def withdraw(self, out: Out) -> None:
-        """Parsl cancels nothing: whoever comes to begin the job finds that it is withdrawn, and says so."""
+        """Withdraw a job by a file with its mark: Parsl cancels nothing, but the worker then skips the job."""
         with open(os.path.join(self._fence, out.mark), "xb"):
             pass
 
@@ -72,19 +74,19 @@ class ParslEngine(FutureEngine):
 
 
 def perform_here(
-    payload: bytes | Callable[[], Sent], fence: str, parsl_resource_specification: object = None
-) -> Brought:
-    """What a worker does, unless there is a file by the name of *fence*; Parsl hands over what its queue was told, too."""
+    payload: bytes | Callable[[], Payload], fence: str, parsl_resource_specification: object = None
+) -> ResultPayload:
+    """Run a job on a worker, unless the file *fence* exists; Parsl also passes the resource specification."""
     if os.path.exists(fence):
-        return [withdrawn()]
+        return [withdrawn_result()]
     return perform_sent(payload if isinstance(payload, bytes) else payload())
 
 
-def _by_value(payload: Sent) -> bytes | Callable[[], Sent]:
-    """What workers can make functions of that a script has; Parsl before 2026 would name the script, which is not theirs."""
+def _by_value(payload: Payload) -> bytes | Callable[[], Payload]:
+    """The payload with functions pickled by value; Parsl before 2026 would refer to the script, which workers do not have."""
     if isinstance(payload, bytes):
         return payload
-    dill = importlib.import_module("dill")  # which Parsl needs
+    dill = importlib.import_module("dill")  # a dependency of Parsl
     return partial(dill.loads, dill.dumps(payload))
 
 
@@ -96,9 +98,9 @@ def _package() -> Any:
 
 
 def _kernel(parsl: Any, workers: int, folder: str, mark: str) -> Any:
-    """Worker processes that listen on this machine only, and are known by the mark."""
+    """Worker processes that listen only on this machine, and have the mark in their environment."""
     marking = ["env", f"{POOL}={mark}"] if mark else []
-    programs = os.path.dirname(sys.executable)  # which need not be where programs are looked for
+    programs = os.path.dirname(sys.executable)  # which may not be on the PATH
     launching = importlib.import_module("parsl.executors.high_throughput.executor")
     pool = parsl.HighThroughputExecutor(
         label=LABEL,
@@ -120,5 +122,5 @@ def _kernel(parsl: Any, workers: int, folder: str, mark: str) -> Any:
 
 
 def engine(wanted: Wanted) -> ParslEngine:
-    """One that runs on Parsl."""
+    """The engine for Parsl."""
     return ParslEngine(wanted)

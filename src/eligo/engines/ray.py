@@ -1,9 +1,9 @@
-"""A Ray cluster: one of the run's own on this machine, or somebody's by its address ("auto": the one that runs here).
+"""A Ray cluster: the run's own on this machine, or an existing one by its address ("auto": the one that runs here).
 
-What Ray does: it has no priorities, so it gets only what it can begin, and one task more a slot while tasks are brief. Cores
-and memory are told to Ray, which keeps to them on each machine; they are counted here too. A worker that dies is replaced,
-and what it ran is lost. Cancelled commands are stopped, and functions are interrupted, wherever they run; what has not begun
-does not. Workers need the same versions of Python and Ray, and eligo.
+Ray has no priorities, so it gets only jobs that can start, and one more per slot while tasks are brief. Ray receives the
+cores and memory of tasks and enforces them on each machine; they are also counted here. A worker that dies is replaced, and
+its job is lost. Cancelled commands are stopped and functions interrupted on every machine; jobs that have not started never
+start. Workers need the same versions of Python and Ray, and eligo.
 """
 
 import importlib
@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from eligo.engines.futures import FutureEngine, Out
-from eligo.engines.job_run import Brought, perform_sent, sent
+from eligo.engines.job_run import ResultPayload, perform_sent, to_payload
 from eligo.engines.jobs import Job
 from eligo.engines.registry import Wanted, absent
 from eligo.engines.strays import POOL, end_marked, marking
@@ -23,11 +23,11 @@ from eligo.errors import InputError
 
 
 class RayEngine(FutureEngine):
-    """Jobs as remote functions of Ray."""
+    """Runs jobs as remote functions of Ray."""
 
     def __init__(self, wanted: Wanted) -> None:
         self._ray = ray = _package()
-        self._joined = ray.is_initialized()  # the user's own session, which stays
+        self._joined = ray.is_initialized()  # the user's own session, which is not shut down
         if not self._joined:
             _begin(ray, wanted)
         resources = ray.cluster_resources()
@@ -37,38 +37,38 @@ class RayEngine(FutureEngine):
             self.free()
             raise InputError(f"the Ray cluster at {wanted.address} has no cores")
         super().__init__(
-            self._sent, slots, "ray", wanted.room(cores, None if memory is None else int(memory)), ahead=slots
+            self._submit_job, slots, "ray", wanted.room(cores, None if memory is None else int(memory)), ahead=slots
         )
         self.largest = max(node["Resources"].get("memory", 0.0) for node in ray.nodes() if node["Alive"])
         self._remote = lru_cache(maxsize=1024)(self._remote_for)
 
     def _remote_for(self, cores: float, memory: float) -> Any:
-        """The function that runs a job, for tasks that need so much."""
+        """The remote function that runs a job with these needs."""
         room = {} if not memory else {"memory": int(memory)}
         return self._ray.remote(num_cpus=cores, max_retries=0, **room)(perform_sent)
 
-    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
+    def _submit_job(self, job: Job, mark: str) -> "Future[ResultPayload]":
         remote = self._remote(*self.room.share(job.cores, job.memory))
-        future: Future[Brought] = remote.remote(sent(job, mark)).future()
+        future: Future[ResultPayload] = remote.remote(to_payload(job, mark)).future()
         return future
 
     def is_loss(self, error: BaseException) -> bool:
-        """See `FutureEngine`: all that Ray says of itself, and not of the task."""
+        """See `FutureEngine`; includes Ray's own errors, except errors of tasks."""
         errors = self._ray.exceptions
         own = isinstance(error, errors.RayError) and not isinstance(error, errors.RayTaskError)
         return own or super().is_loss(error)
 
     def withdraw(self, out: Out) -> None:
-        """Ray's own word is waited for: it cancels what waits, and says so."""
+        """Do nothing: Ray cancels waiting jobs and reports it."""
 
     def signal(self, outs: Sequence[Out], number: int) -> int:
-        """Those on other machines are interrupted by Ray, which ends their commands."""
+        """Signal processes here; Ray interrupts those on other machines, which ends their commands."""
         for out in outs if number else ():
             self._ray.cancel(out.future.object_ref)  # type: ignore[attr-defined]
         return super().signal(outs, number)
 
     def free(self) -> None:
-        """Let go of Ray, where it is not the user's own session."""
+        """Shut Ray down, unless it is the user's own session."""
         if not self._joined:
             self._ray.shutdown()
 
@@ -81,12 +81,12 @@ def _package() -> Any:
 
 
 def _begin(ray: Any, wanted: Wanted) -> None:
-    """Join a cluster, or begin one here; what signals do is left as it was."""
+    """Join a cluster, or start one here; signal handlers are restored."""
     if wanted.address is None:
-        end_marked(POOL, wanted.mark)  # Ray's processes outlive whoever began them
+        end_marked(POOL, wanted.mark)  # Ray's processes outlive their parent
     own = {"num_cpus": wanted.slots, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     if wanted.memory is not None:
-        own["_memory"] = wanted.memory  # which Ray would take for less, as some is in use now
+        own["_memory"] = wanted.memory  # by default Ray would subtract the memory in use now
     place = own if wanted.address is None else {"address": wanted.address}
     before = signal.getsignal(signal.SIGTERM)
     try:
@@ -99,5 +99,5 @@ def _begin(ray: Any, wanted: Wanted) -> None:
 
 
 def engine(wanted: Wanted) -> RayEngine:
-    """One that runs on Ray."""
+    """The engine for Ray."""
     return RayEngine(wanted)

@@ -9,7 +9,7 @@ from eligo.engines.jobs import Engine
 from eligo.engines.room import Needs, Room, machine_memory
 from eligo.errors import InputError, check_choice
 
-#: the engines by name, and the module of each, whose `engine` makes one
+#: the engines by name, with the module of each, whose `engine` creates it
 ENGINES = {
     "local": "eligo.engines.local",
     "dask": "eligo.engines.dask",
@@ -19,50 +19,50 @@ ENGINES = {
     "slurm-steps": "eligo.engines.slurm_steps",
     "htcondor": "eligo.engines.htcondor",
 }
-#: those whose tasks share this machine, unless they are given an address
+#: engines whose tasks share this machine, unless an address is given
 SHARING = {"local", "dask", "ray", "parsl"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What an engine is to be made for."""
+    """The specification of an engine."""
 
-    #: what it is called
+    #: the engine's name
     name: str
-    #: where somebody's own cluster is to be found; None: one of the run's own, on this machine
+    #: the address of an existing cluster; None: a cluster of the run's own, on this machine
     address: str | None = None
-    #: how many tasks at a time; None: as many as there are cores
+    #: maximum number of concurrent tasks; None: the number of cores
     workers: int | None = None
-    #: what tasks may have together: cores, as many as there are workers, and bytes of memory, all that this machine has
+    #: total cores and bytes of memory for tasks; None: the number of workers, and all memory of this machine
     cores: float | None = None
     memory: int | None = None
-    #: what each task needs of these; None: one core and nothing that is known
+    #: the needs of each task; None: one core and unknown memory
     needs: Needs | None = None
     #: whether tasks are Python functions
     functions: bool = False
-    #: a folder for files of the engine's own, which its workers see too
+    #: a folder for the engine's own files, which its workers see too
     scratch: str | None = None
-    #: what the processes and jobs of the run are known by
+    #: the mark of the run's processes and jobs
     mark: str = ""
 
     @property
     def slots(self) -> int:
-        """How many tasks at a time."""
+        """The maximum number of concurrent tasks."""
         return len(os.sched_getaffinity(0)) if self.workers is None else self.workers
 
     def room(self, cores: float, memory: int | None = None) -> Room:
-        """What tasks may have together, where the engine has so many cores and, if known, so many bytes of memory."""
+        """The resources for all tasks, if the engine has this many cores and, if known, bytes of memory."""
         limit = memory if self.memory is None else self.memory
         return Room(cores if self.cores is None else self.cores, limit, self.needs)
 
     def queued(self) -> tuple[int, str, str]:
-        """How many jobs at a time, the folder for their files, and the mark: what a batch system is used with."""
+        """The arguments for a batch system: maximum number of jobs, folder for their files, and mark."""
         if self.functions or self.scratch is None:
             raise InputError(f"engine {self.name} runs only commands, in a folder shared with its machines")
         return self.own().slots, self.scratch, self.mark
 
     def own(self) -> "Wanted":
-        """The same, if it has no address: the engine has no use for one."""
+        """The specification itself, if it has no address; raises an error for engines that take none."""
         if self.address is not None:
             raise InputError(f"engine {self.name} takes no address, got {self.address!r}")
         return self
@@ -79,7 +79,7 @@ def engine_on(  # noqa: PLR0913
     scratch: str | None = None,
     mark: str = "",
 ) -> Engine:
-    """The engine of that name, or NAME=ADDRESS for a cluster that is there already; see `Wanted`.
+    """Create the engine with this name, or NAME=ADDRESS for an existing cluster; see `Wanted`.
 
     >>> engine_on("local", 2).name
     'local'
@@ -111,5 +111,5 @@ def shares_machine(name: object) -> bool:
 
 
 def absent(package: str, extra: str) -> InputError:
-    """An engine's package is not installed."""
+    """The error for an engine whose package is not installed."""
     return InputError(f'the engine {extra} needs {package}: pip install "eligo[{extra}]"')

@@ -1,4 +1,4 @@
-"""How much room tasks have together on an engine's machine: cores and memory, where they differ in what they need."""
+"""The cores and memory of an engine's machine, shared by tasks that differ in their needs."""
 
 import math
 import os
@@ -10,21 +10,21 @@ from eligo.engines.jobs import Job
 from eligo.names import Name
 from eligo.workflow import Workflow
 
-#: what a task needs: cores, and bytes of memory
+#: returns the needs of a task: cores, and bytes of memory
 Needs = Callable[[Name], tuple[float, int]]
-ROUNDING = 1e-6  # of a core: thirds that come and go must add up
+ROUNDING = 1e-6  # of a core: sums of thirds must add up
 
 PROC, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 def machine_memory(proc: Path = PROC, groups: Path = GROUPS) -> int:
-    """The bytes of memory that the processes of this machine may have together: its RAM, or the limit of a control group."""
+    """The memory available to the processes of this machine in bytes: its RAM, or the limit of a control group."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([physical, *_group_limits(proc, groups)])
 
 
 def _group_limits(proc: Path, groups: Path) -> Iterator[int]:
-    """The limits of the control groups that this process is in, of either version of them."""
+    """The memory limits of the control groups of this process, version 1 or 2."""
     try:
         lines = proc.read_text("utf-8").splitlines()
     except OSError:
@@ -36,12 +36,12 @@ def _group_limits(proc: Path, groups: Path) -> Iterator[int]:
         for above in accumulate(["", *filter(None, path.split("/"))], lambda *steps: "/".join(steps)):
             try:
                 yield int((place / above.lstrip("/") / file).read_text("ascii"))
-            except (OSError, ValueError):  # there is no such file, or no limit: "max"
+            except (OSError, ValueError):  # no such file, or no limit: "max"
                 continue
 
 
 def in_gibibytes(memory: float) -> str:
-    """Bytes of memory for people.
+    """Bytes of memory as text in GiB.
 
     >>> in_gibibytes(25_000_000_000), in_gibibytes(99e12), in_gibibytes(2**20)
     ('23.3 GiB', '92,201 GiB', '0.000977 GiB')
@@ -51,14 +51,14 @@ def in_gibibytes(memory: float) -> str:
 
 
 class Wants:
-    """What each task of a workflow wants of cores and memory; empty where none wants more than one core."""
+    """The needs of each task of a workflow; empty if no task needs more than one core or declares its memory."""
 
     def __init__(self, flow: Workflow) -> None:
         self._wants: dict[Name, tuple[float, int]] = {}
         self.learn(flow)
 
     def learn(self, flow: Workflow) -> bool:
-        """Know the tasks of another workflow, too; whether any of them wants more than one core."""
+        """Add the tasks of another workflow; returns whether any needs more than one core."""
         wants = ((name, (task.cores or 1.0, task.memory or 0)) for name, task in flow.details.items())
         new = {name: want for name, want in wants if want != (1.0, 0)}
         self._wants |= new
@@ -68,12 +68,12 @@ class Wants:
         return bool(self._wants)
 
     def __call__(self, task: Name) -> tuple[float, int]:
-        """What a task wants: cores, and bytes of memory."""
+        """The needs of a task: cores, and bytes of memory."""
         return self._wants.get(task, (1.0, 0))
 
 
 class Room:
-    """What is left of cores and memory. A task that needs more than there is gets all there is, alone.
+    """The free cores and memory. A task that needs more than the total gets all of it, alone.
 
     >>> room = Room(4.0, None, {"align": (3.0, 0), "sort": (2.0, 0), "huge": (16.0, 0)}.__getitem__)
     >>> room.enter(Job(1, "slot 1", ("align",), (), cores=3.0))
@@ -87,28 +87,28 @@ class Room:
         self.heed(needs)
 
     def heed(self, needs: Needs | None) -> None:
-        """Go by what tasks need from now on."""
+        """Use new needs from now on."""
         self._needs = needs
-        #: whether a task has room now; None where none needs more than its slot
+        #: whether a task fits now; None if no task needs more than its slot
         self.admits: Callable[[Name], bool] | None = None if needs is None else self.fits
 
     def fits(self, task: Name) -> bool:
-        """Whether a task has room now."""
+        """Whether a task fits now."""
         if self._needs is None:
             return True
         cores, memory = self.share(*self._needs(task))
         return cores <= self._free[0] + ROUNDING and memory <= self._free[1]
 
     def share(self, cores: float, memory: float) -> tuple[float, float]:
-        """What a task gets of what it needs."""
+        """The resources that a task with these needs gets."""
         return min(cores, self.cores), min(memory, self.memory)
 
     def enter(self, job: Job) -> None:
-        """A job begins."""
+        """Reserve the resources of a job."""
         self._change(job, -1)
 
     def leave(self, job: Job) -> None:
-        """A job has ended."""
+        """Release the resources of a job."""
         self._change(job, 1)
 
     def _change(self, job: Job, sign: int) -> None:

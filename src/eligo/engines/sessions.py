@@ -1,7 +1,7 @@
-"""The file by which the processes of a run are found after its dispatcher is gone.
+"""The file by which a run's processes are found after its dispatcher has died.
 
-Every task holds the file open, and the file itself says which session each task has. So a process is found that changed its
-environment, or its title, or began a session of its own, or closed its files, as long as it did not do all of that.
+Every task holds the file open, and the file lists the session of each task. So a process is found even if it changed its
+environment or title, started its own session, or closed its files, as long as it did not do all of these.
 """
 
 import os
@@ -15,17 +15,17 @@ from typing import NamedTuple
 from eligo.engines.worker import Process, out_of_the_way
 
 PROCESSES = "processes.bin"
-#: which file, and which start of which machine, the entries are about: device, inode, start of process 1, boot
+#: identifies the file and the boot of the machine: device, inode, start of process 1, boot id
 _HEADER = Struct("<3q16s")
-#: of each slot: the number of the session, the time before and after it was begun, and how many processes there had been
+#: for each slot: session id, time before and after its start, and the number of forks since boot
 _ENTRY = Struct("<4q")
 NANOSECONDS = 1_000_000_000
-COUNTED = NANOSECONDS  # how old the count of all processes may be
-UNUSED = 300  # numbers that the system gives to no new process once it has begun again from the first
+COUNTED = NANOSECONDS  # maximum age of the fork count
+UNUSED = 300  # process ids that the system does not reuse after wrapping around
 
 
 class Entry(NamedTuple):
-    """A session, begun between two moments of the machine's clock, after so many processes since the machine began."""
+    """A session: started between two times of the boot clock, after this number of forks since boot."""
 
     session: int
     after: int
@@ -34,12 +34,12 @@ class Entry(NamedTuple):
 
 
 class SessionFile:
-    """The file of one run, while its tasks run; nobody else writes into it."""
+    """The session file of one run; only its dispatcher writes to it."""
 
     def __init__(self, path: str) -> None:
         first = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            #: what every task holds open
+            #: the descriptor that every task inherits
             self.file = out_of_the_way(first)
         finally:
             os.close(first)
@@ -48,23 +48,23 @@ class SessionFile:
         self._forks, self._counted = 0, 0
 
     def enter(self, slot: int, session: int, after: int) -> None:
-        """Say that the task of a slot has this session, begun after that moment, and before now.
+        """Record that the task of a slot has this session, started between *after* and now.
 
-        Nobody says that it ended: then its session has, and nobody has that number until the system comes round to it.
+        Entries are never removed: a session id is not reused until the process ids wrap around.
         """
         now = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         if now - self._counted > COUNTED:
             self._forks, self._counted = count_forks(), now
-        with suppress(OSError):  # a full disk: the file itself, held open, still finds most
+        with suppress(OSError):  # a full disk: the file itself, held open, still finds most processes
             os.pwrite(self.file, _ENTRY.pack(session, after, now, self._forks), _HEADER.size + slot * _ENTRY.size)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         os.close(self.file)
 
 
 def _identity(file: os.stat_result) -> tuple[int, int, int, bytes]:
-    """Of a copy of the file, or after a restart of the machine or its container, it is another."""
+    """An identity that differs for a copy of the file, and after a restart of the machine or its container."""
     boot, first = b"", 0
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_bytes().replace(b"-", b"").strip()
@@ -74,14 +74,14 @@ def _identity(file: os.stat_result) -> tuple[int, int, int, bytes]:
 
 
 def count_forks() -> int:
-    """How many processes and threads were begun since the machine was."""
+    """The number of processes and threads started since boot; 0 if unknown."""
     with suppress(OSError, StopIteration), open("/proc/stat", "rb") as file:
         return next(int(line.split()[1]) for line in file if line.startswith(b"processes "))
     return 0
 
 
 def read_entries(path: str | Path) -> list[Entry]:
-    """The sessions of the tasks that ran last, as far as they were begun on this machine since it was."""
+    """The sessions recorded in the file; empty if the machine or the file is a different one."""
     try:
         with open(path, "rb") as file:
             content, status = file.read(), os.fstat(file.fileno())
@@ -95,16 +95,16 @@ def read_entries(path: str | Path) -> list[Entry]:
 
 
 def members(entries: Collection[Entry], table: Mapping[int, Process]) -> Iterator[int]:
-    """The processes in the sessions of an earlier dispatcher's tasks, and nobody else's whose number is the same now."""
+    """The processes in the sessions of an earlier dispatcher's tasks; sessions that only reuse an id are excluded."""
     ours = {entry.session for entry in entries if _is_same(entry, table)}
     return (number for number, process in table.items() if process.session in ours)
 
 
 def _is_same(entry: Entry, table: Mapping[int, Process]) -> bool:
-    """Whether a session is still the one of an entry.
+    """Whether a session is still that of an entry.
 
-    Its number belongs to nobody else while it has members. Where its first process is gone, it could have had none in
-    between, but only if since then the system has come round to the same number again.
+    A session id is not reused while the session has members. If its first process is gone, it may have been reused, but only
+    if the process ids have wrapped around since.
     """
     leader = table.get(entry.session)
     if leader is None:
@@ -114,7 +114,7 @@ def _is_same(entry: Entry, table: Mapping[int, Process]) -> bool:
 
 
 def most_processes() -> int:
-    """The largest number of a process, after which the system begins again; 0 where it does not say."""
+    """The largest process id, after which ids wrap around; 0 if unknown."""
     try:
         return int(Path("/proc/sys/kernel/pid_max").read_bytes())
     except OSError:
@@ -122,7 +122,7 @@ def most_processes() -> int:
 
 
 def holders(path: str | Path, table: Mapping[int, Process]) -> Iterator[int]:
-    """The processes that hold this very file open as tasks do, to write: who reads it, such as a backup, is no task."""
+    """The processes that hold this file open for writing, as tasks do; readers, such as a backup, do not count."""
     try:
         wanted = os.stat(path)
     except FileNotFoundError:
@@ -133,9 +133,9 @@ def holders(path: str | Path, table: Mapping[int, Process]) -> Iterator[int]:
 
 
 def _written_files(number: int, name: str) -> Iterator[os.stat_result]:
-    """What a process has open to write by that name; others are not looked at, since a file system may never answer."""
+    """The files of that name that a process has open for writing; others are not examined, as a file system may hang."""
     folder = f"/proc/{number}/fd"
-    with suppress(OSError):  # it has ended, or is somebody else's
+    with suppress(OSError):  # it has ended, or belongs to another user
         for link in os.listdir(folder):
             with suppress(OSError):
                 named = os.readlink(f"{folder}/{link}").rpartition("/")[2] == name
@@ -144,6 +144,6 @@ def _written_files(number: int, name: str) -> Iterator[os.stat_result]:
 
 
 def _flags(number: int, link: str) -> int:
-    """How a process has opened a file."""
+    """The flags with which a process opened a file."""
     with open(f"/proc/{number}/fdinfo/{link}", "rb") as file:
         return next((int(line.split()[1], 8) for line in file if line.startswith(b"flags:")), 0)

@@ -1,4 +1,4 @@
-"""What a machine may lack to start a process: descriptors, processes, memory. It is never the fault of a task."""
+"""Handles shortages on this machine, which are not failures of tasks: descriptors, processes or memory for a new process."""
 
 import errno
 import math
@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from eligo.errors import ShortageError
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between two tries to start a task
-MOST_WAITED = 300.0  # seconds without a start, while nothing runs, after which the run stops
-FILES_OF_A_TASK, OWN_FILES = 3, 100  # descriptors that are needed
-HEADROOM = 16  # descriptors that tasks leave to the rest of this process
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between two attempts to start a task
+MOST_WAITED = 300.0  # seconds without a start, while no task runs, after which the run stops
+FILES_OF_A_TASK, OWN_FILES = 3, 100  # descriptors needed per task, and by this process itself
+HEADROOM = 16  # descriptors reserved for the rest of this process
 LIMITS = {
     errno.EMFILE: "ulimit -n limits the open files of a process",
     errno.ENFILE: "fs.file-max limits the open files of the machine",
@@ -25,17 +25,17 @@ def _warn(message: str) -> None:
 
 
 class Shortage:
-    """When a start is tried again that the machine had no room for, and when no longer."""
+    """Decides when a failed start is retried, and when the run gives up."""
 
     def __init__(self) -> None:
-        #: called once in a run, with a sentence
+        #: called once per run, with a sentence
         self.warn: Callable[[str], None] = _warn
-        #: when to try again, by the monotonic clock
+        #: the time of the next retry, by the monotonic clock
         self.again = 0.0
         self._pause, self._since, self._warned, self._error = FIRST_PAUSE, math.inf, False, OSError()
 
     def meet(self, error: OSError, busy: bool) -> None:
-        """A task could not be started; *busy* where others run, whose end may make room."""
+        """Record that a task could not be started; *busy* if other tasks run, whose end may free resources."""
         now, self._error = time.monotonic(), error
         self._since = math.inf if busy else min(self._since, now)
         self._pause = min(LONGEST_PAUSE, 2 * self._pause)
@@ -45,14 +45,14 @@ class Shortage:
             self.warn(f"cannot start more tasks for now: {self._words()}")
 
     def check(self) -> None:
-        """Raise ShortageError where nothing could be started for too long, or the disk is full, where a run ends at once."""
+        """Raise ShortageError if no task could be started for too long, or at once if the disk is full."""
         if self._error.errno == errno.ENOSPC:
             raise ShortageError(f"no task can be started: {self._words()}")
         if time.monotonic() - self._since > MOST_WAITED:
             raise ShortageError(f"no task could be started for {MOST_WAITED / 60:g} minutes: {self._words()}")
 
     def end(self) -> None:
-        """A task was started."""
+        """Record that a task was started."""
         self._pause, self._since = FIRST_PAUSE, math.inf
 
     def _words(self) -> str:
@@ -61,7 +61,7 @@ class Shortage:
 
 
 def allow_files(workers: int) -> tuple[int, int] | None:
-    """Let this process have as many files open as so many tasks need; the limits that it had, where they were too small."""
+    """Raise this process's limit of open files for *workers* tasks; returns the old limits if it was raised, else None."""
     needed = FILES_OF_A_TASK * workers + OWN_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
@@ -72,6 +72,6 @@ def allow_files(workers: int) -> tuple[int, int] | None:
 
 
 def most_files() -> float:
-    """The largest number of a file that tasks may cause to be opened: some are left to the rest of this process."""
+    """The largest descriptor that tasks may use; the rest is reserved for this process."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return math.inf if most == resource.RLIM_INFINITY else most - HEADROOM

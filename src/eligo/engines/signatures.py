@@ -1,8 +1,8 @@
-"""What the owner of a workflow signs, for each of its tasks; nothing but the standard library is needed.
+"""The content of a task's signature by the owner of its workflow; needs only the standard library.
 
-A signature travels as text, `2.EXPIRES.GIVEN.SIGNATURE`: when it expires, in seconds since 1970; which of the task's
-inputs the owner gave, and not another task, as a hexadecimal number with a bit for each of their names in order; and the
-64 bytes of the signature in base64. The first two are part of what is signed.
+A signature is transmitted as text, `2.EXPIRES.GIVEN.SIGNATURE`: its expiry in seconds since 1970; the task's inputs that
+the owner gave (not written by another task), as a hexadecimal bit mask of their names in order; and the 64 bytes of the
+signature in base64. The first two are part of the signed content.
 """
 
 import base64
@@ -18,14 +18,14 @@ EARLIER = re.compile(r"[A-Za-z0-9+/]{86}==")
 
 
 class Seal(NamedTuple):
-    """A signature, when it expires, and the inputs whose content it covers."""
+    """A signature, its expiry, and the inputs whose content it covers."""
 
     expires: int
     given: frozenset[str]
     signature: bytes
 
     def text(self, inputs: Collection[str]) -> str:
-        """As it travels with a task that reads these inputs.
+        """The text that is sent with a task that reads these inputs.
 
         >>> Seal(7, frozenset({"y"}), bytes(64)).text(["y", "x"])[:8]
         '2.7.2.AA'
@@ -35,7 +35,7 @@ class Seal(NamedTuple):
 
     @staticmethod
     def parsed(text: str, inputs: Collection[str]) -> "Seal | None":
-        """The seal of a task that reads these inputs; None where the text is none.
+        """The seal of a task that reads these inputs; None if the text is invalid.
 
         >>> Seal.parsed(Seal(7, frozenset({"y"}), bytes(64)).text("xyz"), "xyz").given
         frozenset({'y'})
@@ -55,7 +55,7 @@ def signed_task(  # noqa: PLR0913  the eight fields of the protocol
     workflow: str, task: str, command: str | Sequence[str] | None, *, expires: int, given: Mapping[str, str],
     inputs: Iterable[str] = (), outputs: Iterable[str] = (), environment: Mapping[str, str] | None = None,
 ) -> bytes:  # fmt: skip
-    """The bytes that are signed: *workflow* is the name given at submission, *given* the SHA-256 of inputs by name.
+    """The signed bytes: *workflow* is the name given at submission, *given* maps inputs to their SHA-256.
 
     >>> signed_task("survey", "a", ["sort", "x"], expires=7, given={"x": "e3b0"}, inputs=["x"])[13:95]
     b'{"command":["sort","x"],"environment":{},"expires":7,"given":{"x":"e3b0"},"inputs"'

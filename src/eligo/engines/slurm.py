@@ -1,7 +1,7 @@
-"""Slurm: one job a task, handed in by sbatch, followed by squeue, stopped by scancel.
+"""Slurm: one job per task, submitted by sbatch, followed by squeue, stopped by scancel.
 
-Jobs are known again by their names, which tell the run, the session and the number: eligo-MARK.SESSION.NUMBER. A job that
-the system would begin anew after its node failed is not: that is a loss, and what follows from one is decided here.
+Jobs are identified by their names, eligo-MARK.SESSION.NUMBER, from the run's mark, the session and the number. Slurm does
+not requeue a job whose node failed: the job is lost, and eligo decides whether to retry it.
 """
 
 import math
@@ -9,16 +9,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from eligo.engines.batch_system import QueueEngine, Sighting, asked, require, wait_until_gone
+from eligo.engines.batch_system import QueueEngine, Sighting, query, require, wait_until_gone
 from eligo.engines.jobs import Engine, Job
 from eligo.engines.registry import Wanted
 from eligo.engines.worker import GRACE
 from eligo.errors import InputError
 from eligo.workflow import MEGABYTE
 
-#: what runs on a node; what the worker prints goes where its first word says
+#: runs on a node; its first argument is the file for the worker's output
 SCRIPT = '#!/bin/sh\nprinted=$1\nshift\nexec "$@" > "$printed" 2>&1\n'
-#: parts of complaints after which it is worth asking again
+#: parts of error messages after which a command is retried
 UNANSWERED = (
     "unable to contact", "unable to establish", "timed out", "temporarily", "zero bytes", "connection refused",
     "connection reset", "communication connection failure", "communications connection failure", "try again", "in use",
@@ -27,8 +27,8 @@ OVER = {
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",
     "SPECIAL_EXIT", "TIMEOUT",
 }  # fmt: skip
-NEVER = ("badconstraints", "launch")  # how the reasons begin for which a job waits for ever
-MANY = 500  # jobs in one command line
+NEVER = ("badconstraints", "launch")  # beginnings of reasons for which a job would wait forever
+MANY = 500  # jobs per command line
 ROOM, MOST_BACK = (
     4,
     16,
@@ -45,7 +45,7 @@ class _Row(NamedTuple):
 
 
 class SlurmQueue:
-    """A cluster; *options* are further ones of sbatch, such as `--partition=long`."""
+    """A Slurm cluster; *options* are additional options of sbatch, for example `--partition=long`."""
 
     name = "slurm"
     looks = (2.0, 30.0)
@@ -64,7 +64,7 @@ class SlurmQueue:
             f"--job-name={_name(self._mark)}.{folder.name}.{job.number}", f"--nice={self._nice.of(job)}",
             f"--cpus-per-task={max(1, math.ceil(job.cores))}", *_limits(job), *self._options,
         ]  # fmt: skip
-        answer = asked(["sbatch", *options, script.name, f"{job.number}.txt", *words], UNANSWERED, folder)
+        answer = query(["sbatch", *options, script.name, f"{job.number}.txt", *words], UNANSWERED, folder)
         return answer.strip().partition(";")[0]
 
     def look(self, folder: Path) -> Mapping[int, Sighting] | None:
@@ -78,9 +78,9 @@ class SlurmQueue:
         return sightings
 
     def _rows(self, start: str) -> Iterator[_Row]:
-        """This user's jobs whose names begin so, with those that ended a short while ago."""
+        """This user's jobs with this prefix, including those that ended recently."""
         words = ["squeue", "--me", "--noheader", "--states=all", "--format=%i|%T|%r|%j"]
-        for line in asked(words, UNANSWERED).splitlines():
+        for line in query(words, UNANSWERED).splitlines():
             row = _Row(*line.split("|", 3))
             if row.name.startswith(start):
                 yield row
@@ -89,7 +89,7 @@ class SlurmQueue:
         """See `Queue`."""
         wanted = list(keys)
         for first in range(0, len(wanted), MANY):
-            asked(["scancel", "--quiet", *wanted[first : first + MANY]], UNANSWERED)
+            query(["scancel", "--quiet", *wanted[first : first + MANY]], UNANSWERED)
 
     def end_strays(self, mark: str) -> None:
         """See `Queue`."""
@@ -106,7 +106,7 @@ def _name(mark: str) -> str:
 
 
 def _limits(job: Job) -> list[str]:
-    """What a job may have, as far as that is known: memory, and the minutes after which Slurm itself ends it."""
+    """The limits of a job, as far as known: memory, and the minutes after which Slurm ends it."""
     limits = [f"--mem={-(-job.memory // MEGABYTE)}M"] if job.memory else []
     if job.timeout is not None:
         limits.append(f"--time={1 + math.ceil(len(job.works) * (job.timeout + GRACE) / 60)}")
@@ -114,7 +114,7 @@ def _limits(job: Job) -> list[str]:
 
 
 def _sighting_of(row: _Row) -> Sighting:
-    """A line of squeue, as the engine takes it."""
+    """The state of a job according to squeue."""
     why = f"{row.state} ({row.reason})"
     if row.state == "PENDING" and row.reason.lower().startswith(NEVER):
         return Sighting(row.key, True, why=why, lost=row.reason.lower().startswith("launch"), left=True)
@@ -122,10 +122,10 @@ def _sighting_of(row: _Row) -> Sighting:
 
 
 class Nice:
-    """By how much each job steps back, so that among those that wait the better goes first; users may only step back.
+    """Chooses the nice value of each job, so that better jobs start first; users can only increase it.
 
-    Some clusters take those of one user that were handed in first, and then a job must step back by one more for each that
-    came between. A job goes between those that wait and are better and those that are worse, with room for others.
+    Some clusters start the jobs of one user in order of submission; then a job needs one more for each job submitted in
+    between. A new job gets a value between those of better and worse waiting jobs, with gaps for others.
 
     >>> nice = Nice(4)
     >>> [nice.of(Job(number, "", (), (), priority)) for number, priority in ((1, 9), (2, 5), (3, 7), (4, 10))]
@@ -134,12 +134,10 @@ class Nice:
 
     def __init__(self, workers: int) -> None:
         self._room, self._count = ROOM * workers, 0
-        self._waiting: dict[
-            int, tuple[int, int, int]
-        ] = {}  # by number: priority, how many were before it, how far back
+        self._waiting: dict[int, tuple[int, int, int]] = {}  # by number: priority, number of earlier jobs, nice value
 
     def of(self, job: Job) -> int:
-        """How far a job steps back that is handed in now."""
+        """The nice value of a job submitted now."""
         self._count += 1
         waiting, room = self._waiting.values(), self._room
         better = max((back for priority, _, back in waiting if priority >= job.priority), default=None)
@@ -155,19 +153,19 @@ class Nice:
         return back
 
     def waiting(self, numbers: Collection[int]) -> None:
-        """Only these wait still."""
+        """Forget all jobs but these, which still wait."""
         self._waiting = {number: self._waiting[number] for number in numbers if number in self._waiting}
 
 
 def make(
     workers: int, folder: str | Path, mark: str, options: Sequence[str] = (), python: str | None = None
 ) -> QueueEngine:
-    """An engine that has so many jobs in the queue at a time; *python* is what nodes run, by default what runs here."""
+    """An engine with up to *workers* jobs in the queue; *python* is the interpreter on nodes, by default this one."""
     return QueueEngine(SlurmQueue(mark, workers, options), workers, folder, python)
 
 
 def engine(wanted: Wanted) -> Engine:
-    """One that serves a run."""
+    """The engine for a run."""
     parts = wanted.queued()
     require("slurm", "sbatch", "squeue", "scancel")
     return make(*parts)

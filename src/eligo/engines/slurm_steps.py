@@ -1,11 +1,11 @@
-"""Slurm, inside a job that one has already: a task is a step of it, begun by srun, and waits in no queue."""
+"""Slurm within an existing job: tasks are steps of the job, started by srun without queueing."""
 
 import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from eligo.engines.batch_system import asked, require, wait_until_gone
+from eligo.engines.batch_system import query, require, wait_until_gone
 from eligo.engines.jobs import Command, Ending, Engine, Job, Work
 from eligo.engines.local import LocalEngine
 from eligo.engines.registry import Wanted
@@ -17,7 +17,7 @@ ALLOCATION = "SLURM_JOB_ID"
 
 
 class StepsEngine(LocalEngine):
-    """So many steps at a time, of the job in which this process runs; *scratch* is where what they print is collected."""
+    """Runs up to *workers* steps at once in the job of this process; *scratch* is the folder that collects their output."""
 
     name = "slurm-steps"
 
@@ -30,7 +30,7 @@ class StepsEngine(LocalEngine):
         super().__init__(workers, scratch=scratch)
 
     def start(self, job: Job) -> None:
-        """Begin a job: its commands become srun's."""
+        """Start a job, with its commands wrapped in srun."""
         job.works = tuple(self._step(job, work) for work in job.works)
         super().start(job)
 
@@ -50,24 +50,24 @@ class StepsEngine(LocalEngine):
         return [each._replace(attempt=each.attempt._replace(memory=None)) for each in super().wait(seconds)]
 
     def end_strays(self, mark: str) -> None:
-        """End steps of an earlier process of this run, in this job; those in another end with that."""
+        """Kill steps of an earlier process of this run in this job; those in another job end with it."""
         words = ["squeue", "--steps", f"--job={self._allocation}", "--noheader", "--format=%i|%j"]
 
         def left() -> Sequence[str]:
-            rows = [line.strip().split("|", 1) for line in asked(words, UNANSWERED).splitlines()]
+            rows = [line.strip().split("|", 1) for line in query(words, UNANSWERED).splitlines()]
             return [key for key, name in rows if name == f"eligo-{mark}"]
 
         steps = left()
         if steps:
-            asked(["scancel", "--quiet", *steps], UNANSWERED)
+            query(["scancel", "--quiet", *steps], UNANSWERED)
             wait_until_gone(left)
 
 
 def make(workers: int, folder: str, mark: str) -> StepsEngine:
-    """An engine that has so many steps at a time."""
+    """An engine that runs up to *workers* steps at once."""
     return StepsEngine(workers, folder, mark)
 
 
 def engine(wanted: Wanted) -> Engine:
-    """One that serves a run."""
+    """The engine for a run."""
     return make(*wanted.queued())

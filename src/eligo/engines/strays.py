@@ -1,4 +1,4 @@
-"""The processes of a task or of a run, found by a mark in their environment: whoever started them may be gone."""
+"""Finds the processes of a task or run by a mark in their environment, even if their parents are gone."""
 
 import ctypes
 import os
@@ -13,13 +13,13 @@ from eligo.engines.sessions import holders, members, read_entries
 from eligo.engines.worker import ancestors, descendants, process_table
 from eligo.errors import InputError
 
-POOL = "ELIGO_POOL"  # in the environment of the processes that an engine has for a run, beside its tasks
-PR_SET_PDEATHSIG = 1  # Linux: the signal that comes when whoever began this process dies
-MOST_DYING = 30.0  # seconds that processes may take to end once they were made to
+POOL = "ELIGO_POOL"  # in the environment of an engine's own processes for a run, apart from tasks
+PR_SET_PDEATHSIG = 1  # Linux: sets the signal that is sent when the parent dies
+MOST_DYING = 30.0  # seconds until killed processes must have ended
 
 
 def signal_marked(name: str, marks: Iterable[str], number: int) -> int:
-    """Send a signal to every process on this machine in whose environment *name* is one of the marks; how many there were.
+    """Send a signal to every process on this machine with one of the marks in variable *name*; returns their number.
 
     >>> signal_marked("ELIGO_JOB", ["nobody has this"], 15)
     0
@@ -32,7 +32,7 @@ def signal_marked(name: str, marks: Iterable[str], number: int) -> int:
 
 
 def marked(name: str, marks: Iterable[str]) -> list[int]:
-    """The processes beside this one in whose environment *name* is one of the marks; of those that ended none is read."""
+    """The other processes with one of the marks in variable *name* of their environment."""
     wanted, pids = {f"{name}={mark}".encode() for mark in marks}, list[int]()
     for process in os.listdir("/proc") if wanted and os.path.isdir("/proc") else ():
         if process.isdecimal() and int(process) != os.getpid():
@@ -42,10 +42,10 @@ def marked(name: str, marks: Iterable[str]) -> list[int]:
 
 
 def end_marked(name: str, mark: str, file: str | Path | None = None, patience: float = MOST_DYING) -> None:
-    """End processes of a run that outlived whoever started them, so that no task runs twice at once.
+    """Kill the processes of a run that outlived their parent, so that no task runs twice at once.
 
-    These are all with the mark in their environment, and where there is a *file* of sessions, those that it is about; and
-    what they began. They are stopped first, since what goes on could begin others meanwhile.
+    These are all processes with the mark in their environment, those of a *file* of sessions, and all their descendants.
+    They are stopped before they are killed, since running processes could start others meanwhile.
     """
     deadline, stopped = time.monotonic() + patience, set[int]()
     while strays := _strays(name, mark, file):
@@ -61,7 +61,7 @@ def end_marked(name: str, mark: str, file: str | Path | None = None, patience: f
 
 
 def _strays(name: str, mark: str, file: str | Path | None) -> set[int]:
-    """The processes that `end_marked` is about, beside this one and those that began it."""
+    """The processes that `end_marked` kills; this process and its ancestors are excluded."""
     pids, table = set(marked(name, [mark] if mark else [])), process_table()
     for own in ancestors(os.getpid(), table):
         del table[own]
@@ -72,7 +72,7 @@ def _strays(name: str, mark: str, file: str | Path | None) -> set[int]:
 
 @contextmanager
 def marking(name: str, mark: str) -> Iterator[None]:
-    """Have all that is begun meanwhile, by whatever way, be known by the mark; none where there is no mark.
+    """Add the mark to the environment of all processes started meanwhile; nothing happens if the mark is empty.
 
     >>> with marking("ELIGO_DOC", "7"):
     ...     os.environ["ELIGO_DOC"]
@@ -93,6 +93,6 @@ def marking(name: str, mark: str) -> Iterator[None]:
 
 
 def die_with_parent() -> None:
-    """Have this process, and whatever program it becomes, killed when whoever began it dies, even while it is stopped."""
+    """Have this process, and any program it executes, killed when its parent dies, even while it is stopped."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

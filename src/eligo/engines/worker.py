@@ -52,10 +52,10 @@ class Performed(NamedTuple):
     lost: bool = False
 
 
-def said(code: int) -> str | None:
+def describe_exit(code: int) -> str | None:
     """An exit code in words; None for success.
 
-    >>> said(0), said(2), said(-9), said(-40)
+    >>> describe_exit(0), describe_exit(2), describe_exit(-9), describe_exit(-40)
     (None, 'exit code 2', 'ended by SIGKILL', 'ended by signal 40')
     """
     if code == 0:
@@ -82,10 +82,10 @@ def own_peak() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def unable(work: "Command", error: OSError | ValueError) -> str:
+def describe_start_error(work: "Command", error: OSError | ValueError) -> str:
     """The reason why a command could not be started.
 
-    >>> unable(SimpleNamespace(argv=("sort",)), FileNotFoundError(2, "No such file or directory", "/nowhere"))
+    >>> describe_start_error(SimpleNamespace(argv=("sort",)), FileNotFoundError(2, "No such file or directory", "/nowhere"))
     "cannot run 'sort': No such file or directory: '/nowhere'"
     """
     if not isinstance(error, OSError):
@@ -106,24 +106,24 @@ def run_command(
     """
     began = time.time()
     try:
-        child = _started(work, os.environ if base is None else base, stopped)
+        child = _start(work, os.environ if base is None else base, stopped)
     except (OSError, ValueError) as error:
         lacking = getattr(error, "errno", None) in SHORT
-        return Performed(began, time.time(), unable(work, error), code=NO_PROGRAM, lost=lacking)
+        return Performed(began, time.time(), describe_start_error(work, error), code=NO_PROGRAM, lost=lacking)
     why = _watch(child.pid, timeout, stopped)
     _, status, usage = os.wait4(child.pid, 0)
     code = child.returncode = os.waitstatus_to_exitcode(status)
     end_session(child.pid)
     lost = why == "stopped"
-    return Performed(began, time.time(), why or said(code), None, code, own_memory(usage.ru_maxrss), lost)
+    return Performed(began, time.time(), why or describe_exit(code), None, code, own_memory(usage.ru_maxrss), lost)
 
 
-def _started(work: "Command", base: Mapping[str, str], stopped: Callable[[], bool] | None) -> "subprocess.Popen[bytes]":
+def _start(work: "Command", base: Mapping[str, str], stopped: Callable[[], bool] | None) -> "subprocess.Popen[bytes]":
     """Start the process of a command; retry for a while if the machine lacks something."""
     began, pause = time.monotonic(), LONGEST_PAUSE
     while True:
         try:
-            return _spawned(work, base)
+            return _spawn(work, base)
         except OSError as error:
             over = time.monotonic() - began > SHORTAGE or (stopped is not None and stopped())
             if error.errno not in SHORT or over:
@@ -132,10 +132,10 @@ def _started(work: "Command", base: Mapping[str, str], stopped: Callable[[], boo
         pause *= 1.5
 
 
-def _spawned(work: "Command", base: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+def _spawn(work: "Command", base: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     with ExitStack() as stack:
         out, err = [stack.enter_context(open(path, "wb")) for path in (work.out, work.err)]
-        marker = _opened(getattr(work, "marker", ""), stack)
+        marker = _open_marker(getattr(work, "marker", ""), stack)
         return subprocess.Popen(  # noqa: S603 - the words are the user's own
             work.argv,
             cwd=work.folder,
@@ -148,7 +148,7 @@ def _spawned(work: "Command", base: Mapping[str, str]) -> "subprocess.Popen[byte
         )
 
 
-def _opened(marker: str, stack: ExitStack) -> tuple[int, ...]:
+def _open_marker(marker: str, stack: ExitStack) -> tuple[int, ...]:
     """Open the file that all processes of a command keep open, at a number unused by scripts; empty on another machine."""
     try:
         first = os.open(marker, os.O_RDWR | os.O_CLOEXEC)  # a process that only reads it is not a task

@@ -12,7 +12,7 @@ from eligo.kernels.windows import longest_after
 from eligo.pages.attempts import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.watched import Watched
 from eligo.rows import Ints
-from eligo.running.reasons import nearest, place_of, to_blame, waits_for, why_told
+from eligo.running.reasons import blocking_failures, explain_state, nearest, place_of, waits_for
 
 MOST_NAMED, MOST_PATH, MOST_NEXT = 50, 100, 1_000
 MOST_COMPARED, MOST_NEAR = 20_000, 3  # names among which those like a wrong one are looked for, and told
@@ -46,10 +46,10 @@ def detail(watched: Watched, name: str) -> dict[str, Any]:
     return {
         "task": watched.labels[v], "kind": watched.kinds[v], "state": watched.state(v),
         "command": command if isinstance(command, str) else " ".join(command),
-        "policy": watched.policy, "place": None if place is None else place.place, "why": why_told(watched, v, place),
+        "policy": watched.policy, "place": None if place is None else place.place, "why": explain_state(watched, v, place),
         "needs": _stated(watched, waits_for(watched, v)[:MOST_NEXT]),
         "next": _stated(watched, nearest(watched, v)[:MOST_NEXT]),
-        "because": [watched.labels[u] for u in to_blame(watched, v)[:MOST_NEXT]],
+        "because": [watched.labels[u] for u in blocking_failures(watched, v)[:MOST_NEXT]],
         "onward": None if place is None else {
             "tasks": place.path, "seconds": place.seconds, "releases": place.releases,
         },

@@ -16,7 +16,7 @@ from eligo.pages.watched import MOST_TAIL, Watched, Worker
 from eligo.running.commands import Commands
 from eligo.running.folder import LOGS, read_kept
 from eligo.running.location import STATE
-from eligo.running.states import Curve, Trying, left_behind
+from eligo.running.states import Curve, Trying, cut_off_tasks
 from eligo.stores import Attempt, Kept, Session, read_news, read_run, readable, under_way
 from eligo.workflow import Workflow
 
@@ -87,7 +87,7 @@ class WatchedRun(Watched):
     @property
     def interrupted(self) -> list[int]:
         """See `Looked`."""
-        return left_behind(self)
+        return cut_off_tasks(self)
 
     @property
     def status(self) -> str:

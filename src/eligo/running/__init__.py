@@ -1,4 +1,4 @@
-"""Running: a workflow carried out for real, in the order that eligo decides, on somebody's workers."""
+"""Running: executes a workflow in the order that a policy chooses, on an engine's workers."""
 
 from eligo.running.api import Result, Settings, execute, prepare_run, run
 from eligo.running.commands import Commands

@@ -1,4 +1,4 @@
-"""A whole run: from a workflow, or functions, to what came of every task."""
+"""Runs a workflow or functions from start to end."""
 
 import os
 import time
@@ -43,20 +43,20 @@ CAREFUL = Rules(slow=SLOW)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a run is made; the defaults are those of the command."""
+    """The settings of a run; the defaults are those of the command line."""
 
-    #: how many tasks run at a time; None: as many as this machine has cores
+    #: maximum number of concurrent tasks; None: the number of cores
     workers: int | None = None
-    #: the policy, or another allocator by name, or a file with an order
+    #: a policy, another allocator by name, or a file with an order
     policy: str = "finish"
-    #: how many tasks a worker gets at once
+    #: the number of tasks per job
     size: int = 1
     retries: Retries = field(default_factory=Retries)
     timeout: float | None = None
     most_failures: float = float("inf")
-    #: whether tasks whose outputs are newer than their inputs are taken as done
+    #: whether tasks whose outputs are newer than their inputs count as done
     skip_done: bool = False
-    #: where tasks run; None: in the folder of the workflow's file
+    #: the folder in which tasks run; None: the folder of the workflow's file
     directory: str | None = None
     rules: Rules = CAREFUL
     seed: int = 0
@@ -74,21 +74,21 @@ class Settings:
 
     @property
     def slots(self) -> int:
-        """How many tasks run at a time."""
+        """The maximum number of concurrent tasks."""
         return self.workers or len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a run."""
+    """The result of a run."""
 
     execution: Execution
-    #: what functions returned, without what other tasks took and nobody asked to keep
+    #: the values of functions, except those that only other tasks needed
     values: Mapping[Name, Any]
-    #: why tasks failed for good: what they raised, or what is told of their commands
+    #: the permanently failed tasks, each with its exception or the message for its command
     failed: Mapping[Name, Exception | str]
     seconds: float
-    #: how many tasks were begun in this run
+    #: the number of started jobs
     begun: int = 0
 
     @property
@@ -115,20 +115,20 @@ def run(  # noqa: PLR0913
     check: bool = True,
     ignore: str | Collection[str] = (),
 ) -> Result:
-    """Run a workflow: its commands, *function* of every task, or the functions that it has; what they return comes back.
+    """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
-    A graph is whatever `eligo.plan` takes; or {task: (function, parents)}, where each function gets what the parents
-    returned. Functions run in threads, or *on* an executor of yours; `async def` functions are awaited. Where a *folder* is
-    given, commands go on from what an earlier run in it did. Where tasks failed for good, the first one's error is raised
-    once the rest is done, or with *check* off told in the result. What a file asks for and a run does not do, such as POST
-    scripts of DAGMan, is refused unless *ignore* names it.
+    A graph is anything that `eligo.plan` accepts, or {task: (function, parents)}, where each function receives the values of
+    its parents. Functions run in threads, or *on* your own executor; `async def` functions are awaited. With a *folder*,
+    commands resume an earlier run in it. If tasks fail permanently, the first one's error is raised once the rest is done;
+    with *check* off, errors are only in the result. A feature of a file that runs do not support, for example POST scripts of
+    DAGMan, is an error unless *ignore* names it.
 
-    A result that other tasks take is dropped once all of them are done. *keep* names the tasks whose results stay all the
-    same; keep="all" keeps every result.
+    A value that other tasks use is dropped once all of them are done. *keep* names the tasks whose values stay anyway;
+    keep="all" keeps every value.
 
-    A command that failed is tried again twice unless *retries* says how often; a function is not by default.
-    A task that takes longer than *timeout* seconds has failed. A command is then stopped. A function cannot be: its thread
-    goes on, its result is ignored, and its worker takes the next task.
+    By default a failed command is retried twice, or *retries* times; a function is not retried.
+    A task that takes longer than *timeout* seconds has failed. A command is then stopped. A function cannot be stopped: its
+    thread continues, its value is ignored, and its worker takes the next task.
 
     >>> import eligo
     >>> table = {"a": (lambda: 2, []), "b": (lambda a: a + 1, ["a"]), "c": (lambda a, b: a * b, ["a", "b"])}
@@ -150,7 +150,7 @@ def run(  # noqa: PLR0913
 
 
 def _retries(most: int | None, commands: bool) -> Retries:
-    """By default commands are tried again, as everywhere, and functions are not: what one raises, it would raise again."""
+    """The retries of tasks; by default commands are retried, and functions are not, since they would raise the same again."""
     if most is None:
         return Retries() if commands else Retries(most=0)
     return Retries(most=most)
@@ -159,7 +159,7 @@ def _retries(most: int | None, commands: bool) -> Retries:
 def _check_fits(
     callables: Callables | None, folder: object, keep: str | Collection[Name], ignore: str | Collection[str]
 ) -> None:
-    """Refuse what is for commands where there are functions, and the other way round."""
+    """Refuse options for commands on functions, and options for functions on commands."""
     if callables is not None and folder is not None:
         raise InputError("folder has no effect on functions, whose results are not stored yet: leave it out")
     if callables is not None and ignore != ():
@@ -175,7 +175,7 @@ def _functions(
     if shares_machine(on):
         _check_room(callables.flow, settings.slots, machine_memory())
     engine = engine_of(on, settings, needs_of(callables.flow), functions=True)
-    with ended_where_wrong(engine):
+    with close_on_error(engine):
         game = Execution(callables.flow)
         chosen = allocator_of(callables.flow, game, settings)
         runner = build_runner(game, chosen, engine, settings, lambda task, _: callables.work(task, values))
@@ -205,8 +205,8 @@ def _commands(
 
 
 def _execute_with_warnings(runner: Runner, resumed: Resumed) -> Result:
-    """Run it to its end, after a warning of each thing that is not honoured."""
-    with ended_where_wrong(runner.engine):
+    """Run to the end, after a warning for each setting of the workflow that is ignored."""
+    with close_on_error(runner.engine):
         for remark in resumed.remarks:
             warnings.warn(remark, stacklevel=4)
     return execute(runner)
@@ -215,12 +215,12 @@ def _execute_with_warnings(runner: Runner, resumed: Resumed) -> Result:
 def prepare_run(
     flow: Workflow, on: "str | Executor | Engine", settings: Settings, folder: RunFolder
 ) -> tuple[Runner, Resumed]:
-    """A run of a workflow's commands in a folder, ready to go on from what was done there."""
+    """Prepare a run of a workflow's commands in a folder, or resume the one that is there."""
     commands, wants = commands_in(folder, flow, settings.directory), Wants(flow)
     needs = wants if wants else None
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
     engine = engine_of(on, settings, needs, scratch=scratch, mark=folder.mark)
-    with ended_where_wrong(engine):
+    with close_on_error(engine):
         check = partial(_check_engine, on, settings, engine)
         check(flow)
         unheeded = _unheeded(flow, engine, settings, needs)
@@ -239,7 +239,7 @@ def prepare_run(
         chosen = allocator_of(live.begun, resumed.execution, settings, order)
         growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
         growth.begin(folder.adding)
-        folder.begin(flow, resumed, curves, settings.directory)  # nothing is refused from here on
+        folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
         runner = build_runner(resumed.execution, chosen, engine, settings, commands, folder, growth.needs)
         runner.empty, runner.absent, runner.growth = growth.empty, growth.absent, growth
@@ -247,7 +247,7 @@ def prepare_run(
 
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:
-    """What the tasks of a workflow run, which each must have, with a place for what they print."""
+    """The commands of all tasks, each of which must have one, with a folder for their output."""
     mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
     commands = Commands(flow, folder.place_of(flow, directory), folder.logs, mark, folder.processes)
     commands.check()
@@ -256,7 +256,7 @@ def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Com
 
 
 def _check_room(flow: Workflow, cores: float, memory: float) -> None:
-    """Refuse what could never be begun."""
+    """Refuse a task that needs more than there is."""
     for name, wanted in zip(flow.dag.tasks, flow.column("cores"), strict=True):
         if (wanted or 0) > cores:
             wants = f"task {shorten(name)!r} needs {wanted:g} cores"
@@ -268,7 +268,7 @@ def _check_room(flow: Workflow, cores: float, memory: float) -> None:
 
 
 def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow) -> None:
-    """Refuse what an engine has no room for, where that is known."""
+    """Refuse tasks that need more than the engine has, if that is known."""
     if shares_machine(on):
         _check_room(flow, settings.slots, machine_memory())
     room = getattr(engine, "room", None)
@@ -277,7 +277,7 @@ def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow
 
 
 def _unheeded(flow: Workflow, engine: Engine, settings: Settings, needs: Needs | None) -> tuple[str, ...]:
-    """What the workflow asks for and this run does not honour; what the engine has no room for is refused."""
+    """One sentence per setting of the workflow that this run ignores; tasks that need too much are refused."""
     remarks = list(getattr(engine, "unheeded", ())) if needs is not None and any(flow.column("memory")) else []
     if settings.policy in ALLOCATORS and any(flow.column("priority")):
         remarks.append(f"policy {settings.policy} ignores the priorities of tasks; all other policies follow them")
@@ -295,7 +295,7 @@ def engine_of(  # noqa: PLR0913
     scratch: str | None = None,
     mark: str = "",
 ) -> Engine:
-    """The engine of a name, an executor as one, or an engine itself."""
+    """The engine with this name, an executor wrapped as an engine, or the engine itself."""
     if isinstance(on, str):
         return engine_on(on, settings.workers, needs=needs, functions=functions, scratch=scratch, mark=mark)
     if isinstance(on, Executor):
@@ -307,8 +307,8 @@ def engine_of(  # noqa: PLR0913
 
 
 @contextmanager
-def ended_where_wrong(engine: Engine) -> Iterator[None]:
-    """Where something goes wrong before the run, nothing that the engine started is left."""
+def close_on_error(engine: Engine) -> Iterator[None]:
+    """Close the engine if an error is raised before the end of the run."""
     try:
         yield
     except BaseException:
@@ -317,13 +317,13 @@ def ended_where_wrong(engine: Engine) -> Iterator[None]:
 
 
 def needs_of(flow: Workflow) -> Needs | None:
-    """What each task wants; None where no task wants more than one core and no memory is told."""
+    """The needs of each task; None if no task needs more than one core or declares its memory."""
     wants = Wants(flow)
     return wants if wants else None
 
 
 def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Order | None = None) -> Allocator:
-    """The allocator that the settings name; refused where there is none."""
+    """The allocator that the settings name; an unknown one is refused."""
     rules = informed(settings.rules, flow.grown(game.dag))
     return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
 
@@ -337,7 +337,7 @@ def build_runner(  # noqa: PLR0913, PLR0917
     folder: RunFolder | None = None,
     needs: Needs | None = None,
 ) -> Runner:
-    """A runner with the settings."""
+    """A runner with these settings."""
     return Runner(
         game,
         chosen,
@@ -354,11 +354,11 @@ def build_runner(  # noqa: PLR0913, PLR0917
 
 
 def execute(runner: Runner) -> Result:
-    """Run it to its end."""
+    """Run to the end."""
     began = time.monotonic()
-    with ended_where_wrong(runner.engine):
+    with close_on_error(runner.engine):
         runner.run()
-    took = time.monotonic() - began  # without what it takes to let go of an engine
+    took = time.monotonic() - began  # without the time to close the engine
     runner.engine.close()
     failed = {
         task: str(ending.attempt.failure) if ending.value is None else ending.value

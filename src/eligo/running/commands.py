@@ -1,4 +1,4 @@
-"""What a task of a file runs: the words of one command, without a shell where it needs none."""
+"""The commands of a workflow's tasks; run without a shell if possible."""
 
 import os
 import re
@@ -16,15 +16,15 @@ from eligo.running.task_files import are_outputs_owed
 from eligo.workflow import NOTHING, Workflow
 
 SHELL = "/bin/sh"
-_PLAIN = re.compile(r"[\w@%+=:,./ -]+")  # words that mean the same to a shell and to nobody
+_PLAIN = re.compile(r"[\w@%+=:,./ -]+")  # words without a special meaning to a shell
 _UNSAFE = re.compile(r"[^\w.+-]|^\.", re.ASCII)
-LONGEST_NAME = 150  # of a log file, far below what file systems allow
-SHARD = 1000  # log files in one folder
-ADD = "ELIGO_ADD"  # in a task's environment: the file to which it may write tasks to add
+LONGEST_NAME = 150  # characters of a log file's name, far below the limits of file systems
+SHARD = 1000  # log files per folder
+ADD = "ELIGO_ADD"  # in a task's environment: the file to which it may write new tasks
 
 
 def words_of(command: str | tuple[str, ...]) -> tuple[str, ...]:
-    """The words to run: as they are, or those of a line, by a shell where the line needs one.
+    """The arguments to run: as given, or the words of a line, passed to a shell if the line needs one.
 
     >>> words_of(("echo", "$HOME")), words_of("sort -n a.txt")
     (('echo', '$HOME'), ('/usr/bin/sort', '-n', 'a.txt'))
@@ -43,12 +43,12 @@ def words_of(command: str | tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _find_program(program: str) -> str | None:
-    """Where a program is; None where the shell may know it better."""
+    """The path of a program; None if only the shell may find it."""
     return shutil.which(program) if os.sep not in program else program
 
 
 def log_name(task: str) -> str:
-    """A file name for what a task prints: its own as far as that is safe, another for every task.
+    """A file name for the output of a task: its name with unsafe characters escaped, different for every task.
 
     >>> log_name("align_1"), log_name("../x y")
     ('align_1', '%2E.%2Fx%20y')
@@ -60,7 +60,7 @@ def log_name(task: str) -> str:
 
 
 def empty_tasks(flow: Workflow) -> set[Name]:
-    """The tasks that run nothing: they are done as soon as what they need is."""
+    """The tasks without a command: they are done as soon as they are ready."""
     empty = [name for name in flow.dag.tasks if flow.task(name).command == NOTHING]
     owed = are_outputs_owed(flow)
     return {name for name in empty if not (owed and flow.task(name).outputs)}
@@ -68,7 +68,7 @@ def empty_tasks(flow: Workflow) -> set[Name]:
 
 @dataclass(eq=False)
 class Commands:
-    """The commands of a workflow's tasks, run in one folder, with what they print in another."""
+    """The commands of a workflow's tasks, run in one folder, with their output in another."""
 
     flow: Workflow
     folder: str
@@ -77,18 +77,18 @@ class Commands:
     environment: tuple[tuple[str, str], ...] = ()
     #: a file that every task's processes hold open
     marker: str = ""
-    #: where tasks may write tasks to add; empty where they cannot
+    #: the folder where tasks may write new tasks; empty if they cannot
     adding: str = ""
 
     def check(self) -> None:
-        """Refuse tasks of which it is not said what they run, before anything is begun."""
+        """Refuse tasks without a command before any is started."""
         without = [name for name in self.flow.dag.tasks if not self.flow.task(name).command]
         if without:
             many = f" (and {len(without) - 1:,} more)" if len(without) > 1 else ""
             raise InputError(f"task {shorten(without[0])!r}{many} has no command: add one to the file")
 
     def __call__(self, task: Name, attempt: int) -> Command:
-        """What an attempt at a task runs."""
+        """The command of an attempt at a task."""
         out, err = self.log(task, attempt)
         environment = {"ELIGO_TASK": str(task), "ELIGO_ATTEMPT": str(attempt), **dict(self.environment)}
         if self.adding:
@@ -96,14 +96,14 @@ class Commands:
         return Command(words_of(self.flow.task(task).command or ()), self.folder, environment, out, err, self.marker)
 
     def log(self, task: Name, attempt: int) -> tuple[str, str]:
-        """Where an attempt's standard output and standard error go."""
+        """The paths of an attempt's standard output and standard error."""
         number = self.flow.dag.number(task)
         place = f"{self.logs}/{number // SHARD:03d}/{log_name(self.flow.dag.labels[number])}"
-        again = "" if attempt == 1 else f"~{attempt}"  # which no name has: a.2 may be another task
+        again = "" if attempt == 1 else f"~{attempt}"  # no name contains ~, while a.2 may be another task
         return f"{place}{again}.out", f"{place}{again}.err"
 
     def make_folders(self, first: int = 0) -> None:
-        """Make the folders for the logs of the tasks from number *first* on."""
+        """Create the log folders of the tasks from number *first* on."""
         try:
             for shard in range(first // SHARD, -(-len(self.flow) // SHARD)):
                 Path(self.logs, f"{shard:03d}").mkdir(parents=True, exist_ok=True)
@@ -111,5 +111,5 @@ class Commands:
             raise InputError(f"{self.logs}: cannot write the logs of tasks: {error.strerror}") from None
 
 
-#: what an attempt at a task does: the task, and which attempt it is
+#: returns the command of a task's attempt with this number
 WorkFor = Callable[[Name, int], Command]

@@ -1,4 +1,4 @@
-"""How many tasks could run, as an execution goes on: followed move by move in its journal."""
+"""The number of tasks that could run during an execution, computed from its journal."""
 
 from array import array
 
@@ -7,7 +7,7 @@ from eligo.rows import released
 
 
 class ReadyCurve:
-    """After each task that is done, how many could run then: those that ran, and those that waited to."""
+    """After each completed task, the number of tasks that were running or ready."""
 
     def __init__(self, execution: Execution) -> None:
         self._game, dag = execution, execution.begun
@@ -15,12 +15,12 @@ class ReadyCurve:
         self._failed: set[int] = set()
         self._missing = array("i", dag.indegree.tobytes())
         self._ready = int((dag.indegree == 0).sum())
-        #: the tasks that are done, in order; one entry more: how many could run, before the first and after each, without and
-        #: with those that had failed and were not to be tried just then
+        #: the completed tasks in order, and two curves with one more entry, the initial value: without and with tasks
+        #: that await a retry
         self.order, self.counts, self.eligible = array("i"), array("q", [self._ready]), array("q", [self._ready])
 
     def follow(self) -> None:
-        """Take in what has happened since."""
+        """Process the moves since the last call."""
         game, missing = self._game, self._missing
         moves = game.since(self._read)
         self._read += len(moves)
@@ -40,7 +40,7 @@ class ReadyCurve:
                 self._grow(game.additions[v])
 
     def _rendered(self, v: int) -> int:
-        """How many tasks can run once this one is done; what is added later is not among them."""
+        """Update the parents of a task's children once it is done; returns the number of tasks that become ready."""
         graph, missing, count = self._game.graph, self._missing, 0
         if graph.has_many(v, MANY):
             row = graph.row_of(v)
@@ -52,7 +52,7 @@ class ReadyCurve:
         return count
 
     def _grow(self, added: Addition) -> None:
-        """Tasks were added: some can run, and some that could must wait."""
+        """Process added tasks: some are ready, and some that were ready must wait."""
         missing = self._missing
         missing.extend([0] * len(added.tasks))
         self._ready += len(added.tasks)

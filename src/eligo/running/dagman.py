@@ -1,12 +1,12 @@
-"""A whole workflow handed to HTCondor's DAGMan, which runs it without us; we follow, and go on following when we come back.
+"""Runs a workflow with HTCondor's DAGMan, which continues without this process; a later process can follow it.
 
-The nodes are called by the numbers of their tasks and run the same worker as jobs of the engine `htcondor`, so that
-commands, logs and results are the same. In the folder `dagman` of the run:
+Nodes are named by task number and run the same worker as jobs of the engine `htcondor`, so commands, logs and results are
+the same. The folder `dagman` of the run contains:
 
     flow.dag             nodes, arcs and priorities
-    17.json              the command of a task, and done/17.json what came of it
-    flow.dag.*           what DAGMan writes: its log, the events of its jobs
-    flow.dag.rescue001   what was done before, from which DAGMan goes on: written by it after failures, and here
+    17.json              the command of a task, and done/17.json its result
+    flow.dag.*           files of DAGMan: its log, the events of its jobs
+    flow.dag.rescue001   finished nodes, from which DAGMan resumes: written by it after failures, and by this module
 """
 
 import json
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eligo.engines import worker
-from eligo.engines.batch_system import UnansweredError, as_told, asked, performed_in, require
+from eligo.engines.batch_system import UnansweredError, query, read_performed, require, work_document
 from eligo.engines.htcondor import (
     ABORTED,
     EVICTED,
@@ -44,18 +44,18 @@ from eligo.work.attempts import Attempt, answer_to
 from eligo.workflow import Workflow, priority_numbers
 
 PLACE, DAG, RESCUE = "dagman", "flow.dag", "flow.dag.rescue"
-EVERY = 0.5  # seconds between two looks at the logs
-DAWDLES = 60.0  # seconds between two questions whether DAGMan is still there
-#: what is counted of the events of nodes
+EVERY = 0.5  # seconds between two checks of the logs
+DAWDLES = 60.0  # seconds between two checks whether DAGMan is still in the queue
+#: the events of nodes that are counted
 KINDS = {"000": "submitted", "001": "executing", "004": "evicted", "005": "terminated", "009": "removed", "012": "held"}
-MOST_STARTS = 3  # of a DAGMan that comes to nothing
+MOST_STARTS = 3  # number of restarts after which DAGMan is stopped
 _COMPLAINT = re.compile(r'(?:ERROR "|(?:ERROR|Warning): )(?!failed to get attribute)')
 _DONE = re.compile(r"^DONE n([0-9]+)\s*$", re.MULTILINE)
 _CLUSTER = re.compile(r"submitted to cluster ([0-9]+)")
 
 
 class Fate(NamedTuple):
-    """What became of a task: done, failed, blocked, or pending where DAGMan was stopped before."""
+    """The result of a task: done, failed, blocked, or pending if DAGMan was stopped earlier."""
 
     state: str
     seconds: float = 0.0
@@ -65,21 +65,21 @@ class Fate(NamedTuple):
 
 @dataclass(frozen=True)
 class DagmanJob:
-    """What is handed to DAGMan, and how."""
+    """A workflow for DAGMan, and how to run it."""
 
     flow: Workflow
     folder: RunFolder
-    #: how many jobs DAGMan may have in the queue at a time
+    #: maximum number of jobs in DAGMan's queue
     workers: int
     order: tuple[Name, ...]
-    #: what a task runs
+    #: returns the command of a task
     work: WorkFor
     retries: int = 2
     timeout: float | None = None
-    #: where the tasks should run, if somebody said so
+    #: the folder for tasks, if the user gave one
     directory: str | None = None
     python: str = sys.executable
-    #: the files of its tasks; None: those that should be there are not looked for
+    #: the files of its tasks; None: missing files are not checked
     files: TaskFiles | None = None
 
     @property
@@ -87,25 +87,25 @@ class DagmanJob:
         """The folder of the files for DAGMan."""
         return self.folder.path.resolve() / PLACE
 
-    def told(self) -> dict[int, worker.Performed]:
-        """What the last attempt at each task came to, as far as there was one."""
-        attempts = ((v, performed_in(self.place / worker.DONE / f"{v}.json")) for v in range(len(self.flow)))
+    def results(self) -> dict[int, worker.Performed]:
+        """The results of the last attempts, for tasks that have one."""
+        attempts = ((v, read_performed(self.place / worker.DONE / f"{v}.json")) for v in range(len(self.flow)))
         return {v: performed[0] for v, performed in attempts if performed}
 
     def text(self) -> str:
-        """The file for DAGMan; whatever is run is told by its last line, so that another workflow has another text."""
+        """The file for DAGMan; its last line is a digest of all commands, so that another workflow has another text."""
         jobs = "".join(self.job(name) for name in self.flow.dag.tasks)
         return "".join([*_lines(self), f"# {sha256(jobs.encode()).hexdigest()}\n"])
 
     def job(self, name: Name) -> str:
-        """What the worker reads."""
-        return json.dumps({"works": [as_told(self.work(name, 1))], "timeout": self.timeout, "again": True})
+        """The file that the worker reads."""
+        return json.dumps({"works": [work_document(self.work(name, 1))], "timeout": self.timeout, "again": True})
 
 
 def run_dagman(job: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | None = None) -> dict[Name, Fate]:
-    """Run a workflow by DAGMan to its end, or follow it where it still runs; what happened to every task.
+    """Run a workflow with DAGMan, or follow a DAGMan that is still running; returns the result of every task.
 
-    *watch* is told now and then how many events of each kind there were, such as `executing`, and says whether to stop.
+    *watch* is called regularly with the number of events of each kind, for example `executing`, and returns whether to stop.
     """
     require("htcondor-dagman", "condor_submit_dag", "condor_q", "condor_rm")
     running, text = _running(job.folder.mark), job.text()
@@ -129,24 +129,24 @@ def run_dagman(job: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | None
     if not running:
         if not same:
             _write(job, text)
-        running = _submitted(job, {job.flow.dag.number(task) for task in game.executed})
+        running = _submit(job, {job.flow.dag.number(task) for task in game.executed})
     if running:
         _check(job, running, _follow(job, running, watch))
-    performed = job.told()
+    performed = job.results()
     _keep(job, game, performed)
     return dict(_fates(job.flow, game, performed))
 
 
 def _running(mark: str) -> str:
-    """What the job is called in which DAGMan runs for a run, if it does; its universe is the scheduler's own."""
+    """The id of the DAGMan job of a run, or ""; it runs in the scheduler universe."""
     chosen = ["-constraint", f'EligoRun == "{mark}" && JobUniverse == 7']
-    return asked(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
+    return query(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
 
 
-def _submitted(job: DagmanJob, done: set[int]) -> str:
-    """Hand the files in; what DAGMan's job is called, or nothing where all is done."""
+def _submit(job: DagmanJob, done: set[int]) -> str:
+    """Submit the workflow; returns the id of DAGMan's job, or "" if every task is done."""
     place = job.place
-    done = done | {v for v, performed in job.told().items() if performed.failure is None}
+    done = done | {v for v, performed in job.results().items() if performed.failure is None}
     if len(done) == len(job.flow):
         return ""
     _rescue(place, done)
@@ -156,14 +156,14 @@ def _submitted(job: DagmanJob, done: set[int]) -> str:
         (place / worker.DONE / f"{v}.json").unlink(missing_ok=True)
     mark = f'+EligoRun = "{job.folder.mark}"'
     words = ["condor_submit_dag", "-maxjobs", str(job.workers), "-append", mark, DAG]
-    match = _CLUSTER.search(answer := asked(words, UNANSWERED, place))
+    match = _CLUSTER.search(answer := query(words, UNANSWERED, place))
     if match is None:
         raise InputError(f"cannot read the output of condor_submit_dag: {answer[-300:]}")
     return match[1]
 
 
 def _rescue(place: Path, done: set[int]) -> None:
-    """What was done, where DAGMan looks for it: its own last rescue file, or one of ours."""
+    """Write finished tasks where DAGMan reads them: its own last rescue file, or a new one."""
     last = max([*place.glob(f"{RESCUE}[0-9][0-9][0-9]"), place / f"{RESCUE}001"])
     finished = {int(v) for v in _DONE.findall(_text(last))} | done
     if finished:
@@ -171,7 +171,7 @@ def _rescue(place: Path, done: set[int]) -> None:
 
 
 def _lines(job: DagmanJob) -> Iterator[str]:
-    """The text for DAGMan."""
+    """The lines of the file for DAGMan."""
     flow, numbers = job.flow, priority_numbers(job.order)
     for v, name in enumerate(flow.dag.tasks):
         task = flow.task(name)
@@ -184,7 +184,7 @@ def _lines(job: DagmanJob) -> Iterator[str]:
 
 
 def _write(job: DagmanJob, text: str) -> None:
-    """The files of a workflow that was not handed in before, and nothing of another."""
+    """Write the files of a new workflow, and remove those of an older one."""
     place = job.place
     shutil.rmtree(place, ignore_errors=True)
     (place / worker.DONE).mkdir(parents=True)
@@ -200,7 +200,7 @@ def _write(job: DagmanJob, text: str) -> None:
 
 
 def _follow(job: DagmanJob, key: str, watch: Callable[[Mapping[str, int]], bool] | None) -> str:
-    """Until DAGMan has ended, by the log of its own job; where that says nothing for long, by the queue. How it ended."""
+    """Wait until DAGMan has ended, according to its job's log or, at longer intervals, the queue; returns how it ended."""
     own, nodes = (EventLog(job.place / f"{DAG}.{log}") for log in ("dagman.log", "nodes.log"))
     of_dagman, of_nodes = Counter[str](), Counter[str]()
     stopping, asks_at = False, time.monotonic() + DAWDLES
@@ -223,7 +223,7 @@ def _follow(job: DagmanJob, key: str, watch: Callable[[Mapping[str, int]], bool]
 
 
 def _check(job: DagmanJob, key: str, ending: str) -> None:
-    """Where DAGMan comes to nothing, stop it and say what it complained of."""
+    """If DAGMan ran nothing, stop it and raise its complaints."""
     again = ending == "begins anew"
     if again:
         take_out([key])
@@ -238,7 +238,7 @@ def _text(log: Path) -> str:
 
 
 def _keep(job: DagmanJob, game: Execution, performed: Mapping[int, worker.Performed]) -> None:
-    """Write down what happened, as any run does, so that the run can go on anywhere."""
+    """Store the results as any run does, so that the run can be resumed with any engine."""
     store, notes = job.folder.store, list[Attempt]()
     tries = Counter(store.attempted())
     for v in job.flow.dag.order.tolist():
@@ -255,7 +255,7 @@ def _keep(job: DagmanJob, game: Execution, performed: Mapping[int, worker.Perfor
 
 
 def _fates(flow: Workflow, game: Execution, performed: Mapping[int, worker.Performed]) -> Iterator[tuple[Name, Fate]]:
-    """What became of every task, by now or before."""
+    """The result of every task, of this run or an earlier one."""
     blocked = set(game.blocked)
     for v, task in enumerate(flow.dag.tasks):
         result = performed.get(v)

@@ -1,4 +1,4 @@
-"""The folder of a run: its state, what its tasks printed, and how it goes on after it was stopped."""
+"""The folder of a run: its state, the output of its tasks, and how it resumes."""
 
 import json
 import os
@@ -31,32 +31,32 @@ MARK = "ELIGO_RUN"  # in the environment of every process of a run
 
 @dataclass(frozen=True)
 class Resumed:
-    """Where a run goes on: the execution, and what is told of the difference to what was run before."""
+    """The execution that a run resumes from, and the differences from the earlier workflow."""
 
     execution: Execution
-    #: tasks that were done before and still are
+    #: number of tasks that were done and still are
     kept: int
-    #: tasks that were done before and must be done again, since they or what they need changed; those that are new; gone
+    #: number of tasks that must run again because they or their parents changed; that are new; that were removed
     changed: int = 0
     new: int = 0
     gone: int = 0
-    #: the tasks, with their digests, of which a journal is to be begun; None where the one that is kept goes on
+    #: the tasks with their digests, for a new journal; None if the existing journal continues
     tasks: Mapping[str, bytes] | None = None
-    #: tasks that were done before and must be done again, since outputs are gone; those that depend on these
+    #: number of tasks that must run again because outputs are missing; that depend on such tasks
     unmade: int = 0
     dependent: int = 0
-    #: what makes files suspect that are there
+    #: reasons to distrust existing files
     doubts: Doubts = NO_DOUBTS
-    #: what of the workflow this run does not honour, a sentence each
+    #: sentences about settings of the workflow that this run ignores
     remarks: tuple[str, ...] = ()
 
 
 class RunFolder:
-    """The folder of one run, and the only process that writes into it."""
+    """The folder of one run; only one process writes to it at a time."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        #: whether a run was begun here, now or before
+        #: whether a run was started here, now or earlier
         self.begun = (self.path / STATE).exists()
         self._made = not self.path.exists()
         if self.path.exists() and not self.path.is_dir():
@@ -71,28 +71,28 @@ class RunFolder:
             raise InputError(f"{self.path}: cannot write the run: {error.strerror}") from None
         facts = self.store.facts()
         self.location = Location(self.path, facts)
-        #: a file that is copied has another number, and one that is moved keeps it
+        #: a copied file has a new inode number, and a moved one keeps it
         identity = str((self.path / PROCESSES).stat().st_ino)
-        #: whether what is here was copied from another folder, whose processes are not this run's
+        #: whether this folder was copied from another one, whose processes are not this run's
         self.copied = facts["identity"] != identity if "identity" in facts else self.location.is_copy
         self.mark = (not self.copied and facts.get("mark")) or secrets.token_hex(8)
         stored = (facts.get("mark"), facts.get("identity"))
-        if stored != (self.mark, identity):  # kept at once: an engine's processes have the mark before the run begins
+        if stored != (self.mark, identity):  # saved at once: an engine's processes have the mark before the run starts
             self.store.remember(mark=self.mark, identity=identity)
 
     @property
     def logs(self) -> str:
-        """Where tasks print to."""
+        """The folder for the output of tasks."""
         return str((self.path / LOGS).resolve())
 
     @property
     def jobs(self) -> str:
-        """Where engines keep what they need for jobs that are under way."""
+        """The folder for engines' files about running jobs."""
         return str((self.path / JOBS).resolve())
 
     @property
     def adding(self) -> str:
-        """Where tasks write tasks to add."""
+        """The folder where tasks write new tasks."""
         return str((self.path / ADDING).resolve())
 
     @property
@@ -101,7 +101,7 @@ class RunFolder:
         return str((self.path / PROCESSES).resolve())
 
     def place_of(self, flow: Workflow, wanted: str | None = None) -> str:
-        """Where tasks run: where it is *wanted*, as it was before, in the folder of the workflow's file, or here."""
+        """The folder for tasks: as *wanted*, as before, that of the workflow's file, or the current one."""
         facts, path = self.store.facts(), self._path_of(flow)
         if wanted is not None:
             place: str | None = wanted
@@ -121,13 +121,13 @@ class RunFolder:
         return os.path.realpath(place)
 
     def _check_same(self, wanted: str, facts: Mapping[str, str]) -> None:
-        """Refuse another folder for tasks than that of the tasks that are done: their files are there."""
+        """Refuse a different folder for tasks if some are done: their files are in the old one."""
         before = self.location.find("directory") if "directory" in facts else self.location.beside()
         if before is not None and self.store.kept and os.path.realpath(wanted) != os.path.realpath(before):
             raise InputError(f"{wanted}: finished tasks of this run ran in {before}").cured_by("run")
 
     def _path_of(self, flow: Workflow) -> str | None:
-        """The file of a workflow, if it is not the one that is kept here."""
+        """The file of a workflow, unless it is the copy in this folder."""
         path = flow.origin.path if flow.origin else None
         if path is None or os.path.realpath(path) == os.path.realpath(self.path / KEPT):
             return None
@@ -140,7 +140,7 @@ class RunFolder:
         curves: "Mapping[str, Sequence[int]] | None" = None,
         directory: str | None = None,
     ) -> None:
-        """Write down what is run now, and nothing before this: a run that is refused leaves the folder as it was."""
+        """Write the state of the run; nothing is written earlier, so a refused run leaves the folder unchanged."""
         self.begun = True
         path, facts = self._path_of(flow), self.location.facts()
         if path is not None:
@@ -157,9 +157,9 @@ class RunFolder:
         self.store.remember(**facts)
 
     def _keep_workflow(self, flow: Workflow) -> None:
-        """Keep the workflow itself, so that the run can be looked at and resumed without its file.
+        """Store the workflow itself, so that the run can be inspected and resumed without its file.
 
-        Both check sums are known while the file is replaced, so that whoever comes after a kill believes either form.
+        Both check sums are stored while the file is replaced, so that after a kill either version is accepted.
         """
         from eligo.formats import write
 
@@ -175,13 +175,13 @@ class RunFolder:
             raise InputError(f"{target}: cannot be written: {error.strerror}") from None
 
     def _is_same(self, resumed: Resumed) -> bool:
-        """Whether the tasks are those that are kept."""
+        """Whether the tasks are those in the store."""
         return resumed.tasks is None or list(resumed.tasks.items()) == list(self.store.tasks().items())
 
     def resume(self, flow: Workflow, engine: Engine | None = None) -> Resumed:
-        """Begin, or go on where it was stopped: what was done and did not change stays done; what was out comes back.
+        """Start a run, or resume it: unchanged finished tasks stay done, and tasks that ran are ready again.
 
-        What an earlier process left running is ended first, here and where the *engine* runs things.
+        Processes that an earlier dispatcher left running are killed first, on this machine and by the *engine*.
         """
         end_marked(MARK, self.mark, self.processes)
         if isinstance(engine, Lingering):
@@ -190,7 +190,7 @@ class RunFolder:
             return self.recall(flow)
 
     def recall(self, flow: Workflow) -> Resumed:
-        """The same, where nothing needs to be ended: what an earlier process left running goes on."""
+        """Resume without killing the processes of an earlier dispatcher."""
         doubts = self._doubts()
         now, before = digests(flow), self.store.tasks()
         if before and list(before.items()) == list(now.items()):
@@ -205,21 +205,21 @@ class RunFolder:
         return replace(resumed, doubts=doubts)
 
     def _doubts(self) -> Doubts:
-        """Which tasks never completed; `begin` keeps them, since a journal that begins anew says nothing of earlier ones."""
+        """The tasks that never completed; `begin` stores them, since a new journal does not contain earlier attempts."""
         unfinished = frozenset(json.loads(self.store.facts().get("unfinished", "[]")))
         return Doubts(unfinished_tasks(self.store, unfinished), tuple(self.store.killed_sessions()))
 
     def redo(self, flow: Workflow, resumed: Resumed, redone: Redone) -> Resumed:
-        """Go on without tasks that were done: their outputs are gone, or those of what they depend on."""
+        """Resume without tasks that were done but lack outputs, and without those that depend on them."""
         if not redone.gone:
             return resumed
         done = set(resumed.execution.numbers(EXECUTED)) - redone.gone - redone.dependent
-        game = restarted(flow, resumed.execution, resumed.execution.graph.named(done))
+        game = restart_execution(flow, resumed.execution, resumed.execution.graph.named(done))
         again = replace(resumed, unmade=len(redone.gone), dependent=len(redone.dependent))
         return replace(again, execution=game, kept=len(done), tasks=digests(flow))
 
     def planned(self, flow: Workflow, resumed: Resumed, effort: str = "normal") -> Mapping[str, Sequence[int]]:
-        """The order of the workflow's plan, with its curves for whoever looks: as kept, or made now."""
+        """The order and curves of the workflow's plan: from the store, or computed now."""
         curves = self.store.curves() if self._is_same(resumed) else {}
         if "order" in curves:
             return curves
@@ -231,7 +231,7 @@ class RunFolder:
         }
 
     def _compared(self, flow: Workflow, now: dict[str, bytes], before: dict[str, bytes]) -> Resumed:
-        """What is left of an earlier run of another form of the workflow: the file changed."""
+        """Resume a run whose workflow changed: tasks that are done and unchanged, with unchanged parents, stay done."""
         done, grown, unchanged = _done_tasks(self.store, list(before)), self._grown(flow, list(before)), set[int]()
         added, dag = set(added_names(grown.additions)), grown.dag
         for v in dag.order.tolist():
@@ -239,13 +239,13 @@ class RunFolder:
             same = name in done and (name in added or before.get(name) == now[name])
             if same and all(u in unchanged for u in dag.parents_of(v).tolist()):
                 unchanged.add(v)
-        game = restarted(flow, grown, dag.named(unchanged))
+        game = restart_execution(flow, grown, dag.named(unchanged))
         changed = len([name for name in done if name in now or name in added]) - len(unchanged)
         new, removed = len(now.keys() - before.keys()), len(before.keys() - now.keys())
         return Resumed(game, len(unchanged), changed, new, removed, now)
 
     def _grown(self, flow: Workflow, before: list[str]) -> Execution:
-        """An execution of another form of the workflow, with what was added to the earlier one and nothing done."""
+        """An execution of the changed workflow with the tasks that were added to the run, none of them done."""
         names, game = [*before, *added_names(self.store.additions())], Execution(flow)
         own = dict(zip(flow.dag.labels, flow.dag.tasks, strict=True))
         for tasks, arcs, details in (added for added in self.store.additions() if added[2]):
@@ -258,14 +258,14 @@ class RunFolder:
         return game
 
     def close(self) -> None:
-        """Let go of it; a folder that was made for a run which was refused is removed."""
+        """Close the store; a folder that was created for a refused run is removed."""
         self.store.close()
         if self._made and not self.begun:
             rmtree(self.path, ignore_errors=True)
 
 
 def kept_workflow(folder: str | Path) -> tuple[dict[str, str], str]:
-    """What is known of the run in a folder, and the path of its workflow: its file, or what was kept of it."""
+    """The facts of the run in a folder, and the path of its workflow: the original file, or the stored copy."""
     path = Path(folder) / STATE
     if not path.is_file():
         raise InputError(f"{folder}: no run in this folder")
@@ -278,42 +278,42 @@ def kept_workflow(folder: str | Path) -> tuple[dict[str, str], str]:
 
 
 def read_kept(folder: str | Path, facts: Mapping[str, str], tasks: Mapping[str, bytes]) -> Workflow:
-    """The workflow that is kept in the folder of a run; refused where it is not the one of which the store tells."""
+    """The workflow stored in the folder of a run; refused if it is not the one in the run's store."""
     from eligo.formats import read
 
     path = str(Path(folder) / KEPT)
     if not tasks and not os.path.exists(path):
         raise InputError(f"{folder}: no run was started in this folder")
     if "workflow" in facts and os.path.isfile(path) and check_sum(path) not in facts["workflow"].split():
-        raise strange(path)
+        raise foreign_workflow(path)
     flow = read(path, "json")
     if flow.dag.labels != tuple(tasks) or ("workflow" not in facts and digests(flow) != tasks):
-        raise strange(path)
+        raise foreign_workflow(path)
     return flow
 
 
-def strange(path: str) -> InputError:
-    """A workflow that is kept for a run and was not written by it."""
+def foreign_workflow(path: str) -> InputError:
+    """The error for a stored workflow that the run did not write."""
     words = "damaged, or written by something other than the run"
     return InputError(f"{path}: {words}: run the workflow's file again, or restore a copy")
 
 
 def check_sum(path: str | Path) -> str:
-    """What tells whether a file is still the same."""
+    """A check sum by which changes of a file are detected."""
     with open(path, "rb") as file:
         return f"{crc32(file.read()):08x}"
 
 
 def _done_tasks(store: Store, names: list[str]) -> set[str]:
-    """The tasks that a journal says are done."""
+    """The tasks that are done according to the journal."""
     from eligo.execution import COMPLETE, unpacked
 
     names = [*names, *added_names(store.additions())]
     return {names[v] for kind, v in unpacked(store.moves()) if kind == COMPLETE}
 
 
-def restarted(flow: Workflow, before: Execution, done: Iterable[Name]) -> Execution:
-    """An execution of a workflow that has grown as one *before* has, and in which these tasks are done."""
+def restart_execution(flow: Workflow, before: Execution, done: Iterable[Name]) -> Execution:
+    """An execution of a workflow that grew like the execution *before*, with these tasks done."""
     if not before.additions:
         return Execution(flow, executed=done)
     game, finished = Execution(flow), set(done)
@@ -327,7 +327,7 @@ def restarted(flow: Workflow, before: Execution, done: Iterable[Name]) -> Execut
 
 
 def digests(flow: Workflow) -> dict[str, bytes]:
-    """For every task, by its label, what tells whether it is still the same: its command, its files and its parents."""
+    """A digest of every task by label, of its command, its files and its parents, by which changes are detected."""
     labels, result = flow.dag.labels, {}
     for v, name in enumerate(flow.dag.tasks):
         task = flow.task(name)

@@ -1,4 +1,4 @@
-"""How much longer a run takes: a range, from what is known of its tasks and from how long those took that are done."""
+"""Estimates the remaining time of a run as a range, from known run times and those of finished tasks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -15,21 +15,21 @@ from eligo.workflow import Workflow
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FEWEST = 3  # tasks that are done before anything is said where nothing was known
-#: by which share times may be off that are the tasks' own, those of tasks of their kind and name, of their kind, or of all
+FEWEST = 3  # finished tasks required for an estimate if no run times were known
+#: relative errors of run times: of a task itself, of tasks of its kind and name, of its kind, and of all tasks
 OWN, ALIKE, KIND, ANY = 0.1, 0.2, 0.4, 0.5
-LATE = 0.1  # of what a task took so far, where it takes longer than was believed: so much more at least
+LATE = 0.1  # minimum remaining time of a task that exceeds its estimate, as a share of its time so far
 
 
 class Left(NamedTuple):
-    """From how many to how many seconds a run still takes."""
+    """Lower and upper estimate of the remaining seconds of a run."""
 
     least: float
     most: float
 
 
 class Forecast:
-    """What is learned while a workflow is run.
+    """Learns run times while a workflow runs.
 
     >>> from eligo.dag import Dag
     >>> from eligo.workflow import Task
@@ -43,14 +43,14 @@ class Forecast:
         self._learned: list[tuple[int, float]] = []
 
     @cached_property
-    def _told(self) -> Floats:
-        """How long tasks take as far as is said; not a number elsewhere."""
+    def _stated(self) -> Floats:
+        """The stated run times of tasks; NaN where there is none."""
         estimates = estimate(self._flow)
         return np.where(estimates.own, estimates.seconds, np.nan)
 
     @cached_property
     def _groups(self) -> tuple[Ints, Ints]:
-        """For every task, the number of its kind and name without its own number, and that of its kind."""
+        """For every task, the number of its kind and name without digits, and that of its kind."""
         alike, kinds = dict[tuple[str, str], int](), dict[str, int]()
         pairs = zip(all_kinds(self._flow), map(stem, self._flow.dag.tasks), strict=True)
         numbers = [(alike.setdefault(pair, len(alike)), kinds.setdefault(pair[0], len(kinds))) for pair in pairs]
@@ -58,7 +58,7 @@ class Forecast:
         return first, second
 
     def grown(self, dag: Dag) -> "Forecast":
-        """The same once the workflow's dag has grown into this one."""
+        """The forecast for the workflow with a grown dag; run times that were learned are kept."""
         if dag is self._flow.dag:
             return self
         forecast = Forecast(self._flow.grown(dag))
@@ -66,19 +66,19 @@ class Forecast:
         return forecast
 
     def learn(self, took: Iterable[tuple[int, float]]) -> None:
-        """These tasks, by number, took so many seconds."""
+        """Record run times in seconds, by task number."""
         self._learned += took
 
     @property
     def learned(self) -> int:
-        """Of how many tasks that are done it knows how long they took."""
+        """The number of recorded run times."""
         return len(self._learned)
 
     def believed(self) -> tuple[Floats, Floats]:
-        """For every task, how long it is believed to take, and by which share that may be off; not a number: no idea."""
+        """For every task, its estimated run time and the relative error; NaN if there is no estimate."""
         done = np.array([v for v, _ in self._learned], np.int64)
         took = np.array([seconds for _, seconds in self._learned], np.float64)
-        stated = self._told
+        stated = self._stated
         timed = ~np.isnan(stated[done])
         pace = (
             took[timed].sum() / stated[done][timed].sum()
@@ -96,9 +96,9 @@ class Forecast:
         return seconds, off
 
     def left(self, tasks: Iterable[int], running: Mapping[int, float], workers: int) -> Left | None:
-        """How long these tasks still take on so many workers, where those that run have done so for so long; None: no idea.
+        """Estimate the remaining time of these tasks; *running* has the elapsed seconds of those that run. None: unknown.
 
-        No less than the longest path, nor than the work shared out; no more than both together.
+        At least the longest path, and at least the work divided by the workers; at most the sum of both.
         """
         dag, rest = self._flow.dag, np.array(list(tasks), np.int64)
         believed, off = self.believed()
@@ -117,14 +117,14 @@ class Forecast:
 
 
 def _means(group: Ints, done: Ints, took: Floats) -> Floats:
-    """For every task the mean time of those of its group that are done; not a number where none is."""
+    """For every task, the mean run time of the finished tasks of its group; NaN if there is none."""
     size = int(group.max(initial=-1)) + 1
     count, total = np.bincount(group[done], minlength=size), np.bincount(group[done], took, minlength=size)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)[group]
 
 
 def time_left(remaining: Sequence[float] | None) -> str:
-    """A range of time as people say it, the least rounded down and the most up.
+    """A range of time in words, with the lower end rounded down and the upper end up.
 
     >>> time_left(None), time_left(Left(50, 63)), time_left(Left(100, 260))
     ('time left not known yet', '50 s to 1 min 3 s left', '1 min 40 s to 4 min 20 s left')
@@ -143,5 +143,5 @@ def time_left(remaining: Sequence[float] | None) -> str:
 
 
 def _unit(seconds: float) -> int:
-    """Seconds, ten seconds, minutes and so on: nobody can promise more."""
+    """The unit for rounding: seconds, ten seconds, minutes or ten minutes, since estimates are no more precise."""
     return 1 if seconds < 120 else 10 if seconds < 600 else 60 if seconds < 7200 else 600

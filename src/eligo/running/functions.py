@@ -1,4 +1,4 @@
-"""Python functions as tasks: what is run of a graph, a table of functions, or a graph of Dask's."""
+"""Python functions as tasks: from a graph, a table of functions, or a graph of Dask's."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from eligo.interop.dask import DaskWorkflow
 from eligo.names import Name
 from eligo.workflow import Workflow
 
-#: what a task does, from what those before it returned
+#: returns the function of a task, given the values of its parents
 FunctionFor = Callable[[Name, Mapping[Name, Any]], Function]
 
 
@@ -19,14 +19,14 @@ class Callables(NamedTuple):
 
     flow: Workflow
     work: FunctionFor
-    #: the tasks whose results each task takes, where any does
+    #: the tasks whose values each task uses, if any
     takes: Mapping[Name, Collection[Name]]
-    #: the tasks whose results are asked for, whoever else takes them
+    #: the tasks whose values the user wants, whether or not other tasks use them
     results: frozenset[Name] = frozenset()
 
 
 def callables_of(graph: object, function: Callable[..., Any] | None) -> Callables | None:
-    """The functions of a graph: *function* of each task, or the graph's own; None where it has commands instead."""
+    """The functions of a graph: *function* for each task, or the graph's own; None if it has commands."""
     flow = as_workflow(graph)
     nodes = flow.nodes if isinstance(flow, DaskWorkflow) else None
     table = function_table(graph) if nodes is None else None

@@ -24,7 +24,7 @@ INBOX, REFUSED = "inbox", ".refused"
 
 @dataclass(eq=False)
 class RunGrowth:
-    """What a run needs to take in tasks while it is under way."""
+    """Adds tasks to a run while it is running."""
 
     live: LiveWorkflow
     commands: Commands
@@ -34,13 +34,13 @@ class RunGrowth:
     #: refuses tasks that ask for more than the engine has
     check_room: Callable[[Workflow], None]
     inbox: Path
-    #: the tasks that run nothing
+    #: the tasks without a command
     empty: set[Name] = field(default_factory=set)
 
     def begin(self, adding: str) -> None:
-        """Let tasks add tasks by files in the folder *adding*, and go by what was added to the run before."""
+        """Let tasks add tasks by files in the folder *adding*, and include the tasks that were added to the run before."""
         self.commands.adding = adding
-        shutil.rmtree(adding, ignore_errors=True)  # of tasks whose end an earlier process did not see
+        shutil.rmtree(adding, ignore_errors=True)  # files of tasks whose end an earlier process missed
         os.mkdir(adding)
         self.check_room(self.live.flow)
         self._follow(self.live.flow)
@@ -57,7 +57,7 @@ class RunGrowth:
 
     @property
     def needs(self) -> Needs | None:
-        """What each task needs; None where none needs more than one core."""
+        """The needs of each task; None if no task needs more than one core."""
         return self.wants if self.wants else None
 
     @property
@@ -77,7 +77,7 @@ class RunGrowth:
         return None
 
     def take_inbox(self) -> Iterator[Path]:
-        """Add the tasks of every file in the inbox. Returns the files that may go once the run's store has the tasks."""
+        """Add the tasks of every file in the inbox. Yields the files that may be deleted once the store has their tasks."""
         for path in sorted(self.inbox.glob("*.add")):
             try:
                 text = read_added(str(path))
@@ -95,7 +95,7 @@ class RunGrowth:
             self._follow(new.flow, size)
 
     def _follow(self, new: Workflow, first: int = 0) -> None:
-        """Go by tasks that have come, the first of which has the number *first*."""
+        """Update commands, files and needs after tasks were added, of which the first has the number *first*."""
         self.commands.flow = self.live.flow
         self.commands.make_folders(first)
         self.files = TaskFiles(self.live.flow, self.files.folder)
@@ -114,14 +114,14 @@ def check_inputs(new: NewTasks, live: LiveWorkflow, folder: str) -> None:
 
 
 def reason(error: InputError) -> str:
-    """Why an addition is refused, with the line where that is known."""
+    """The reason why an addition is refused, with the line if it is known."""
     line = error.line if isinstance(error, FormatError) else None
     return str(error) if line is None else f"line {line}: {error}"
 
 
 def read_added(path: str, refresh: bool = False) -> bytes | None:
-    """The text of an addition; None where there is none. Only a regular file is read, and little more than is allowed."""
-    if refresh:  # which opening its folder does on a network file system
+    """The text of an addition; None if there is none. Only a regular file is read, up to little more than the limit."""
+    if refresh:  # opening the folder refreshes it on a network file system
         os.close(os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -139,7 +139,7 @@ def read_added(path: str, refresh: bool = False) -> bytes | None:
 
 
 def send(folder: str | Path, text: str) -> Path:
-    """Leave an addition in the inbox of a run, where it appears at once and as a whole."""
+    """Put an addition into the inbox of a run, atomically."""
     inbox = Path(folder) / INBOX
     inbox.mkdir(exist_ok=True)
     path = inbox / f"{secrets.token_hex(8)}.add"
@@ -153,7 +153,7 @@ def send(folder: str | Path, text: str) -> Path:
 
 
 def refuse(path: Path, why: str) -> None:
-    """Tell whoever left an addition in the inbox why it is refused."""
+    """Write the reason of a refusal to the inbox, where the sender looks for it."""
     draft = path.with_suffix(".part")
     draft.write_text(why, "utf-8")
     os.replace(draft, path.with_suffix(REFUSED))

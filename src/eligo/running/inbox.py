@@ -1,4 +1,4 @@
-"""Tasks added to a run from outside: through its inbox while a process runs it, else straight into its store."""
+"""Adds tasks to a run from outside: through its inbox while it is running, else directly in its store."""
 
 import time
 from contextlib import closing
@@ -12,14 +12,14 @@ from eligo.running.growth import REFUSED, check_inputs, send
 from eligo.running.location import STATE
 from eligo.stores import under_way
 
-LOOK = 0.02  # seconds between two looks whether an addition was taken from the inbox
+LOOK = 0.02  # seconds between two checks whether the run has read an addition
 
 
 def add_to_run(folder: str | Path, text: str, patience: float) -> bool:
-    """Add the tasks of a document to the run in a folder; whether the run has them now.
+    """Add the tasks of a document to the run in a folder; returns whether the run has them now.
 
-    A run that is under way takes them from its inbox, which is waited for up to *patience* seconds; if it ends first, the
-    tasks are taken in when it is resumed. Tasks that do not fit are refused.
+    A running run reads them from its inbox within *patience* seconds; if it ends first, they are added when it is resumed.
+    Tasks that do not fit are refused.
     """
     new, path = read_addition(text), Path(folder) / STATE
     if not path.is_file():
@@ -31,7 +31,7 @@ def add_to_run(folder: str | Path, text: str, patience: float) -> bool:
 
 
 def _is_taken(sent: Path, patience: float) -> bool:
-    """Wait until an addition is taken from the inbox, or refused."""
+    """Wait until the run has read or refused an addition; returns whether it did."""
     refusal, until = sent.with_suffix(REFUSED), time.monotonic() + patience
     while sent.exists():
         if time.monotonic() > until:
@@ -45,7 +45,7 @@ def _is_taken(sent: Path, patience: float) -> bool:
 
 
 def _add_to_store(folder: str | Path, new: NewTasks) -> None:
-    """Add tasks to a run that nobody is at."""
+    """Add tasks to the store of a run that is not running."""
     with closing(RunFolder(folder)) as run_folder:
         store = run_folder.store
         flow = read_kept(folder, store.facts(), store.tasks())

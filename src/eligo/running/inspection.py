@@ -1,4 +1,4 @@
-"""Endings of commands, held back until the outputs that their tasks declare are seen, and judged by them."""
+"""Checks the outputs of commands that ended successfully, and waits for outputs that appear late."""
 
 import time
 from collections import deque
@@ -8,18 +8,18 @@ from eligo.engines import Ending, Job
 from eligo.errors import shorten
 from eligo.names import Name
 
-#: seconds that a file may take to be seen from here, once its writer on another machine has ended
+#: seconds until a file appears here after its writer on another machine has ended
 LATENESS = 5.0
-#: says which of its declared outputs a task has not made, as far as is seen from here
+#: returns the declared outputs of a task that do not exist here
 Absent = Callable[[Name], Sequence[str]]
-#: says why a task has failed that ended well and made its outputs, or None
+#: returns why a successful task with all outputs has failed anyway, or None
 Refusal = Callable[[Ending], str | None]
 
 
 class Inspection:
-    """Turns the good ending of a task whose outputs are missing, or that is refused, into a failure.
+    """Turns successful endings into failures if outputs are missing or the ending is refused.
 
-    A job may go on with its next task before this one is looked at. Then the job is cancelled, what it still runs does not
+    A job may continue with its next task before this one is checked. Then the job is cancelled, its later endings do not
     count, and the failure is reported once the job has ended, so that no task runs twice at the same time.
     """
 
@@ -32,12 +32,12 @@ class Inspection:
     ) -> None:
         self._absent, self._lateness, self._cancel, self._refusal = absent, lateness, cancel, refusal
         self._waiting: dict[int, deque[Ending]] = {}  # by job, in order
-        self._until: dict[int, float] = {}  # when the first of them has failed, by the monotonic clock
+        self._until: dict[int, float] = {}  # time when the first of them fails, by the monotonic clock
         self._spoiled: dict[int, Ending] = {}  # jobs that still run after a task without its outputs
         self._discarded: list[Ending] = []
 
     def settled(self, endings: Iterable[Ending]) -> Iterator[Ending]:
-        """What is certain of these endings, and of those that were held back before."""
+        """The checked endings among these and those that were held back before."""
         for ending in endings:
             self._waiting.setdefault(ending.job.number, deque()).append(ending)
         for number in list(self._waiting):
@@ -46,7 +46,7 @@ class Inspection:
                 del self._waiting[number]
 
     def discarded(self) -> list[Ending]:
-        """Endings that did not count, because an earlier task of the same job had failed after it ended well."""
+        """Endings that did not count, because an earlier task of the same job was turned into a failure."""
         endings, self._discarded = self._discarded, []
         return [each.failed(each.attempt.failure or "stopped", lost=True) for each in endings]
 
@@ -65,14 +65,14 @@ class Inspection:
             why = (
                 not_made(lacking) if lacking else None if ending.attempt.failure is not None else self._refusal(ending)
             )
-            yield from self._judged(queue.popleft(), why)
+            yield from self._judge(queue.popleft(), why)
 
     def _overdue(self, number: int) -> bool:
         now = time.monotonic()
         return now >= self._until.setdefault(number, now + self._lateness)
 
-    def _judged(self, ending: Ending, why: str | None) -> Iterator[Ending]:
-        """The ending itself, or its failure, now or once its job has ended."""
+    def _judge(self, ending: Ending, why: str | None) -> Iterator[Ending]:
+        """The ending, or its failure, now or once its job has ended."""
         if why is None:
             yield ending
         elif ending.last:
@@ -83,7 +83,7 @@ class Inspection:
 
 
 def not_made(files: Sequence[str]) -> str:
-    """Why a task failed that did not make these outputs.
+    """The message for a task that did not create these outputs.
 
     >>> not_made(["a.txt"]), not_made(["a.txt", "b.txt", "c.txt"])
     ("the task did not create 'a.txt'", "the task did not create 'a.txt' and 2 other outputs")

@@ -1,4 +1,4 @@
-"""Where the folder of a run is and was, and where the paths that it remembers lead now: folders are copied and moved."""
+"""The location of a run's folder, before and now, and of the paths it stores: folders are copied and moved."""
 
 import os
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ PATHS = ("file", "folder", "directory")
 
 
 class Location:
-    """The place of a run's folder, compared with the one that its facts were written for."""
+    """The location of a run's folder, compared with the one for which its facts were written."""
 
     def __init__(self, folder: str | Path, facts: Mapping[str, str]) -> None:
         self.now = os.path.realpath(folder)
@@ -23,9 +23,9 @@ class Location:
 
     @property
     def is_copy(self) -> bool:
-        """Whether the folder was copied: it is elsewhere, and the run is also where it was.
+        """Whether the folder was copied: it has moved, and the run also exists in the old place.
 
-        Device and inode tell nothing more: of a folder that was moved away and copied back, one must get a new identity too.
+        Device and inode do not decide: if a folder is moved away and copied back, one of the two must get a new identity too.
         """
         before = self._before
         if not before or not os.path.exists(os.path.join(before, STATE)) or os.path.samefile(before, self.now):
@@ -35,11 +35,11 @@ class Location:
         return True
 
     def find(self, name: str) -> str | None:
-        """Where a remembered path leads: as seen from this folder, or else as it was; None where neither exists."""
+        """The present location of a stored path: relative to this folder, or unchanged; None if neither exists."""
         return next((path for path in self._candidates(name) if os.path.exists(path)), None)
 
     def beside(self) -> str | None:
-        """The folder of the workflow's file; None where it is gone, or where two could be meant."""
+        """The folder of the workflow's file; None if it is gone or ambiguous."""
         file = self.find("file")
         if file is not None and self._facts.get("folder") == os.path.dirname(self._facts["file"]):
             return os.path.dirname(file)
@@ -47,7 +47,7 @@ class Location:
         return folders[0] if len(folders) == 1 or (folders and file is not None) else None
 
     def facts(self) -> dict[str, str]:
-        """What is to be remembered of the place, and of the paths as they lead now."""
+        """The facts to store about the folder and its paths."""
         moved = {name: path for name in PATHS if (path := self.find(name)) is not None}
         return {**moved, "place": self.now}
 
@@ -62,6 +62,6 @@ class Location:
 
 
 def _guess(now: str, facts: Mapping[str, str]) -> str:
-    """Where the folder of an older run was, which remembers only its workflow's file: beside that."""
+    """The former location of an older run's folder, for which only the workflow's file is known: beside that."""
     folder = facts.get("folder")
     return os.path.join(folder, os.path.basename(now)) if folder else ""

@@ -1,4 +1,4 @@
-"""The one loop: whoever is free asks, the allocator decides, the engine runs, the execution learns, the store keeps."""
+"""The loop of a run: the engine asks for tasks, the allocator chooses, the engine runs them, the store keeps the results."""
 
 import json
 import time
@@ -11,7 +11,7 @@ from random import Random
 from eligo.allocating import Allocator, Grant, Prudent
 from eligo.allocating.asks import all_or_none
 from eligo.engines import Ending, Engine, Job, Work
-from eligo.engines.job_run import lost
+from eligo.engines.job_run import lost_ending
 from eligo.errors import EligoError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
@@ -22,18 +22,18 @@ from eligo.stores import Store
 from eligo.work.attempts import Attempt, Lease
 from eligo.work.tries import Retries, Tries
 
-#: at most so long is waited at a time, so that whoever watches sees the clock go on
+#: longest wait in seconds at a time, so that the display's clock advances
 TICK = 0.25
 MOST_TOOK = 10_000
-#: what runs just now is told to the store so often, and so soon after a failure
+#: seconds between two reports of the running tasks to the store, and until the next one after a failure
 TELLING, SOON = 1.0, 0.2
 
 
 @dataclass(eq=False)
 class Runner:
-    """A workflow being run: an execution, an allocator that hands out its tasks, an engine, and a store where it is kept.
+    """Runs a workflow: connects an execution, an allocator, an engine, and a store that records what happens.
 
-    *work* says what an attempt at a task does; *watch* is called now and then with the runner itself.
+    *work* returns the command or function of an attempt at a task; *watch* is called regularly with the runner itself.
     """
 
     execution: Execution
@@ -42,31 +42,31 @@ class Runner:
     work: Callable[[Name, int], Work]
     store: Store | None = None
     retries: Retries = field(default_factory=Retries)
-    #: what each task needs: cores and bytes; None: one core and nothing that is known
+    #: the cores and bytes that each task needs; None: one core and unknown memory
     needs: Callable[[Name], tuple[float, int]] | None = None
     timeout: float | None = None
-    #: after so many tasks that failed for good nothing more is begun
+    #: the number of permanently failed tasks after which no more tasks are started
     most_failures: float = float("inf")
-    #: how many tasks a client gets at once
+    #: the number of tasks per job
     size: int = 1
-    #: the tasks that run nothing, and are done as soon as they are ready
+    #: tasks without a command, which are complete as soon as they are ready
     empty: Collection[Name] = frozenset()
-    #: the outputs that a task should have made and has not; None where no task declares any
+    #: returns the declared outputs that a task did not create; None if no task declares outputs
     absent: Absent | None = None
-    #: takes in tasks that are added while it is under way; None: no task can be
+    #: accepts tasks that are added during the run; None: none can be added
     growth: RunGrowth | None = None
     watch: Callable[["Runner"], None] = lambda runner: None
     seed: int = 0
-    #: what functions returned, why tasks that failed for good did, and the attempts at tasks that were not done at once
+    #: values of functions, endings of permanently failed tasks, and the attempts at unfinished tasks
     values: Values = field(default_factory=Values)
     failures: dict[Name, Ending] = field(default_factory=dict)
     tries: Tries = field(default_factory=Tries)
-    #: how many seconds tasks took, of those that are done since somebody looked; the latest, where nobody does
+    #: run times of completed tasks, in seconds, until the display takes them; only the latest are kept
     took: deque[tuple[Name, float]] = field(default_factory=lambda: deque(maxlen=MOST_TOOK))
-    #: the jobs that are under way, by number
+    #: the running jobs, by number
     running: dict[int, Job] = field(default_factory=dict)
     stopping: bool = False
-    #: whether what runs is to be stopped, and was not told so yet
+    #: whether running tasks must still be cancelled
     aborting: bool = False
 
     def __post_init__(self) -> None:
@@ -74,23 +74,23 @@ class Runner:
         self._kept, self._grown = (0, 0) if self.store is None else (self.store.kept, self.store.grown)
         self._random = Random(self.seed)  # noqa: S311 - waits, not secrets
         self._notes: list[Attempt] = []
-        self._told = 0.0  # when the present is told to the store next, by the monotonic clock
-        self._looks = 0.0  # when the inbox is looked at next, by the monotonic clock
-        #: which good endings are failures, since outputs are missing or additions refused; made when the first task ends
+        self._next_report = 0.0  # time of the next report of the running tasks, by the monotonic clock
+        self._next_inbox_check = 0.0  # time of the next check of the inbox, by the monotonic clock
+        #: turns successful endings with missing outputs or refused additions into failures; created at the first ending
         self._inspection: Inspection | None = None
         if self.store is not None:
             codes = self.execution.codes
             self.tries.begun.update(v for v in self.store.attempted() if v < len(codes) and codes[v] != EXECUTED)
 
     def run(self) -> None:
-        """Run until all is done, nothing more can be, or it was stopped and what runs has ended."""
+        """Run until every task is done or blocked, or the run was stopped and its running tasks have ended."""
         try:
             self._pass(self.execution.eligible)
             while self._take_inbox() or self._going() or self._take_inbox(last=True):
                 if not self.stopping:
                     self._try_again()
                     self._start()
-                    self._keep()  # what is begun must be known, should this process be killed
+                    self._keep()  # an assignment must be on disk in case this process is killed
                 if self.aborting:
                     self.aborting = False
                     self.engine.cancel(list(self.running.values()))
@@ -104,7 +104,7 @@ class Runner:
             self.store.flush()
 
     def present(self) -> str:
-        """What runs since when, and what is tried again when, as is kept for whoever looks at the run."""
+        """The running tasks with their start times, and the times of retries, as JSON for status commands."""
         ahead = time.time() - time.monotonic()
         running = [
             [lease.task, lease.attempt, lease.client, round(job.since, 3)]
@@ -115,7 +115,7 @@ class Runner:
         return json.dumps({"running": running, "again": again}, separators=(",", ":"))
 
     def _show(self) -> None:
-        """Let whoever watches see; the run goes on where nobody does any more."""
+        """Update the display; if its output is closed, the run continues without it."""
         try:
             self.watch(self)
         except OSError:
@@ -123,19 +123,19 @@ class Runner:
 
     @property
     def begun(self) -> int:
-        """How many jobs were begun."""
+        """The number of started jobs."""
         return self._jobs
 
     def attempts_at(self, task: Name) -> int:
-        """How often a task was begun; 0 where it was done at once."""
+        """The number of attempts at a task; 0 if it is complete and had only one."""
         return self.tries.begun[self.execution.graph.number(task)]
 
     def stop(self) -> None:
-        """Begin nothing more; what runs may end."""
+        """Start no more tasks; running tasks may finish."""
         self.stopping = True
 
     def abort(self) -> None:
-        """Stop what runs too, as soon as the loop comes to it: this may be called while it does anything else."""
+        """Stop running tasks too, at the next step of the loop; may be called from a signal handler."""
         self.stopping = self.aborting = True
 
     def _going(self) -> bool:
@@ -146,7 +146,7 @@ class Runner:
         return bool(self.tries.later or self.execution.eligible)
 
     def _start(self) -> None:
-        """Give work to all who are free, as far as there is any."""
+        """Assign tasks to free workers as long as there are ready tasks."""
         while len(self.execution.eligible) or self._copying():
             asks = self.engine.asks()
             if self.size > 1:
@@ -171,16 +171,16 @@ class Runner:
         leases = tuple(self._lease(v, str(grant.ask.client)) for v in numbers)
         works = tuple(self.work(task, lease.attempt) for task, lease in zip(grant.tasks, leases, strict=True))
         cores, memory = (1.0, 0) if self.needs is None else map(max, zip(*map(self.needs, grant.tasks), strict=True))
-        earlier_first = -self._jobs  # for engines that have queues of their own
+        earlier_first = -self._jobs  # for engines with their own queues
         needs = (cores, int(memory), self.timeout)
         job = Job(self._jobs, grant.ask.client, grant.tasks, works, earlier_first, *needs, leases)
         job.since = time.time()
         try:
             self.engine.start(job)
-        except EligoError:  # it was put wrongly, and would be again
+        except EligoError:  # invalid input: a retry would fail too
             raise
-        except Exception as error:  # whatever keeps an engine from it, others of its jobs may end well
-            self._accept([lost(job, f"could not be started: {type(error).__name__}: {error}"[:1000])])
+        except Exception as error:  # an engine may raise anything; other jobs may still succeed
+            self._accept([lost_ending(job, f"could not be started: {type(error).__name__}: {error}"[:1000])])
         else:
             self.running[job.number] = job
 
@@ -199,7 +199,7 @@ class Runner:
                 self._handle_failure(ending)
 
     def _inspected(self, endings: Iterable[Ending]) -> Iterable[Ending]:
-        """The endings that are certain: a command that did not make its declared outputs has failed."""
+        """The endings after inspection: a command that did not create its declared outputs has failed."""
         if self.absent is None and self.growth is None:
             return endings
         if self._inspection is None:
@@ -217,16 +217,16 @@ class Runner:
     # Tasks that are added
 
     def _refusal(self, ending: Ending) -> str | None:
-        """Add the tasks that a task added which ended well; why they are refused, or None."""
+        """Add the tasks that a successful task submitted; returns why they are refused, or None."""
         if self.growth is None or ending.task in self.execution.executed:
             return None
         return self.growth.take_from(ending.job.works[ending.place])
 
     def _take_inbox(self, last: bool = False) -> bool:
-        """Take in tasks that came from outside, from time to time or at the *last* moment; whether there were any."""
-        if self.growth is None or self.stopping or not (last or time.monotonic() >= self._looks):
+        """Add tasks from the inbox, at intervals or at the *last* moment; returns whether there were any."""
+        if self.growth is None or self.stopping or not (last or time.monotonic() >= self._next_inbox_check):
             return False
-        self._looks = time.monotonic() + TICK
+        self._next_inbox_check = time.monotonic() + TICK
         taken = list(self.growth.take_inbox())
         if taken:
             self._adopt()
@@ -236,21 +236,21 @@ class Runner:
         return bool(taken)
 
     def _adopt(self) -> None:
-        """Go by what is known of tasks that were added, if any were."""
+        """Update needs and outputs after tasks were added."""
         if self.growth is not None and len(self.execution.additions) > self._grown:
             self.needs, self.absent = self.growth.needs, self.growth.absent
             self._pass(self.execution.eligible)
 
     def _complete(self, ending: Ending) -> None:
-        """The first good result counts; whoever else is at it may stop."""
+        """Record the first successful result; other copies are cancelled."""
         game, task = self.execution, ending.task
         if task in game.executed:
             return
-        if ending.attempt.code is None:  # commands have a code and no value, and there may be a million
+        if ending.attempt.code is None:  # commands have a code but no value, and there may be a million of them
             self.values.add(task, ending.value)
         if self.tries.begun[v := ending.attempt.task] == 1:
             self.tries.forget([v])
-        took = max(0.0, ending.attempt.ended - ending.attempt.began)  # clocks on walls are set back at times
+        took = max(0.0, ending.attempt.ended - ending.attempt.began)  # the wall clock is set back at times
         self.took.append((task, took))
         self._pass(game.complete(task, late=True))
         if isinstance(self.allocator, Prudent):
@@ -259,16 +259,18 @@ class Runner:
                 self.engine.cancel([job for job in self.running.values() if task in job.tasks])
 
     def _pass(self, ready: Iterable[Name]) -> None:
-        """Of what is ready now, be done with all that runs nothing, and so on with what becomes ready by that."""
+        """Complete all ready tasks that have no command, and those that become ready by that."""
         empty_tasks = [task for task in ready if task in self.empty]
         while empty_tasks:
             empty_tasks += [task for task in self.execution.execute(empty_tasks.pop()) if task in self.empty]
 
     def _handle_failure(self, ending: Ending) -> None:
-        """A task failed, or was lost: what else its job had comes back, and it may be tried again."""
+        """Record a failed or lost attempt: the rest of its job is released, and the task may be retried."""
         game, task = self.execution, ending.task
         rest = [other for other in ending.job.tasks[ending.place :] if other not in game.executed]
-        self.tries.begun.subtract(lease.task for lease in ending.job.leases[ending.place + 1 :])  # these were not begun
+        self.tries.begun.subtract(
+            lease.task for lease in ending.job.leases[ending.place + 1 :]
+        )  # these were not started
         if task in game.executed or game.holders(task) > 1:
             game.give_up(*rest)
             return
@@ -279,7 +281,7 @@ class Runner:
             game.give_up(task)
             return
         game.fail(task)
-        self._told = min(self._told, time.monotonic() + SOON)
+        self._next_report = min(self._next_report, time.monotonic() + SOON)
         v, why = ending.attempt.task, ending.attempt.failure
         if self.tries.again_or_never(v, why, time.monotonic(), self.retries, self._random) is None:
             self.failures[task] = ending
@@ -287,12 +289,12 @@ class Runner:
                 self.stop()
 
     def _try_again(self) -> None:
-        """What has waited long enough after a failure may be begun again."""
+        """Release tasks whose retry is due."""
         for v in self.tries.due(time.monotonic()) if self.tries.later else ():
             self.execution.release(self.execution.graph.name(v))
 
     def _patience(self) -> float:
-        """How long to wait at most."""
+        """The longest time to wait for the engine, in seconds."""
         due = [self.tries.next_due] if self.tries.later and not self.stopping else []
         if isinstance(self.allocator, Prudent) and self.allocator.due is not None:
             due.append(self.allocator.due)
@@ -304,18 +306,18 @@ class Runner:
             self._notes.append(ending.attempt)
 
     def _keep(self) -> None:
-        """Hand new moves and attempts to the store; where it cannot write, nothing more is begun."""
+        """Write new moves and attempts to the store; if it cannot write, start no more tasks."""
         if self.store is None:
             return
-        if time.monotonic() >= self._told:
-            self._told = time.monotonic() + TELLING
+        if time.monotonic() >= self._next_report:
+            self._next_report = time.monotonic() + TELLING
             self.store.note("present", self.present())
         if self._kept == len(self.execution.journal) and not self._notes:
             return
         added = self.execution.additions[self._grown :]
         self.store.add(self.execution.since(self._kept), self._notes, added)
         if added:
-            with suppress(InputError):  # that it cannot be written
+            with suppress(InputError):  # the store reports its own errors
                 self.store.flush()
         self._kept, self._grown, self._notes = len(self.execution.journal), len(self.execution.additions), []
         if self.store.error is not None:

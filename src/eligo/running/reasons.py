@@ -1,4 +1,4 @@
-"""Why a task stands where it stands: what it waits for, what keeps it from ever running, and its place in the order."""
+"""Explains the state of a task: its unfinished parents, the failures that block it, and its position in the order."""
 
 from typing import NamedTuple
 
@@ -15,26 +15,26 @@ from eligo.policies import in_classes, policy
 from eligo.rows import Ints, gathered, places
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, Looked, Trying
 
-MOST_NAMES = 6  # tasks in a sentence
+MOST_NAMES = 6  # most tasks named in one sentence
 
 
 class Place(NamedTuple):
-    """Where a task stands in the order that a policy follows, from 1, and what speaks for it."""
+    """The position of a task in the order of a policy, from 1, and the criteria behind it."""
 
     policy: str
     place: int
-    #: how many tasks are on the longest path from it to an end, itself included, and the most that there are anywhere
+    #: number of tasks on the longest path from it to an end, including it, and the largest such number in the workflow
     path: int
     longest: int
-    #: how many seconds that path takes, where run times are known
+    #: duration of that path, if run times are known
     seconds: float | None
-    #: how many tasks wait for it, and how many of these for nothing else any more
+    #: number of tasks that depend on it, and number of those that wait only for it
     children: int
     releases: int
 
 
 def order_of(looked: Looked) -> Ints | None:
-    """The order that its policy follows, which takes a moment; None where it has none, or is a file that is gone."""
+    """The order of its policy, which takes a moment to compute; None if it has none, or its file is gone."""
     if looked.policy in ALLOCATORS:
         return None
     order = looked.curve("order")
@@ -46,7 +46,7 @@ def order_of(looked: Looked) -> Ints | None:
 
 
 def place_of(looked: Looked, v: int, order: Ints | None) -> Place | None:
-    """Where a task stands in an order; None where there is none."""
+    """The position of a task in an order; None if there is no order."""
     if order is None:
         return None
     dag = looked.flow.dag
@@ -64,7 +64,7 @@ def place_of(looked: Looked, v: int, order: Ints | None) -> Place | None:
 
 
 def _path_seconds(looked: Looked, v: int, seconds: NDArray[np.float64]) -> float:
-    """The longest path from a task to an end."""
+    """The length in seconds of the longest path from a task to an end."""
     dag, after = looked.flow.dag, np.zeros(len(looked.flow))
     longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, after)
     return float(after[v] + seconds[v])
@@ -76,7 +76,7 @@ def waits_for(looked: Looked, v: int) -> list[int]:
 
 
 def nearest(looked: Looked, v: int) -> list[int]:
-    """Above a task, the nearest that are neither done nor waiting themselves: what has to happen next."""
+    """The nearest tasks above this one that are neither done nor pending: those that must happen next."""
     dag, codes = looked.flow.dag, np.frombuffer(looked.execution.codes, np.uint8)
     passed = codes == NOT_READY if looked.under_way else (codes == NOT_READY) | (codes == HELD)
     visited, parts, level = np.zeros(len(dag), np.bool_), list[Ints](), np.array([v], np.int32)
@@ -90,23 +90,23 @@ def nearest(looked: Looked, v: int) -> list[int]:
     return [int(u) for part in parts for u in part]
 
 
-def to_blame(looked: Looked, v: int) -> list[int]:
-    """The tasks whose failure keeps a task from ever running."""
+def blocking_failures(looked: Looked, v: int) -> list[int]:
+    """The failed tasks that block a task."""
     return [u for u in nearest(looked, v) if looked.state(u) in {BAD, RETRYING}] if looked.state(v) == BLOCKED else []
 
 
 # In words
 
 
-def why_told(looked: Looked, v: int, place: Place | None) -> list[str]:
-    """Why a task stands where it does, in sentences."""
+def explain_state(looked: Looked, v: int, place: Place | None) -> list[str]:
+    """Sentences that explain the state of a task."""
     obstacles = looked.obstacles(v) if looked.state(v) in {READY, PENDING, RETRYING} else []
-    state = "Ready." if obstacles and looked.state(v) == READY else state_told(looked, v)
-    return [state, *obstacles, *_waits_told(looked, v), *_place_told(looked, place)]
+    state = "Ready." if obstacles and looked.state(v) == READY else state_sentence(looked, v)
+    return [state, *obstacles, *_dependency_sentences(looked, v), *_place_sentences(looked, place)]
 
 
-def state_told(looked: Looked, v: int) -> str:
-    """Where a task stands, in a sentence."""
+def state_sentence(looked: Looked, v: int) -> str:
+    """The state of a task, in a sentence."""
     state, trying = looked.state(v), looked.trying.get(v)
     if state == RUNNING:
         if trying is None:
@@ -127,12 +127,12 @@ def state_told(looked: Looked, v: int) -> str:
 
 
 def since(looked: Looked, trying: Trying) -> str:
-    """For how long a task has run."""
+    """The time for which a task has been running, in words."""
     return lasting(round(max(0.0, looked.at - trying.since), 1))
 
 
-def _waits_told(looked: Looked, v: int) -> list[str]:
-    blamed = to_blame(looked, v)
+def _dependency_sentences(looked: Looked, v: int) -> list[str]:
+    blamed = blocking_failures(looked, v)
     sentences = [f"Blocked by {shorten(looked.labels[u])}: {looked.failure(u)}." for u in blamed[:MOST_NAMES]]
     sentences += [f"... and {len(blamed) - MOST_NAMES:,} more failed tasks."] if len(blamed) > MOST_NAMES else []
     parents = waits_for(looked, v)
@@ -147,7 +147,7 @@ def _list_tasks(looked: Looked, tasks: list[int]) -> str:
     return ", ".join(f"{shorten(looked.labels[u])} ({looked.state(u)})" for u in tasks[:MOST_NAMES]) + more
 
 
-def _place_told(looked: Looked, place: Place | None) -> list[str]:
+def _place_sentences(looked: Looked, place: Place | None) -> list[str]:
     if place is None:
         return ["No fixed position: this policy chooses among all ready tasks together."]
     length = f"{place.path:,} task{'' if place.path == 1 else 's'} long, itself included"

@@ -1,7 +1,7 @@
-"""A rehearsal: every task sleeps as long as it is believed to take, in a smaller scale, on the engine that would run it.
+"""A rehearsal: every task sleeps for its estimated time, scaled down, on the real engine.
 
-Nothing of the user's is run and no file of the user's is touched; the state is in a folder that is taken away again. So the
-order, the engine and its overheads are real, and only the work is not.
+None of the user's commands run and no files are touched; the state is in a temporary folder. The order, the engine and its
+overheads are real, and only the work is not.
 """
 
 import math
@@ -25,18 +25,18 @@ from eligo.running.loop import Runner
 from eligo.workflow import Task, Workflow
 
 SLEEP = "sleep"
-#: what starting a process takes, which is in no prediction: rehearsals of tasks shorter than some of these tell little
+#: seconds to start a process, which predictions do not include: rehearsals of much shorter tasks say little
 START = 0.003
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What came of rehearsing one policy. Times are in seconds of the workflow, *lasted* in those of the clock."""
+    """The result of rehearsing one policy. Times are in seconds of the workflow, *lasted* in seconds of the clock."""
 
     policy: str
-    #: how long it would take, by how long the rehearsal took
+    #: time of the workflow, extrapolated from the rehearsal
     makespan: float
-    #: how long it takes by the simulator; None where that does not play this policy
+    #: time by the simulator; None if it does not support this policy
     predicted: float | None
     lasted: float
 
@@ -52,7 +52,7 @@ class Rehearsal:
 
 @dataclass(frozen=True)
 class Stage:
-    """A workflow made ready to be rehearsed: its tasks sleep, *scale* times as long as they would take."""
+    """A workflow ready to be rehearsed: its tasks sleep for *scale* times their estimated time."""
 
     flow: Workflow
     known: Estimate
@@ -61,7 +61,7 @@ class Stage:
 
     @property
     def remarks(self) -> list[str]:
-        """What whoever reads the results should be told, a sentence each."""
+        """Sentences about limits of the results."""
         sentences, count = [], int((~self.known.own).sum())
         if count:
             sentences.append(
@@ -75,8 +75,8 @@ class Stage:
         return sentences
 
 
-def staged(flow: Workflow, settings: Settings, seconds: float) -> Stage:
-    """The workflow with sleeps for tasks, so scaled that by the simulator all takes about so many seconds."""
+def build_stage(flow: Workflow, settings: Settings, seconds: float) -> Stage:
+    """The workflow with sleeps as tasks, scaled to about this many seconds in total by the simulator."""
     if not 0 < seconds < math.inf:
         raise InputError(f"--rehearse must be positive, got {seconds!r}")
     estimates, sleep = estimate(flow), shutil.which(SLEEP)
@@ -85,7 +85,9 @@ def staged(flow: Workflow, settings: Settings, seconds: float) -> Stage:
     if sleep is None:
         raise InputError("--rehearse needs the program sleep, which is not on the PATH")
     timed = dict(zip(flow.dag.tasks, estimates.seconds.tolist(), strict=True))
-    real = replace(flow, details={name: _timed(flow.task(name), took) for name, took in timed.items()}, history=())
+    real = replace(
+        flow, details={name: _task_with_time(flow.task(name), took) for name, took in timed.items()}, history=()
+    )
     scale = seconds / predicted(
         real, settings.slots, settings.policy if settings.policy not in ALLOCATORS else "finish"
     )
@@ -93,8 +95,8 @@ def staged(flow: Workflow, settings: Settings, seconds: float) -> Stage:
     return Stage(replace(real, details=asleep), estimates, scale, settings)
 
 
-def _timed(task: Task, seconds: float) -> Task:
-    """What of a task counts for when it is run."""
+def _task_with_time(task: Task, seconds: float) -> Task:
+    """The details of a task that affect a rehearsal, with this run time."""
     return Task(
         name=task.name,
         seconds=seconds,
@@ -106,12 +108,12 @@ def _timed(task: Task, seconds: float) -> Task:
 
 
 def _weightless(flow: Workflow) -> Workflow:
-    """The workflow without the memory that tasks ask for: on this machine they only sleep."""
+    """The workflow without memory needs: on this machine tasks only sleep."""
     return replace(flow, details={name: replace(task, memory=None) for name, task in flow.details.items()})
 
 
 def predicted(flow: Workflow, workers: int, policy: str) -> float:
-    """When all would be done, by the simulator, which breaks ties as a run does."""
+    """The predicted finish by the simulator, which breaks ties like a run."""
     from eligo.simulation.steady import finish_on
 
     return finish_on(flow, workers, policy, improve=False).makespan
@@ -123,31 +125,31 @@ def rehearse(
     policies: Sequence[str],
     around: Callable[[Runner], AbstractContextManager[object]] = nullcontext,
 ) -> list[Rehearsal]:
-    """Rehearse one policy after another; one that was stopped, and those after it, are left out.
+    """Rehearse one policy after another; if one is stopped, it and those after it are left out.
 
-    *around* gives what is wrapped around each, such as a display.
+    *around* returns a context manager for each run, for example a display.
     """
     rehearsals: list[Rehearsal] = []
     for policy in policies:
         foreseen = None if policy in ALLOCATORS else predicted(stage.flow, stage.settings.slots, policy)
-        lasted = _played(stage, on, policy, around)
+        lasted = _rehearse_policy(stage, on, policy, around)
         if lasted is None:
             break
         rehearsals.append(Rehearsal(policy, lasted / stage.scale, foreseen, lasted))
     return rehearsals
 
 
-def _played(
+def _rehearse_policy(
     stage: Stage,
     on: "str | Executor | Engine",
     policy: str,
     around: Callable[[Runner], AbstractContextManager[object]],
 ) -> float | None:
-    """How long it took; None where it was stopped before its end."""
+    """The duration of one rehearsal in seconds; None if it was stopped."""
     path = stage.flow.origin.path if stage.flow.origin else None
     shared = (
         None if on == "local" or not path else os.path.dirname(os.path.abspath(path))
-    )  # workers elsewhere see it too
+    )  # workers elsewhere see this folder too
     with TemporaryDirectory(prefix="eligo-rehearsal-", dir=shared) as scratch:
         settings = replace(stage.settings, policy=policy, directory=scratch, skip_done=False, timeout=None)
         with closing(RunFolder(os.path.join(scratch, "run"))) as folder:

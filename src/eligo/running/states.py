@@ -1,4 +1,4 @@
-"""A workflow that is carried out, as whoever looks at it sees it: where every task stands, and how many stand where."""
+"""The state of a workflow during a run, as status commands see it: the state of every task, and the counts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ from eligo.workflow import Workflow
 
 Curve = NDArray[np.int64]
 
-#: the states as people are told them, in the order in which they are told
+#: the states as they are displayed, in order
 DONE, RUNNING, READY, PENDING, BLOCKED, RETRYING, BAD = (
     "done", "running", "ready", "pending", "blocked", "retrying", "failed",
 )  # fmt: skip
@@ -26,7 +26,7 @@ _TOLD = (PENDING, READY, RUNNING, RUNNING, BAD, DONE)  # by the states of an exe
 
 
 class Trying(NamedTuple):
-    """An attempt under way: at which task, the so-manieth, by whom and since when."""
+    """A running attempt: the task, the number of the attempt, the worker and the start time."""
 
     task: int
     attempt: int
@@ -35,54 +35,54 @@ class Trying(NamedTuple):
 
 
 class Looked(ABC):
-    """A workflow and its execution, live or as of one moment. Tasks are numbers; `labels` has their names."""
+    """A workflow and its execution, live or at one moment. Tasks are numbers; `labels` has their names."""
 
     flow: Workflow
     execution: Execution
-    #: when this is, by the clock on the wall, and whether somebody is at it then
+    #: the time of this state by the wall clock, and whether the run or server is active
     at: float
     under_way: bool
-    #: which ready task goes next
+    #: the policy that chooses the next task
     policy: str
-    #: what runs just now, by task; the tasks that failed and are tried again, with the time when
+    #: running attempts by task; failed tasks that will be retried, with the time
     trying: Mapping[int, Trying]
     again: Mapping[int, float]
-    #: what ran when the run was killed, by task
+    #: attempts that ran when the run was killed, by task
     cut_off: Mapping[int, Trying] = MappingProxyType({})
 
     def __init__(self) -> None:
         nothing = np.zeros(0, np.int32)
-        self._below = (-1, nothing, nothing)  # which tasks are blocked, and for how many tasks and which failed ones
+        self._below = (-1, nothing, nothing)  # number of tasks, failed tasks, and the tasks they block; cached
 
     @abstractmethod
     def curve(self, name: str) -> Curve | None:
-        """Of the plan: "order", "plan", the tasks that it has ready after each step, or "bound", the most there can be."""
+        """A curve of the plan: "order", "plan" (ready tasks after each step), or "bound" (its upper bound)."""
 
     def obstacles(self, v: int) -> list[str]:
-        """What keeps a task from running beside the tasks that it waits for, a sentence each."""
+        """Sentences about what keeps a task from running, apart from its unfinished parents."""
         return []
 
     @abstractmethod
     def failure(self, v: int) -> str:
-        """Why a task failed, the last time that it did."""
+        """The message of a task's last failure."""
 
     def name_of(self, client: str) -> str:
-        """What a worker is called."""
+        """The name of a worker."""
         return client
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the tasks are called."""
+        """The names of the tasks."""
         return self.flow.dag.labels
 
     @cached_property
     def kinds(self) -> list[str]:
-        """What kind of task each is."""
+        """The kind of each task."""
         return all_kinds(self.flow)
 
     @property
     def failed(self) -> list[int]:
-        """The tasks that failed, and are not tried again by themselves."""
+        """The tasks that failed permanently."""
         return list(map(int, self._failed))
 
     @property
@@ -92,7 +92,7 @@ class Looked(ABC):
         return np.flatnonzero(failed).astype(np.int32)
 
     def failed_for(self) -> Mapping[str, Collection[int]]:
-        """The tasks that failed and are not tried again, by why they failed."""
+        """The permanently failed tasks by message."""
         causes: dict[str, list[int]] = {}
         for v in self.failed:
             causes.setdefault(self.failure(v), []).append(v)
@@ -112,7 +112,7 @@ class Looked(ABC):
         return []
 
     def state(self, v: int) -> str:
-        """Where a task stands, in one of `STATES`; what was with somebody when all was stopped is ready again."""
+        """The state of a task, one of `STATES`; tasks that ran when the run was stopped are ready."""
         blocked = self.blocked
         if len(blocked) and v in blocked[np.searchsorted(blocked, v) :][:1]:
             return BLOCKED
@@ -123,12 +123,12 @@ class Looked(ABC):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many tasks stand where, for all of `STATES`."""
+        """The number of tasks in each of `STATES`."""
         return count_states(self.execution, len(self._failed), len(self.blocked), self.under_way)
 
 
 def count_states(game: Execution, failed: int, blocked: int, under_way: bool = True) -> dict[str, int]:
-    """How many tasks stand where, for all of `STATES`: *failed* for good, and *blocked* because of these."""
+    """The number of tasks in each of `STATES`, given how many *failed* permanently and are *blocked*."""
     held, out, ready = len(game.held), len(game.allocated), len(game.eligible)
     counts = {
         DONE: len(game.executed),
@@ -140,6 +140,6 @@ def count_states(game: Execution, failed: int, blocked: int, under_way: bool = T
     return {state: counts[state] for state in STATES}
 
 
-def left_behind(looked: Looked) -> list[int]:
-    """The tasks that somebody had when whoever gave them out was killed."""
+def cut_off_tasks(looked: Looked) -> list[int]:
+    """The tasks that were assigned when the run or server was killed."""
     return [] if looked.under_way else sorted(looked.execution.numbers(ALLOCATED))

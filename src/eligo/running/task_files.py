@@ -1,4 +1,4 @@
-"""The files that tasks declare, in the folder where they run: which are missing, and what must be done again for that."""
+"""The files that tasks declare, in the folder where they run: which are missing, and which tasks must run again for that."""
 
 import os
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
@@ -11,28 +11,28 @@ from eligo.formats.shared.data_arcs import plain_path
 from eligo.names import Name
 from eligo.workflow import Workflow
 
-MOST_LISTED = 5  # missing inputs that an error lists
-#: formats in which a command need not make what it declares: ninja runs it again the next time, and that is all
+MOST_LISTED = 5  # missing inputs listed in an error
+#: formats in which commands need not create their declared outputs; ninja just runs them again the next time
 LENIENT = {"ninja"}
 
 
 def are_outputs_owed(flow: Workflow) -> bool:
-    """Whether a task of this workflow has failed when it does not make its declared outputs."""
+    """Whether a task of this workflow fails if it does not create its declared outputs."""
     return flow.origin is None or flow.origin.format not in LENIENT
 
 
 class Redone(NamedTuple):
-    """Tasks that were done and must be done again, by number."""
+    """Tasks that were done and must run again, by number."""
 
-    #: those with an output that is gone and needed
+    #: tasks with a missing output that is needed
     gone: frozenset[int]
-    #: those that depend on them
+    #: tasks that depend on them
     dependent: frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)
 class TaskFiles:
-    """The files of a workflow's tasks, whose names are paths from *folder*."""
+    """The files of a workflow's tasks, as paths relative to *folder*."""
 
     flow: Workflow
     folder: str
@@ -48,21 +48,21 @@ class TaskFiles:
 
     @property
     def any_outputs(self) -> bool:
-        """Whether any task must make a file."""
+        """Whether any task must create a file."""
         return any(self._outputs)
 
     def absent(self, task: Name) -> list[str]:
-        """The declared outputs of a task that are not there."""
+        """The declared outputs of a task that do not exist."""
         return [file for file in self._outputs[self.flow.dag.number(task)] if not self._is_there(file)]
 
     def _is_there(self, file: str) -> bool:
         path = os.path.join(self.folder, file)
         return os.path.exists(path) or (_refreshed(os.path.dirname(path)) and os.path.exists(path))
 
-    # Inputs that nobody makes
+    # Missing inputs
 
     def check_inputs(self, done: Container[Name], is_written: Callable[[str], bool] = lambda file: False) -> None:
-        """Refuse inputs of tasks that are not done which do not exist and which no task writes, here or elsewhere."""
+        """Refuse inputs of unfinished tasks that neither exist nor are written by a task, here or elsewhere."""
         if not any(self._inputs):
             return
         written = {plain_path(file) for files in self.flow.column("outputs") for file in files or ()}
@@ -77,7 +77,7 @@ class TaskFiles:
             raise InputError(_refusal(missing))
 
     def check_spelling(self) -> None:
-        """Refuse an input that another task writes under another spelling, or within a folder, where no arc says so."""
+        """Refuse an input that another task writes under another spelling, or in a folder, without an arc between them."""
         for v, files in enumerate(self._inputs) if self._places else ():
             for file in files:
                 writer = plain_path(file) not in self._writers and self._writer(file)
@@ -86,14 +86,14 @@ class TaskFiles:
 
     @cached_property
     def _places(self) -> dict[str, tuple[str, int]]:
-        """By its whole path, every output as it is spelt, and its task."""
+        """Every output as it is spelt and its task, by absolute path."""
         return {self._resolved(file): (file, v) for v, files in enumerate(self._outputs) for file in files}
 
     def _resolved(self, file: str) -> str:
         return os.path.normpath(os.path.join(self.folder, file))
 
     def _writer(self, file: str) -> tuple[str, int] | None:
-        """Who writes a file, however that is spelt, or a folder that it is in."""
+        """The output and task that write a file, under any spelling, or a folder that contains it."""
         path = self._resolved(file)
         while path not in self._places and len(path) > len(os.path.dirname(path)):
             path = os.path.dirname(path)
@@ -113,17 +113,17 @@ class TaskFiles:
         files = f"task {reads!r} reads {shorten(file)!r}, which {writes!r} writes as {shorten(written)!r}"
         return f"{files}, but does not depend on it: list {writes!r} in `after`, or use the same spelling"
 
-    # Outputs that are gone
+    # Missing outputs
 
     def outdated(self, done: Iterable[int]) -> list[int]:
-        """The done tasks of which an input is newer than an output, all of which are there."""
+        """The done tasks whose files all exist and that have an input newer than an output."""
         return [v for v in done if are_current(self._outputs[v], self._inputs[v], self.folder) is False]
 
     def to_redo(self, done: Iterable[int], outdated: Collection[int] = ()) -> Redone:
-        """Which done tasks must be done again because an output is gone, or is *outdated*.
+        """The done tasks that must run again because an output is missing, or because they are *outdated*.
 
-        A final output must be there, and so must one that a task needs which is not done; an intermediate output all of whose
-        readers are done need not. A child that declares no inputs counts as a reader of all that its parents write.
+        An output is needed if it is final, or if an unfinished task reads it; an intermediate output whose readers are
+        all done is not. A child without declared inputs counts as a reader of all outputs of its parents.
         """
         remaining, invalid, below = set(done), set[int](), set[int]()
         suspects = [v for v in remaining if self._outputs[v]]
@@ -139,7 +139,7 @@ class TaskFiles:
         return Redone(frozenset(invalid), frozenset(below - invalid))
 
     def _is_owed(self, file: str, v: int, done: Collection[int]) -> bool:
-        """Whether a file that task v has made is final, or read by a task that is not done."""
+        """Whether a file that task v wrote is final, or is read by a task that is not done."""
         dag, inputs = self.flow.dag, self._inputs
         readers = self._readers.get(plain_path(file)) or [w for w in dag.children_of(v).tolist() if not inputs[w]]
         return not readers or any(w not in done for w in readers)
@@ -163,7 +163,7 @@ class TaskFiles:
         readers: dict[str, list[int]] = {}
         for v, files in enumerate(self._inputs):
             for file in map(plain_path, files):
-                if self._writers.get(file) != v:  # whoever changes a file in its place does not wait for it
+                if self._writers.get(file) != v:  # a task that changes a file in place does not wait for it
                     readers.setdefault(file, []).append(v)
         return readers
 
@@ -173,7 +173,7 @@ class TaskFiles:
 
 
 def are_current(outputs: Sequence[str], inputs: Sequence[str], folder: str) -> bool | None:
-    """Whether no output is older than an input; None where there is no output, or one is missing."""
+    """Whether no output is older than an input; None if there is no output, or one is missing."""
     output_times = [changed(os.path.join(folder, name)) for name in outputs]
     if not output_times or None in output_times:
         return None
@@ -182,7 +182,7 @@ def are_current(outputs: Sequence[str], inputs: Sequence[str], folder: str) -> b
 
 
 def changed(path: str) -> int | None:
-    """When a file was changed; None where there is none."""
+    """The modification time of a file; None if it does not exist."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:
@@ -190,7 +190,7 @@ def changed(path: str) -> int | None:
 
 
 def _refreshed(folder: str) -> bool:
-    """Have a network file system ask its server again what is in a folder, which opening it does; whether it is there."""
+    """Open a folder, so that a network file system refreshes its listing; returns whether the folder exists."""
     try:
         os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     except OSError:

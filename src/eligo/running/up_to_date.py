@@ -1,4 +1,4 @@
-"""Tasks that need not be run: their outputs are there, whole, and newer than what they are made from."""
+"""Tasks that need not run: their outputs exist, are complete, and are newer than their inputs."""
 
 import os
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from eligo.running.task_files import are_current, changed
 from eligo.stores import Store, added_names
 from eligo.workflow import Task, Workflow
 
-SECOND = 10**9  # in the unit of file times, which may be a little behind those of the clock
+SECOND = 10**9  # in the unit of file times, which may lag slightly behind the clock
 
 
 @dataclass(frozen=True)
 class Doubts:
-    """Why an output may be half written although it is there."""
+    """Reasons why an existing output may be incomplete."""
 
-    #: tasks, by label, that were begun in this run and never completed
+    #: labels of tasks that were started in this run and never completed
     unfinished: frozenset[str] = frozenset()
-    #: from when to when dispatchers ran that were killed: what they began last may be in no store
+    #: start and end times of dispatchers that were killed: their last starts may be missing from the store
     killed: tuple[tuple[float, float], ...] = ()
 
     def touch(self, changed: int) -> bool:
-        """Whether a file that was changed then may be of a task that was killed with its dispatcher."""
+        """Whether a file with this modification time may belong to a task that was killed with its dispatcher."""
         return any(SECOND * (began - 1) <= changed < SECOND * until for began, until in self.killed)
 
 
@@ -31,9 +31,9 @@ NO_DOUBTS = Doubts()
 
 
 def unfinished_tasks(store: Store, earlier: frozenset[str] = frozenset()) -> frozenset[str]:
-    """The labels of tasks that were begun and never completed: the last attempt failed, or the dispatcher was killed.
+    """The labels of tasks that were started and never completed: the last attempt failed, or the dispatcher was killed.
 
-    *earlier* are those of an earlier time, as far as they did not complete since.
+    *earlier* are those of earlier journals; tasks that completed since are left out.
     """
     names = [*store.tasks(), *added_names(store.additions())]
     moves = np.array(store.moves(), np.int64)
@@ -46,7 +46,7 @@ def unfinished_tasks(store: Store, earlier: frozenset[str] = frozenset()) -> fro
 
 
 def up_to_date(flow: Workflow, game: Execution, place: str, doubts: Doubts = NO_DOUBTS) -> int:
-    """Execute, without running them, the tasks that are up to date and whose parents are executed; how many there were."""
+    """Execute tasks that are up to date and whose parents are executed, without running them; returns their number."""
     before = len(game.executed)
     for v in flow.dag.order.tolist():
         name = flow.dag.tasks[v]
@@ -57,7 +57,7 @@ def up_to_date(flow: Workflow, game: Execution, place: str, doubts: Doubts = NO_
 
 
 def is_up_to_date(task: Task, place: str, doubts: Doubts = NO_DOUBTS) -> bool:
-    """Whether a task has outputs, all of them are there and beyond doubt, and none is older than an input."""
+    """Whether a task has outputs, all of which exist and can be trusted, and none is older than an input."""
     if not are_current(task.outputs, task.inputs, place):
         return False
     return not any(doubts.touch(changed(os.path.join(place, name)) or 0) for name in task.outputs)

@@ -1,4 +1,4 @@
-"""Results of functions, each kept for as long as somebody needs it.
+"""Values of functions, each kept as long as a task needs it.
 
 >>> values = Values({"b": ["a"]})
 >>> values.add("a", 2)
@@ -20,9 +20,9 @@ from eligo.names import Name
 
 
 class Values(dict[Name, Any]):
-    """The results so far. One that other tasks take is dropped once all of these are done, unless it is to be kept.
+    """The values so far. One that other tasks use is dropped once all of these are done, unless it is to be kept.
 
-    *takes* has the tasks whose results each task takes.
+    *takes* maps each task to the tasks whose values it uses.
     """
 
     def __init__(self, takes: Mapping[Name, Collection[Name]] | None = None, keep: Collection[Name] = ()) -> None:
@@ -32,7 +32,7 @@ class Values(dict[Name, Any]):
         self._keep = keep
 
     def add(self, task: Name, result: Any) -> None:
-        """A task is done: keep its result, and drop those that nobody takes any more."""
+        """Add the value of a finished task, and drop those that no remaining task uses."""
         self[task] = result
         for parent in set(self._takes.get(task, ())):
             self._takers[parent] -= 1
@@ -47,7 +47,7 @@ class Values(dict[Name, Any]):
 
 
 def tasks_to_keep(keep: "str | Collection[Name]", dag: Dag) -> Collection[Name]:
-    """The tasks whose results are kept even where other tasks take them.
+    """The tasks whose values are kept even if other tasks use them.
 
     >>> tasks_to_keep(["b"], Dag.from_arcs([("a", "c")]))
     Traceback (most recent call last):

@@ -1,23 +1,23 @@
-"""An attempt at a task: the lease while it is out, and the one record of what came of it.
+"""An attempt at a task: its lease while it runs, and the record of its result.
 
-Engines make it from what a worker sends, and servers from what a client sends; stores keep it, and pages and JSON are made
-from it. A run has one workflow and trusts its workers, so it leaves *workflow*, *secret* and *key* empty; its store numbers
-attempts as it keeps them, and until then they have the number of their job. Nothing else of eligo is imported, since workers
-import this too.
+Engines create the record from a worker's message, and servers from a client's; stores keep it, and pages and JSON derive
+from it. A run has one workflow and trusts its workers, so it leaves *workflow*, *secret* and *key* empty. Its store numbers
+attempts when it writes them; until then, *number* is that of the job. This module imports nothing else of eligo, since
+workers import it too.
 """
 
 from typing import NamedTuple
 
-#: the answers that both runs and servers give: the result counts, the task failed, its worker or client was lost
+#: answers that runs and servers share: the result counts, the task failed, its worker or client was lost
 ACCEPTED, FAILED, EXPIRED = "accepted", "failed", "expired"
-#: the answers of attempts whose workers or clients were lost: not heard of, or dead
+#: answers for attempts whose worker or client was lost: not responding, or dead
 LOSSES = frozenset({EXPIRED, "lost"})
 
 
 class Lease(NamedTuple):
-    """A task that a client has. The number is one more for every lease of its workflow; the secret nobody can guess.
+    """A task assigned to a client. Numbers increase by one per lease of a workflow; the secret cannot be guessed.
 
-    Those of one grant have one secret, and *first* is the smallest of their numbers.
+    The leases of one grant share a secret, and *first* is the smallest of their numbers.
     """
 
     workflow: str
@@ -32,16 +32,16 @@ class Lease(NamedTuple):
 
     @property
     def id(self) -> str:
-        """How its holder names it."""
+        """The lease as clients refer to it."""
         return f"{self.workflow}.{self.number}.{self.secret}"
 
 
 class Attempt(NamedTuple):
-    """One attempt at a task that has ended: who made it, when, and what came of it.
+    """An attempt at a task that has ended: its client, its times and its result.
 
     *number* is unique in its workflow; on a server it is that of the lease. *attempt* counts the attempts at the task.
-    Beside `ACCEPTED`, `FAILED` and `EXPIRED`, a server answers "lost" where the client died, "dropped" where the task
-    went back for a reason that counts against nobody, and whatever else it told the client.
+    Besides `ACCEPTED`, `FAILED` and `EXPIRED`, a server answers "lost" if the client died, "dropped" if the task was released
+    without a failure, and other answers that it gave the client.
     """
 
     workflow: str
@@ -50,33 +50,33 @@ class Attempt(NamedTuple):
     attempt: int
     client: str
     secret: str
-    #: by the clock on the wall
+    #: wall-clock times
     began: float
     ended: float
     answer: str
-    #: why it did not go well, in a few words
+    #: the reason of the failure, in a few words
     failure: str | None = None
     #: the exit code of a command; negative: the signal that ended it
     code: int | None = None
-    #: the most memory that it had, in bytes
+    #: peak memory in bytes
     memory: int | None = None
-    #: what its result is compared by, the last that it printed, and the bytes of files that did not need to travel
+    #: the digest that results are compared by, the end of the output, and the bytes of files that need not be sent
     digest: str | None = None
     tail: str | None = None
     saved: int = 0
 
     @property
     def lost(self) -> bool:
-        """Whether its worker or client was lost, which is not the task's doing."""
+        """Whether its worker or client was lost, which is not a failure of the task."""
         return self.answer in LOSSES
 
     def failed(self, why: str, *, lost: bool = False) -> "Attempt":
-        """The same attempt with another end."""
+        """The same attempt with a different end."""
         return self._replace(answer=answer_to(why, lost), failure=why)
 
 
 def answer_to(failure: str | None, lost: bool) -> str:
-    """What a run makes of an attempt.
+    """The answer of a run to an attempt.
 
     >>> answer_to(None, False), answer_to("exit code 1", False), answer_to("stopped", True)
     ('accepted', 'failed', 'expired')

@@ -1,6 +1,6 @@
-"""Attempts at the tasks of a workflow: how often each was tried, and whether and when it is tried again.
+"""Attempts at the tasks of a workflow: their number, and whether and when a task is retried.
 
-This is the one place where a retry is decided, for runs and for servers.
+Retries are decided only here, for runs and for servers.
 """
 
 from collections import Counter
@@ -16,11 +16,11 @@ TOO_MANY_FAILURES, TOO_MANY_LOSSES = "it failed too often", "its clients were lo
 
 @dataclass(frozen=True, kw_only=True)
 class Retries:
-    """How often a task is tried again after failures of its own, and after its worker was lost; and how soon.
+    """The number of retries after failures and after lost workers, and the delays.
 
-    The waits double from *first* seconds up to *longest*, and a half of each is drawn at random, so that what failed
-    together is not tried again together. The defaults hold for commands wherever they run: two more tries survive a machine
-    that fails, and soon show a task that does. A loss says little of the task, so more of them are allowed.
+    Delays double from *first* up to *longest* seconds. Half of each is random, so that tasks that failed together are not
+    retried together. The defaults are for commands: two retries survive a faulty machine, and soon expose a faulty task. A
+    lost worker says little about its task, so more losses are allowed.
     """
 
     most: int = 2
@@ -30,11 +30,11 @@ class Retries:
 
     def __post_init__(self) -> None:
         for name in ("most", "lost", "first", "longest"):
-            if not is_amount(getattr(self, name)):
-                raise InputError(f"retries: {name} cannot be {getattr(self, name)!r}")
+            if not is_amount(value := getattr(self, name)):
+                raise InputError(f"retries{'' if name == 'most' else f': {name}'} must be at least 0, got {value!r}")
 
     def wait(self, failures: int, random: Random) -> float:
-        """How many seconds to wait after so many failures.
+        """The delay in seconds after this number of failures.
 
         >>> [Retries(first=2.0).wait(failures, Random(1)) <= 2.0**failures for failures in (1, 2, 3)]
         [True, True, True]
@@ -58,18 +58,18 @@ class Tries:
     """
 
     def __init__(self) -> None:
-        #: how often each task was handed out, failed by its own doing, and was lost with whoever had it
+        #: for each task, the number of attempts, failures and lost workers
         self.begun: Counter[int] = Counter()
         self.failures: Counter[int] = Counter()
         self.losses: Counter[int] = Counter()
-        #: why tasks failed for good, and the tasks that failed for the same cause
+        #: the messages of permanently failed tasks, and those tasks by message
         self.causes: dict[int, str] = {}
         self.failed_for: dict[str, dict[int, None]] = {}
-        #: when tasks are tried again, a heap
+        #: times of retries, a heap
         self.later: list[tuple[float, int]] = []
 
     def spent(self, task: int, retries: Retries) -> str | None:
-        """Why a task is not tried again; None if it is."""
+        """Why a task is not retried; None if it is."""
         if self.failures[task] > retries.most:
             return TOO_MANY_FAILURES
         return TOO_MANY_LOSSES if self.losses[task] > retries.lost else None
@@ -77,9 +77,9 @@ class Tries:
     def again_or_never(
         self, task: int, failure: str | None, now: float, retries: Retries, random: Random
     ) -> float | None:
-        """Try a task again later: when. The more often it failed or was lost, the later.
+        """Schedule a retry, later after more failures; returns its time.
 
-        None if it is not tried again, because it was tried often enough; then *failure*, its last one, is noted as the cause.
+        Returns None if no retries remain; then *failure*, the last one, is recorded as the cause.
         """
         spent = self.spent(task, retries)
         if spent is not None:
@@ -90,13 +90,13 @@ class Tries:
         return until
 
     def give_up(self, task: int, cause: str) -> None:
-        """A task has failed for good."""
+        """Record that a task has failed permanently."""
         self.take_up(task)
         self.causes[task] = cause
         self.failed_for.setdefault(cause, {})[task] = None
 
     def take_up(self, task: int) -> str | None:
-        """A task has not failed for good: why it had, if it had."""
+        """Undo a permanent failure; returns its cause, or None if there was none."""
         cause = self.causes.pop(task, None)
         if cause is not None:
             del self.failed_for[cause][task]
@@ -106,31 +106,31 @@ class Tries:
 
     @property
     def next_due(self) -> float:
-        """When the next task is tried again; infinity if none waits for that."""
+        """The time of the next retry; infinity if there is none."""
         return self.later[0][0] if self.later else float("inf")
 
     def due(self, now: float) -> list[int]:
-        """The tasks that have waited long enough. They wait no longer."""
+        """Remove and return the tasks whose retry is due."""
         ready = []
         while self.next_due <= now:
             ready.append(heappop(self.later)[1])
         return ready
 
     def wait_no_more(self, tasks: Set[int]) -> None:
-        """Forget when tasks are tried again, or why they never are."""
+        """Forget the retries and permanent failures of these tasks."""
         self.later = [entry for entry in self.later if entry[1] not in tasks]
         heapify(self.later)
         for task in tasks:
             self.take_up(task)
 
     def restart(self, tasks: Collection[int]) -> None:
-        """Tasks that had failed may be tried again as often as at first."""
+        """Give failed tasks all their retries again."""
         self.wait_no_more(set(tasks))
         for task in tasks:
             self.failures[task] = self.losses[task] = 0
 
     def forget(self, tasks: Iterable[int]) -> None:
-        """Tasks are done: how it went before does not matter."""
+        """Forget the attempts at tasks that are done."""
         counts = [each for each in (self.begun, self.failures, self.losses) if each]
         for task in tasks:
             for each in counts:

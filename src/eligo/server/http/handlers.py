@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from eligo.additions import NewTasks
-from eligo.client.tails import parted
+from eligo.client.tails import split_tails
 from eligo.errors import InputError, shorten
 from eligo.execution import STATES
 from eligo.server.auth.admission import Entrance
@@ -500,6 +500,6 @@ def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:
 
 def _attempt(row: Attempt, task: str) -> AttemptWords:
     fields = (row.began, row.ended, row.answer, row.failure, row.code, row.memory)
-    out, err = parted(row.tail or "")
+    out, err = split_tails(row.tail or "")
     tails = (err, out) if err else (row.tail, None)
     return AttemptWords(task, row.attempt, row.client, *fields, *tails)

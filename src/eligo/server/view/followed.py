@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from eligo.client.tails import parted
+from eligo.client.tails import split_tails
 from eligo.execution import ALLOCATED, FAILED
 from eligo.pages.watched import Watched, Worker
 from eligo.policies import PLAN_EFFORT
@@ -108,7 +108,7 @@ class WatchedServed(Watched):
         """See `Watched`."""
         rows, tails = self.attempts.rows, self.attempts.tails
         ends = [tails[place] for place in self.attempts.of(v) if place in tails and rows["attempt"][place] == attempt]
-        return parted(ends[-1])[err] if ends else ""
+        return split_tails(ends[-1])[err] if ends else ""
 
     @property
     def unmet(self) -> Sequence[str]:
