@@ -90,7 +90,7 @@ def kept_by(store: FencedStore, doing: Callable[[Service, Keeper, list[str]], Aw
     async def run() -> None:
         service, ids = begun()
         store.lost = {ids[0]} if store.lost else set()
-        keeper = Keeper(store, service.take_changes, lost=service.forget)  # type: ignore[arg-type]
+        keeper = Keeper(store, service.take_changes, lost=service.forget)
         await doing(service, keeper, ids)
         await keeper.close()
 

@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from eligo.cli import run
 from eligo.cli.look import source_of
+from eligo.cli.options import Access
 from eligo.cli.top import TopApp
 from eligo.cli.top_panes import Sheet
 from eligo.cli.top_poll import Poller, Tidings
@@ -603,7 +604,7 @@ def test_a_servers_workflows_are_shown(tmp_path: Path) -> None:
             "and 1 workflow",
         ):
             assert part in out, part
-        watched(source_of(f"{url}/{workflow.strip()}"), _real_server(server))
+        watched(source_of(f"{url}/{workflow.strip()}", Access()), _real_server(server))
 
 
 def _real_server(server: Any) -> Callable[[TopApp, Pilot[None]], Awaitable[None]]:

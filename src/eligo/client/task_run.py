@@ -298,7 +298,7 @@ class TaskRun:
         task_variables |= {ADD: os.path.join(folder, ADDING)} if task.grow else {}
         return {"PATH": USUAL_PATH, **own, **place, **task.environment, **task_variables, MARK: self._means.mark}
 
-    def _added(self) -> str | None:
+    def _read_added(self) -> str | None:
         """The tasks that the command adds, as JSON; their file is taken away, since the next task has the same folder."""
         path = os.path.join(self._scratch.folder, ADDING)
         if not self._task.grow or not os.path.lexists(path):
