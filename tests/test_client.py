@@ -138,7 +138,7 @@ def test_an_upload_that_was_cut_goes_on_from_there(
     assert tally.sent == 3_500_000 - MEGABYTE // 2, "the half part that was cut is not sent again"
 
 
-@pytest.mark.parametrize(("fault", "why"), [("413", "that is too large"), ("drop", "it accepts no more of the file")])
+@pytest.mark.parametrize(("fault", "why"), [("413", "that is too large"), ("drop", "times while sending a file")])
 def test_a_server_that_takes_no_file_is_not_asked_for_ever(
     server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, why: str
 ) -> None:

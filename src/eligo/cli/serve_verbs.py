@@ -127,10 +127,10 @@ def work(
     *,
     access: Access,
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Memory limit of a task, such as 2G. [default: no limit]")
+        str | None, typer.Option(metavar="SIZE", help="Memory limit of a task, such as 2G. [default: none]")
     ] = None,
     max_output: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Output limit of a task, such as 1G. [default: no limit]")
+        str | None, typer.Option(metavar="SIZE", help="Output limit of a task, such as 1G. [default: none]")
     ] = None,
     label: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Feature that tasks may require, such as gpu. Repeatable.")

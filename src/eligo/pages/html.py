@@ -11,14 +11,11 @@ import re
 from collections.abc import Callable, Mapping
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eligo.errors import NotBuiltError
 from eligo.plotting.dags import SUFFIXES, picture_suffix, save_figure, write_picture
 from eligo.plotting.labels import legible
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Assets = Callable[[str], bytes | None]
 Document = Callable[[], Mapping[str, Any]]
@@ -62,7 +59,7 @@ def is_built() -> bool:
     return all(asset(name) is not None for name in ASSETS)
 
 
-def save_output(path: str | os.PathLike[str], page: Document, figure: Callable[[], "Figure"]) -> None:
+def save_output(path: str | os.PathLike[str], page: Document, figure: Callable[[], Any]) -> None:
     """Write a page (.html) or a picture (.svg, .png), as the file's name asks for."""
     if picture_suffix(path, SUFFIXES) == ".html":
         save_page(path, page)
