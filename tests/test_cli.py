@@ -407,7 +407,9 @@ def test_the_first_interruption_gives_the_best_so_far(eligo: Command) -> None:
     before = os.times()
     subprocess.run([*command, "quick"], capture_output=True, check=True)
     quick = os.times().children_user + os.times().children_system - before.children_user - before.children_system
-    with subprocess.Popen([*command, "thorough"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as planning:
+    with subprocess.Popen(
+        [*command, "thorough"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as planning:
         while processor_seconds(planning.pid) < max(2.0, 2 * quick):  # by then it searches, however slow the machine is
             assert planning.poll() is None, "the plan was too easy"
             time.sleep(0.05)
