@@ -117,8 +117,11 @@ class Execution:
         """The execution that wrote this journal; runs and servers resume with it.
 
         *flow* is the workflow at the beginning, and *additions* are those made since; a `Journal` contains its own.
-        >>> Execution.replay({"a": [], "b": ["a"]}, game.journal).eligible == game.eligible
-        True
+
+        >>> game = Execution({"a": [], "b": ["a"]})
+        >>> game.take("a")
+        >>> list(Execution.replay({"a": [], "b": ["a"]}, game.journal).allocated)
+        ['a']
         """
         again = cls(flow)
         again.follow(journal, additions)
