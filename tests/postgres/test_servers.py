@@ -56,7 +56,7 @@ def test_a_call_is_answered_by_whoever_holds_its_workflow(where: str, tmp_path: 
         first, second = submit(one, 3, 1, "a"), submit(other, 3, 2, "b")
         assert submit(other, 3, 1, "a") == first
         listed = [[w["workflow"] for w in server.call("GET", "/v1/workflows")["workflows"]] for server in (one, other)]
-        assert listed == [[first, second]] * 2
+        assert listed == [[second, first]] * 2
         client = one.call("POST", "/v1/clients", {"name": "x"})["client"]
         with closing(Speaker(other, client)) as speaker:
             key = "one-key"
