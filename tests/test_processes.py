@@ -438,7 +438,7 @@ def test_a_worker_tries_again_to_start_what_its_machine_has_no_room_for(monkeypa
             raise failures.pop()
         return spawned(*rest)
 
-    monkeypatch.setattr(worker, "_spawned", spawn)
+    monkeypatch.setattr(worker, "_spawn", spawn)
     assert worker.run_command(Command(("true",), "/"), None).failure is None
     failures += [OSError(errno.EMFILE, "Too many open files")] * 9
     monkeypatch.setattr(worker, "SHORTAGE", 0.0)
