@@ -53,6 +53,7 @@ TASKS = [
 ]
 FILES = {
     "flow.json": json.dumps({"tasks": TASKS}),
+    "lines.txt": "echo a\n",
     "more.json": '{"tasks": [{"name": "d", "run": "echo d", "after": ["b"]}]}',
     "table.csv": "job,needs\nb,a\nc,a\n",
     "flow.jx": '{"rules": [{"command": CMD, "outputs": ["x.out"]}]}',
@@ -115,6 +116,8 @@ LINES = [
     "compare --family 'w 3 2' --policy fifo --rates 2 --runs 2",
     "compare tiny.yaml",
     "compare rev.json --reverse --policy fifo --rates 2 --runs 2",
+    "run --lines lines.txt --run lines.run",
+    "run 'echo {}' --values '[[\"a\"]]'",
     "run flow.json --on local --workers 2 --policy fifo --run here.run --fat 1 --retries 1 --timeout 60 --dir ."
     " --max-failures 3 --skip-done --history flow.json --quiet --json",
     "run flow.json --batch",

@@ -20,7 +20,7 @@ from eligo.cli.aliases import OPTIONS, POLICIES
 from eligo.cli.operator import STATES as WORKFLOW_STATES
 from eligo.formats.detection import MODULES
 from eligo.formats.fidelity import KEYS
-from eligo.formats.shared.document import SOURCES, TASK_KEYS, TOP_KEYS
+from eligo.formats.shared.document import FOREACH, PARAMS, SOURCES, TASK_KEYS, TOP_KEYS
 from eligo.policies import OLD_NAMES
 from eligo.running.states import STATES
 
@@ -101,8 +101,8 @@ def first_column(page: str, title: str) -> list[str]:
 
 def test_every_key_of_the_workflow_file_is_documented() -> None:
     page = "docs/reference/workflow-file.md"
-    assert sorted(first_column(page, "Keys of the workflow")) == sorted(TOP_KEYS)
-    assert sorted(first_column(page, "Keys of a task")) == sorted(TASK_KEYS)
+    assert sorted(first_column(page, "Keys of the workflow")) == sorted((*TOP_KEYS, PARAMS))
+    assert sorted(first_column(page, "Keys of a task")) == sorted((*TASK_KEYS, FOREACH))
     assert all(f"`{value}`" in text_of(page) for value in SOURCES)
 
 

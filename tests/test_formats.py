@@ -184,8 +184,9 @@ def test_json_is_written_one_task_a_line() -> None:
 
 MISFITS = {
     '{"tasks": [{"name": "a", "afer": []}]}': "1: task 1 has the unknown key 'afer' (known keys:"
-    " name, after, run, inputs, outputs, seconds, cores, memory, labels, category, priority)",
-    '{"arks": []}': "1: the document has the unknown key 'arks' (known keys: name, arcs, nodes, tasks, files, arcs_from)",
+    " name, after, run, inputs, outputs, seconds, cores, memory, labels, category, priority, foreach)",
+    '{"arks": []}': "1: the document has the unknown key 'arks'"
+    " (known keys: name, arcs, nodes, tasks, files, arcs_from, params)",
     '{"nodes": [1]}': "the name of a node must be a string, got a number (put it in quotes)",
     '{"nodes": [true]}': "the name of a node must be a string, got true (put it in quotes)",
     '{"nodes": [null]}': "the name of a node is missing",
@@ -457,7 +458,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         "f.yaml",
         b"tasks:\n- {name: a, <<: {run: ls}}",
         ":2: task 1 has the unknown key '<<' (known keys:"
-        " name, after, run, inputs, outputs, seconds, cores, memory, labels, category, priority)",
+        " name, after, run, inputs, outputs, seconds, cores, memory, labels, category, priority, foreach)",
     ),
     "yaml bool": ("f.yaml", b"nodes:\n- a\n- no\n", ":3: YAML reads no as a boolean (put it in quotes)"),
     "yaml date": ("f.yaml", b"nodes:\n- 2024-01-01\n", ":2: YAML reads 2024-01-01 as a date (put it in quotes)"),
@@ -538,7 +539,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         "f.json",
         b'{"' + b"x" * 10_000_000 + b'": 1}',
         f":1: the document has the unknown key '{'x' * 30}...{'x' * 10}'"
-        " (known keys: name, arcs, nodes, tasks, files, arcs_from)",
+        " (known keys: name, arcs, nodes, tasks, files, arcs_from, params)",
     ),
     "a long way to go": (
         "f.arcs",

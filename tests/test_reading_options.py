@@ -15,9 +15,9 @@ TEXTS = {
     "wfcommons": '{"name": "w", "workflow": {"tasks": [{"name": "a", "children": ["b"]}, {"name": "b"}]}}',
     "jx": '{"rules": [{"command": "x " + N, "outputs": ["a"]}, {"command": "x", "inputs": ["a"], "outputs": ["b"]}]}',
     "d3dag": '[{"id": "a", "parentIds": []}, {"id": "b", "parentIds": ["a"]}]',
-    "json": '{"arcs": [["a", "b"]]}',
+    "json": '{"params": {"N": 1}, "tasks": [{"name": "a", "run": "x {N}"}, {"name": "b", "after": ["a"]}]}',
     "pegasus": 'pegasus: "5"\njobs:\n- {id: a, name: x}\n- {id: b, name: x}\njobDependencies: [{id: a, children: [b]}]\n',
-    "yaml": "arcs:\n- [a, b]\n",
+    "yaml": "params: {N: 1}\ntasks:\n- {name: a, run: 'x {N}'}\n- {name: b, after: [a]}\n",
     "mermaid": "flowchart TD\na --> b\n",
     "dot": "digraph { a -> b }",
     "dax": '<adag><job id="a" name="x"/><job id="b" name="x"/><child ref="b"><parent ref="a"/></child></adag>',
@@ -28,10 +28,11 @@ TEXTS = {
     "makeflow": "a:\n\techo $N > a\nb: a\n\tcp a b\n",
     "csv": "x,y\na,b\n",
     "arcs": "a b\n",
+    "lines": "echo a\n",
 }
 #: what each option is given as, and the formats that it has an effect on
 OPTIONS: dict[str, tuple[Any, set[str]]] = {
-    "arguments": ({"N": 3}, {"jx"}),
+    "arguments": ({"N": 3}, {"jx", "json", "yaml"}),
     "environment": ({"N": "3"}, {"makeflow"}),
     "columns": (("y", "x"), {"csv"}),
     "trace": ("trace.txt", {"dot", "mermaid"}),

@@ -16,13 +16,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from eligo.errors import InputError, UnknownTaskError, shorten
 from eligo.execution import Execution
 from eligo.formats.shared import json_text, yaml_text
 from eligo.formats.shared.data_arcs import plain_path
-from eligo.formats.shared.document import AFTER, row_of, workflow_of
+from eligo.formats.shared.document import AFTER, misfits_in, row_of, workflow_of
+from eligo.formats.shared.files import Beside
+from eligo.formats.shared.templates import expanded, may_use_templates
 from eligo.names import Name
 from eligo.workflow import LazyDetails, Task, Workflow
 
@@ -55,8 +57,28 @@ class NewTasks:
         return [row_of(task, str(name)) for name, task in self.tasks.items()]
 
 
-def read_addition(content: str | bytes) -> NewTasks:
-    """The new tasks described by a JSON or YAML text; refused if it is malformed, or a task has no command."""
+def read_addition(content: str | bytes, beside: Beside | None = None) -> NewTasks:
+    """The new tasks described by a JSON or YAML text; refused if it is malformed, or a task has no command.
+
+    Patterns and tables in its `foreach` are looked up *beside* it, if that is given.
+    """
+    text, is_json, document = _loaded(content, beside)
+    inner, after = _split_off_parents(document)
+    flow = workflow_of(inner, text, "json" if is_json else "yaml")
+    for name in flow.dag.tasks:
+        if not flow.task(name).command:
+            raise InputError(f"new task {shorten(name)!r} has no command: give it `run`")
+    return NewTasks(flow, after, document.get("arcs_from") != AFTER)
+
+
+def without_templates(text: str, beside: Beside) -> str:
+    """The text of an addition for a reader that has no access to the files *beside* it."""
+    document = _loaded(text, beside)[2]
+    return json_text.dump(document, levels=2) if may_use_templates(text) else text
+
+
+def _loaded(content: str | bytes, beside: Beside | None) -> tuple[str, bool, Mapping[str, Any]]:
+    """The text of an addition, whether it is JSON, and its document without templates."""
     if len(content) > LARGEST:
         raise InputError(f"an addition must be at most {LARGEST >> 20} MiB")
     try:
@@ -67,12 +89,8 @@ def read_addition(content: str | bytes) -> NewTasks:
     document = json_text.load(text) if is_json else yaml_text.load(text)
     if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
         raise InputError('an addition must have the key "tasks", with a list of tasks')
-    inner, after = _split_off_parents(document)
-    flow = workflow_of(inner, text, "json" if is_json else "yaml")
-    for name in flow.dag.tasks:
-        if not flow.task(name).command:
-            raise InputError(f"new task {shorten(name)!r} has no command: give it `run`")
-    return NewTasks(flow, after, document.get("arcs_from") != AFTER)
+    with misfits_in(text):
+        return text, is_json, cast(dict[str, Any], expanded(document, beside))
 
 
 def _split_off_parents(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from eligo.cli.aliases import without_old_names
 from eligo.cli.output import open_streams, outlast_readers, speak_plainly, version_line
+from eligo.cli.shorthands import written_out
 
 if TYPE_CHECKING:
     from typer import Typer
@@ -114,7 +115,7 @@ def _run_verb(arguments: list[str]) -> int:
     if arguments == ["--version"]:  # answered before anything heavy is imported
         sys.stdout.write(version_line())
         return 0
-    arguments, warnings = without_old_names(arguments)
+    arguments, warnings = without_old_names(written_out(arguments))
     for warning in warnings:
         sys.stderr.write(f"eligo: {warning}\n")
     if arguments[0] in COMPUTING and THREADS not in os.environ:

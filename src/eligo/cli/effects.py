@@ -49,10 +49,16 @@ def check_cluster(context: typer.Context) -> None:
 def check_run(context: typer.Context) -> None:
     """Refuse options of `eligo run` that have no effect beside the others."""
     params, on = context.params, str(context.params["on"])
-    if params["file"] is None:
-        refuse_useless(context, "without FILE (the original reading options apply)", *READING)
+    if params["values"] is not None:
+        if params["file"] is None:
+            raise InputError("give the command before `:::`, in quotes")
+        refuse_useless(context, "with `:::`", "resume", "lines", *READING)
+    elif params["file"] is None:
+        refuse_useless(context, "without FILE (the original reading options apply)", "lines", *READING)
     elif on.startswith(SERVER):
         refuse_useless(context, "with FILE", "resume")
+    if params["lines"]:
+        refuse_useless(context, "with --lines", *READING)
     if params["folder"] is not None:
         refuse_useless(context, "with --run", "resume")
     if params["batch"]:

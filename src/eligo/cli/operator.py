@@ -7,14 +7,14 @@ from contextlib import closing
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from eligo.additions import LARGEST, read_addition
+from eligo.additions import LARGEST, read_addition, without_templates
 from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.plan_text import tell
 from eligo.cli.server_door import SERVER, URL, ServerDoor, full_address
 from eligo.client.owner import Owner, hash_files
 from eligo.errors import InputError, check_choice
-from eligo.formats.shared.files import load
+from eligo.formats.shared.files import Beside, load
 from eligo.plotting.labels import counted
 
 NONE = 1  # the exit code where nothing was there to be done
@@ -184,8 +184,8 @@ def add_to_folder(name: str, file: str, json: bool) -> int:
     from eligo.pages.sources import run_folder
     from eligo.running.inbox import add_to_run
 
-    folder, text = run_folder(name), load(file, LARGEST)
-    tasks = addition_names(file, text)
+    folder = run_folder(name)
+    text, tasks = addition_in(file)
     taken = add_to_run(folder, text, PATIENCE)
     tell([] if taken else [f"{folder}: the run has not added the tasks yet; it will when it is resumed"])
     report_added(tasks, str(folder), json)
@@ -194,8 +194,8 @@ def add_to_folder(name: str, file: str, json: bool) -> int:
 
 def add_to_server(door: ServerDoor, file: str, directory: str | None, json: bool) -> int:
     """Add the tasks of a file to a workflow of a server, with the files that they read and that no task makes."""
-    text = load(file, LARGEST)
-    tasks, owner, folder = addition_names(file, text), door.owner(), directory or os.path.dirname(file) or os.curdir
+    text, tasks = addition_in(file)
+    owner, folder = door.owner(), directory or os.path.dirname(file) or os.curdir
     answer = owner.add(door.workflow, text)
     if answer["missing"]:
         owner.provide(door.workflow, hash_files(answer["missing"], folder), folder)
@@ -203,10 +203,12 @@ def add_to_server(door: ServerDoor, file: str, directory: str | None, json: bool
     return 0
 
 
-def addition_names(file: str, text: str) -> tuple[str, ...]:
-    """The tasks of an addition in a file; errors name the file."""
+def addition_in(file: str) -> tuple[str, tuple[str, ...]]:
+    """The text of an addition in a file, without templates, and the names of its tasks; errors name the file."""
+    text = load(file, LARGEST)
     try:
-        return tuple(map(str, read_addition(text).flow.dag.tasks))
+        text = without_templates(text, Beside(None if file == "-" else file))
+        return text, tuple(map(str, read_addition(text).flow.dag.tasks))
     except InputError as error:
         raise error.located(file) from None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from eligo.cli.shorthands import FOLDER
 from eligo.errors import InputError
 
 if TYPE_CHECKING:
@@ -118,7 +119,9 @@ To = Annotated[
 Outside = Annotated[bool, typer.Option("--allow-outside", help="Allow included files outside the input's folder.")]
 Args = Annotated[
     list[str] | None,
-    typer.Option("--args", metavar="NAME=VALUE", help="JX: a variable, or a file of them. Repeatable."),
+    typer.Option(
+        "--args", "-p", metavar="NAME=VALUE", help="JSON, YAML, JX: a parameter, or a file of them. Repeatable."
+    ),
 ]
 Ignore = Annotated[
     list[str] | None,
@@ -453,6 +456,10 @@ class RunRequest:
     def place(self) -> str | None:
         """The folder of the run, where it is given."""
         return self.folder or self.resume
+
+    def without_file(self) -> "RunRequest":
+        """The same for a workflow that is in no file."""
+        return replace(self, folder=self.folder or FOLDER)
 
     @property
     def used_policy(self) -> str:

@@ -116,12 +116,13 @@ def _titles(columns: str) -> tuple[str, str]:
 
 def _arguments(words: Sequence[str]) -> dict[str, Any]:
     """What --args gives: NAME=VALUE, or the values in a file."""
-    from eligo.formats.jx.evaluation import read_arguments, value_of
+    from eligo.formats.jx.evaluation import read_arguments
+    from eligo.formats.shared.interface import Typed
 
     values: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
-        values |= {name: value_of(value)} if equals and name.isidentifier() else read_arguments(word)
+        values |= {name: Typed(value)} if equals and name.isidentifier() else read_arguments(word)
     return values
 
 

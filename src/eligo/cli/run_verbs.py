@@ -1,5 +1,7 @@
 """The verbs that do the work, and those that look at it."""
 
+from dataclasses import replace
+from json import loads
 from typing import Annotated
 
 import typer
@@ -24,6 +26,8 @@ def run(
     file: Annotated[
         str | None, typer.Argument(metavar="[FILE]", help="Workflow with commands, in any supported format.")
     ] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="Read FILE as a list of commands, one per line.")] = False,
+    values: Annotated[str | None, typer.Option("--values", hidden=True)] = None,
     *,
     request: RunRequest,
     reading: Reading,
@@ -32,14 +36,20 @@ def run(
     """Run the tasks of a workflow.
 
     Run the same command again to resume, even after kill -9. Finished tasks are not repeated.
+    `eligo run 'COMMAND {}' ::: VALUE ...` runs one task per value.
     """
     check_run(context)
     from eligo.cli.plan_text import read_told, recall
     from eligo.cli.run_text import answer, flow_of_run, rehearse_all, resumed_request
+    from eligo.formats.lines import NAME, commands_for
 
     if file is None and request.rehearse is None:
         request = resumed_request(request, given_names(context))
-    flow = flow_of_run(request.resume) if file is None else read_told(file, reading)
+    if file is not None and values is not None:
+        flow, file, request = commands_for(file, loads(values)), None, request.without_file()
+    else:
+        reading = replace(reading, from_=NAME) if lines else reading
+        flow = flow_of_run(request.resume) if file is None else read_told(file, reading)
     flow = recall(flow, request.history, request.place).flow
     if request.rehearse is not None:
         return rehearse_all(flow, request, request.rehearse)

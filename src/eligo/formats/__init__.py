@@ -54,6 +54,7 @@ from eligo.formats.reader import parse, parsed, read, read_claim, read_order
 from eligo.formats.shared.files import LARGEST_FILE, load_bytes, save, save_bytes, shown
 from eligo.formats.shared.interface import WORDS, Format
 from eligo.formats.shared.names import renamed, with_files
+from eligo.formats.shared.templates import may_use_templates
 from eligo.workflow import Origin, Task, Workflow, in_priority_order, priority_numbers, with_priorities
 
 __all__ = [
@@ -203,6 +204,8 @@ def _reduced(flow: Workflow, format: str) -> list[str]:
     missing = lost(flow, format)
     messages = [f"{format} cannot represent {', '.join(missing)}"] if missing else []
     origin = flow.origin
+    if origin is not None and origin.format in {"json", "yaml"} and may_use_templates(source_text(flow) or ""):
+        messages.append("rows with foreach and parameters were written out, one row per task")
     if origin is not None and origin.format in {"pegasus", "wfcommons", "yaml", "dax", "graphml"}:
         messages.append(
             f"the file was rewritten: comments, layout and parts of {origin.format} that eligo does not read are lost"

@@ -145,10 +145,11 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "makeflow": ("eligo.formats.makeflow", (".mf", ".makeflow")),
     "csv": ("eligo.formats.csv_format", (".csv", ".tsv")),
     "arcs": ("eligo.formats.arcs", (".arcs", ".edges", ".txt")),
+    "lines": ("eligo.formats.lines", ()),
 }
 
 #: The formats that almost any text looks like: only a name, or who gives the text, tells them.
-LOOSE = ("makeflow", "arcs")
+LOOSE = ("makeflow", "arcs", "lines")
 
 #: The last formats of a suffix, which take what the others do not.
 BROAD = (*LOOSE, "json", "yaml")
@@ -163,7 +164,7 @@ UNLIKE = {
     "arcs": {"pegasus": _PEGASUS, "csv": re.compile(_BLANK + r"[^\n,;\t]++[,;\t]")},
     "csv": {
         "pegasus": _PEGASUS,
-        "yaml": re.compile(_BLANK + r"(?:name|tasks|arcs|nodes|files)[ \t]*+:\s"),
+        "yaml": re.compile(_BLANK + r"(?:name|params|tasks|arcs|nodes|files)[ \t]*+:\s"),
         "ninja": re.compile(_BLANK + r"(?:ninja_required_version|rule) "),
         "dagman": re.compile(_BLANK + r"\w++[ \t]"),
     },

@@ -21,13 +21,17 @@ The larger one is a list of tasks: see `eligo.formats.shared.document`, which YA
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from eligo.formats.shared import json_text
-from eligo.formats.shared.document import document_of, workflow_of
+from eligo.formats.shared.document import document_of
 from eligo.formats.shared.edits import applied, json_elements, json_place, put_in_object
+from eligo.formats.shared.files import Beside
+from eligo.formats.shared.templates import may_use_templates, uses_templates, workflow_of_template
 from eligo.workflow import Workflow
 
 NAME = "json"
+TAKES = ("beside", "arguments")
 PRIORITIES = True
 CANNOT = ()
 
@@ -35,9 +39,9 @@ CANNOT = ()
 ONE_LINE = 12
 
 
-def parse(text: str) -> Workflow:
+def parse(text: str, beside: Beside | None = None, arguments: Mapping[str, Any] | None = None) -> Workflow:
     """The workflow that a JSON text describes."""
-    return workflow_of(json_text.load(text), text, NAME)
+    return workflow_of_template(json_text.load(text), text, NAME, beside, arguments)
 
 
 def generate(flow: Workflow) -> str:
@@ -48,9 +52,9 @@ def generate(flow: Workflow) -> str:
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities; None where it lists arcs, which have no place for them."""
+    """The same text with these priorities; None where it lists arcs, or a row stands for several tasks."""
     tasks = json_place(text, "tasks")
-    if tasks is None:
+    if tasks is None or (may_use_templates(text) and uses_templates(json_text.load(text))):
         return None
     starts = zip(flow.dag.tasks, json_elements(text, tasks), strict=True)
     return applied(text, [put_in_object(text, start, "priority", numbers[name]) for name, start in starts])

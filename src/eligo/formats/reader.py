@@ -17,10 +17,10 @@ from eligo.formats.shared.json_text import load as load_json
 from eligo.workflow import Origin, Workflow
 
 #: The formats that say which task needs which in words, not by an arrow that may be meant either way.
-IN_WORDS = {"dagman", "pegasus", "dax", "wfcommons", "makeflow", "jx", "ninja"}
+IN_WORDS = {"dagman", "pegasus", "dax", "wfcommons", "makeflow", "jx", "ninja", "lines"}
 
 #: The formats that are read line by line.
-IN_LINES = {"dagman", "makeflow", "ninja", "mermaid", "arcs"}
+IN_LINES = {"dagman", "makeflow", "ninja", "mermaid", "arcs", "lines"}
 
 #: The formats that are UTF-8 by definition. In the others, bytes that are no UTF-8 are Latin-1.
 UNICODE = {"wfcommons", "jx", "d3dag", "json", "pegasus", "yaml"}

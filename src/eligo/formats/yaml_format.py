@@ -20,25 +20,28 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eligo.formats.shared.document import document_of, workflow_of
+from eligo.formats.shared.document import document_of
 from eligo.formats.shared.edits import applied, put_in_mapping, yaml_rows
+from eligo.formats.shared.files import Beside
 from eligo.formats.shared.json_text import quote
+from eligo.formats.shared.templates import may_use_templates, uses_templates, workflow_of_template
 from eligo.formats.shared.yaml_text import load
 from eligo.workflow import Workflow
 
 NAME = "yaml"
+TAKES = ("beside", "arguments")
 PRIORITIES = True
 CANNOT = ()
 
-_TOP_KEY = re.compile(r"^(?:name|tasks|arcs|nodes|files)[ \t]*:(?:\s|$)", re.MULTILINE)
+_TOP_KEY = re.compile(r"^(?:name|params|tasks|arcs|nodes|files)[ \t]*:(?:\s|$)", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _LONGEST_KEY = 1000  # YAML itself: a key of more than 1024 characters needs a question mark
 
 
-def parse(text: str) -> Workflow:
+def parse(text: str, beside: Beside | None = None, arguments: Mapping[str, Any] | None = None) -> Workflow:
     """The workflow that a YAML text describes."""
-    return workflow_of(load(text), text, NAME)
+    return workflow_of_template(load(text), text, NAME, beside, arguments)
 
 
 def generate(flow: Workflow) -> str:
@@ -47,9 +50,9 @@ def generate(flow: Workflow) -> str:
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities; None where it lists arcs, which have no place for them."""
+    """The same text with these priorities; None where it lists arcs, or a row stands for several tasks."""
     tasks = yaml_rows(text, "tasks")
-    if not tasks:
+    if not tasks or (may_use_templates(text) and uses_templates(load(text))):
         return None
     pairs = zip(flow.dag.tasks, tasks, strict=True)
     return applied(text, [put_in_mapping(text, node, ["priority"], numbers[name]) for name, node in pairs])

@@ -13,6 +13,7 @@ from eligo.engines import Command, Engine, Work
 from eligo.engines.jobs import Heeding
 from eligo.engines.room import Needs, Wants
 from eligo.errors import FormatError, InputError, shorten
+from eligo.formats.shared.files import Beside
 from eligo.names import Name
 from eligo.running.commands import ADD, Commands, empty_tasks
 from eligo.running.inspection import Absent
@@ -71,7 +72,7 @@ class RunGrowth:
         try:
             text = None if path is None else read_added(path, refresh=self.engine.name != "local")
             if text is not None:
-                self._add(text)
+                self._add(text, Beside(os.path.join(self.commands.folder, ADD)))
         except InputError as error:
             return f"invalid tasks in $ELIGO_ADD: {reason(error)}"
         return None
@@ -87,8 +88,8 @@ class RunGrowth:
             except InputError as error:
                 refuse(path, reason(error))
 
-    def _add(self, text: bytes) -> None:
-        new, size = read_addition(text), len(self.live.execution.graph)
+    def _add(self, text: bytes, beside: Beside | None = None) -> None:
+        new, size = read_addition(text, beside), len(self.live.execution.graph)
         self.check_room(new.flow)
         check_inputs(new, self.live, self.commands.folder)
         if self.live.add(new):

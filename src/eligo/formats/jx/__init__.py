@@ -32,6 +32,7 @@ from eligo.errors import FormatError, shorten
 from eligo.formats.jx import evaluation as evaluating
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import MisfitError, array, kind, mapping, size, string
+from eligo.formats.shared.interface import Typed
 from eligo.formats.shared.names import unread
 from eligo.formats.shared.rules import Rule, rules_of, workflow_of
 from eligo.workflow import MEGABYTE, Origin, Unhonoured, Workflow
@@ -69,11 +70,13 @@ def sniff(text: str) -> bool:
 def parse(text: str, arguments: Row | None = None) -> Workflow:
     """The workflow that a JX text describes, where names stand for what *arguments* say."""
     used: set[str] = set()
+    given = arguments or {}
+    arguments = {name: evaluating.value_of(v) if isinstance(v, Typed) else v for name, v in given.items()}
     try:
         flow = _workflow(json_text.load(text))
     except FormatError:  # no JSON, or wrong: then the slow reader, which knows all of JX and the lines
-        flow = _workflow(evaluating.load(text, arguments or {}, used))
-    unused = [name for name in arguments or () if name not in used]
+        flow = _workflow(evaluating.load(text, arguments, used))
+    unused = [name for name in arguments if name not in used]
     if not unused:
         return flow
     remark = f"unused values: {shorten(', '.join(map(str, unused)), 200)}"

@@ -48,6 +48,10 @@ TASK_KEYS = dict.fromkeys(  # a set in the order in which messages list it
 ).keys()
 
 
+#: the keys of templates, which are expanded before a document is read; see `eligo.formats.shared.templates`
+PARAMS, FOREACH = "params", "foreach"
+
+
 class MisfitError(FormatError):
     """A document says something that its format does not know; `word`, or the name of a `task`, is looked for in the text."""
 
@@ -287,7 +291,8 @@ def _check_keys(value: object, what: str, keys: Collection[str]) -> dict[str, An
         raise MisfitError(f"{what} must be an object with the keys {', '.join(keys)}, got {kind(value)}")
     for key in value:
         if key not in keys:
-            message = f"{what} has the unknown key {shorten(str(key))!r} (known keys: {', '.join(keys)})"
+            known = ", ".join((*keys, PARAMS if "tasks" in keys else FOREACH))
+            message = f"{what} has the unknown key {shorten(str(key))!r} (known keys: {known})"
             raise MisfitError(message, str(key))
     return value
 

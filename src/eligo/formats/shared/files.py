@@ -1,5 +1,6 @@
 """The bytes of files and streams as text: the limits, the encodings and the compressions that all formats share."""
 
+import glob
 import gzip
 import io
 import os
@@ -277,6 +278,12 @@ class Beside:
             self._size += len(data.text)
             self._texts[path] = data.text
         return self._texts[path]
+
+    def matches(self, pattern: str) -> list[str]:
+        """The files that match a pattern, sorted, by their names counted from the folder of the root."""
+        self.place(pattern)
+        names = glob.glob(pattern, root_dir=self._folder or os.curdir, recursive=True)
+        return sorted(name for name in names if self.allow_outside or self._holds(os.path.join(self._folder, name)))
 
     @property
     def files(self) -> tuple[str, ...]:

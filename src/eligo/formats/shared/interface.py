@@ -29,10 +29,16 @@ GIVEN = {
 }
 
 
+class Typed(str):
+    """A value as a user typed it; a format whose values have types gives it one."""
+
+    __slots__ = ()
+
+
 class Given(TypedDict, total=False):
     """What a text may need beside itself; a format that has no use for it says so."""
 
-    #: values for the names in a JX text
+    #: values for the names in a JX text, or for the parameters of our own document
     arguments: Mapping[str, Any] | None
     #: the variables that a Makeflow text does not set itself
     environment: Mapping[str, str] | None
