@@ -110,7 +110,7 @@ def test_documents_without_templates_stay_as_they_are() -> None:
     assert flow.task("a").command == "awk {print}"
 
 
-WRONG = {
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a placeholder of no variable": (
         {"run": "echo {y}", "foreach": {"x": [1]}},
         r"has \{y\}, which stands for nothing",

@@ -1,0 +1,74 @@
+"""Which tasks of a workflow a run is asked for.
+
+>>> from eligo.formats import parse
+>>> flow = parse('{"tasks": [{"name": "a", "outputs": ["x"]}, {"name": "b", "inputs": ["x"]}, {"name": "c"}]}')
+>>> select(flow, ["b"]).dag.tasks, select(flow, except_=["x"]).dag.tasks
+(('a', 'b'), ('c',))
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+import numpy as np
+
+from eligo.errors import InputError, shorten
+from eligo.formats.shared.data_arcs import plain_path
+from eligo.rows import Ints
+from eligo.workflow import Workflow
+
+
+def select(flow: Workflow, targets: Sequence[str] = (), except_: Sequence[str] = ()) -> Workflow:
+    """The workflow of the targets and all tasks that they need, without exceptions and what depends on them.
+
+    A target or an exception is a task, a file that a task writes, or a category. Without targets, all tasks are targets.
+    """
+    wanted = find_tasks(flow, targets) if targets else range(len(flow))
+    out = reached(find_tasks(flow, except_), flow.dag.children_of)
+    lacking = next((v for v in wanted if v in out), None) if targets else None
+    if lacking is not None:
+        name = shorten(flow.dag.labels[lacking])
+        raise InputError(f"target {name!r} is an exception, or depends on one: leave one of them out")
+    chosen = reached(wanted, flow.dag.parents_of) - out
+    dag = flow.dag.induced(np.array(sorted(chosen), np.int32))
+    return replace(flow, dag=dag, details={name: flow.task(name) for name in dag.tasks if name in flow.details})
+
+
+def find_tasks(flow: Workflow, words: Iterable[str]) -> list[int]:
+    """The numbers of the tasks that the words name: tasks, files that tasks write, or categories."""
+    index = _Index(flow)
+    return [v for word in words for v in index.find(word)]
+
+
+class _Index:
+    """The tasks of a workflow by name, by file and by category."""
+
+    def __init__(self, flow: Workflow) -> None:
+        self.names = {label: [v] for v, label in enumerate(flow.dag.labels)}
+        self.files: dict[str, list[int]] = {}
+        self.categories: dict[str, list[int]] = {}
+        for v, (outputs, category) in enumerate(zip(flow.column("outputs"), flow.column("category"), strict=True)):
+            for file in outputs or ():
+                self.files.setdefault(plain_path(file), []).append(v)
+            if category:
+                self.categories.setdefault(category, []).append(v)
+
+    def find(self, word: str) -> list[int]:
+        """The tasks that a word names."""
+        numbers = self.names.get(word) or self.files.get(plain_path(word)) or self.categories.get(word)
+        if numbers is None:
+            near = get_close_matches(word, [*self.names, *self.files, *self.categories], 1)
+            hint = f" (did you mean {shorten(near[0])!r}?)" if near else ""
+            raise InputError(f"no task, output or category is named {shorten(word)!r}{hint}")
+        return numbers
+
+
+def reached(start: Iterable[int], neighbours: Callable[[int], Ints]) -> set[int]:
+    """These tasks and all that are reached from them."""
+    seen = set(start)
+    waiting = list(seen)
+    while waiting:
+        new = [v for v in neighbours(waiting.pop()).tolist() if v not in seen]
+        seen.update(new)
+        waiting += new
+    return seen
