@@ -39,8 +39,7 @@ from eligo.pages.views import failures, summary
 from eligo.pages.views import view as run_view
 from eligo.running import RunFolder, Settings, prepare_run
 from eligo.running import folder as folders
-from eligo.running.forecast import Forecast, Left
-from eligo.running.states import STATES
+from eligo.running.states import STATES, Forecast, Left
 from eligo.stores import Attempt, Store, under_way
 from eligo.workflow import Task, Workflow
 

@@ -14,8 +14,7 @@ from eligo.errors import InputError
 from eligo.execution import ALLOCATED, HELD, Execution
 from eligo.pages.watched import MOST_TAIL, Watched, Worker
 from eligo.running.commands import Commands
-from eligo.running.folder import LOGS, read_kept
-from eligo.running.location import STATE
+from eligo.running.folder import LOGS, STATE, read_kept
 from eligo.running.states import Curve, Trying, cut_off_tasks
 from eligo.stores import Attempt, Kept, Session, read_news, read_run, readable, under_way
 from eligo.workflow import Workflow

@@ -14,8 +14,7 @@ from eligo.estimating import kind_of, lasting
 from eligo.pages.attempts import VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.watched import Watched, Worker
 from eligo.plotting.labels import counted
-from eligo.running.forecast import time_left
-from eligo.running.states import BAD, BLOCKED, DONE, RUNNING, Trying
+from eligo.running.states import BAD, BLOCKED, DONE, RUNNING, Trying, time_left
 
 MOST_COLUMNS = 480  # of a curve
 MOST_RUNNING, MOST_RECENT, MOST_HELD, MOST_NAMED, MOST_CAUSES = 100, 20, 20, 10, 50

@@ -14,9 +14,7 @@ from eligo.pages.attempts import WENT_WELL, Attempts
 from eligo.pages.dag_drawing import Drawn
 from eligo.rows import Ints, places
 from eligo.running.curves import ReadyCurve
-from eligo.running.forecast import Forecast, Left
-from eligo.running.reasons import order_of
-from eligo.running.states import Curve, Looked
+from eligo.running.states import Curve, Forecast, Left, Looked, order_of
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 

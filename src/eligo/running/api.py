@@ -26,12 +26,10 @@ from eligo.names import Name
 from eligo.policies import PLAN_EFFORT, POLICIES, present_name
 from eligo.running.commands import Commands
 from eligo.running.folder import MARK, Resumed, RunFolder
-from eligo.running.functions import Callables, callables_of
+from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import INBOX, RunGrowth
 from eligo.running.loop import Runner
-from eligo.running.task_files import TaskFiles
-from eligo.running.up_to_date import up_to_date
-from eligo.running.values import Values, tasks_to_keep
+from eligo.running.task_files import TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
 from eligo.work.tries import Retries
@@ -230,7 +228,7 @@ def prepare_run(
         resumed = folder.redo(flow, resumed, files.to_redo(done, files.outdated(done) if settings.skip_done else ()))
         live = LiveWorkflow(flow, resumed.execution)
         if settings.skip_done:
-            up_to_date(live.flow, resumed.execution, commands.folder, resumed.doubts)
+            skip_up_to_date(live.flow, resumed.execution, commands.folder, resumed.doubts)
         files.check_spelling()
         files.check_inputs(resumed.execution.executed)
         effort = PLAN_EFFORT.get(settings.policy)

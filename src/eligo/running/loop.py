@@ -15,9 +15,9 @@ from eligo.engines.job_run import lost_ending
 from eligo.errors import EligoError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
+from eligo.running.functions import Values
 from eligo.running.growth import RunGrowth
-from eligo.running.inspection import LATENESS, Absent, Inspection
-from eligo.running.values import Values
+from eligo.running.task_files import LATENESS, Absent, Inspection
 from eligo.stores import Store
 from eligo.work.attempts import Attempt, Lease
 from eligo.work.tries import Retries, Tries
