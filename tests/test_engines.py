@@ -35,7 +35,7 @@ from eligo.engines.job_run import Performed, ending_of
 from eligo.engines.local import LocalEngine
 from eligo.engines.registry import engine_on
 from eligo.engines.room import Room
-from eligo.engines.strays import POOL, marked
+from eligo.engines.sessions import POOL, marked
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.names import Name

@@ -11,19 +11,17 @@ from dataclasses import dataclass, field, replace
 
 from eligo.client.assignment import Assigned
 from eligo.client.calls import ServerAwayError, pause
-from eligo.client.cgroups import Cgroups
-from eligo.client.leases import Cores, HeldLeases
 from eligo.client.options import WorkOptions
-from eligo.client.results import Courier, Delivery
-from eligo.client.sandbox import Sandbox, limit_command
+from eligo.client.results import Courier, Delivery, HeldLeases
+from eligo.client.sandbox import Cgroups, Cores, Sandbox, limit_command
 from eligo.client.scratch import Scratch
-from eligo.client.tails import join_tails
 from eligo.client.transfers import Depot, HashedFile
 from eligo.client.trust import Trust
 from eligo.engines.job_run import MARK
 from eligo.engines.jobs import Command
 from eligo.engines.worker import Performed, run_command
 from eligo.errors import EligoError
+from eligo.work.attempts import join_tails
 
 TAIL = 2000  # characters
 SHAKEN = 1.0  # seconds that a client pauses after its machine failed a task

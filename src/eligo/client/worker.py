@@ -11,18 +11,16 @@ from typing import Any
 
 from eligo.client.assignment import Assigned, assignments
 from eligo.client.calls import LONGEST_TOLD_WAIT, Calls, ServerAwayError, pause
-from eligo.client.cgroups import groups
 from eligo.client.enrolment import Enrolment
 from eligo.client.folder import WorkFolder
-from eligo.client.leases import Cores, HeldLeases
 from eligo.client.options import WorkOptions
-from eligo.client.results import Courier, Tally
-from eligo.client.sandbox import sandbox
+from eligo.client.results import Courier, HeldLeases, Tally
+from eligo.client.sandbox import Cores, groups, sandbox
 from eligo.client.task_run import GrantRun, Means, Will
 from eligo.client.transfers import Depot
 from eligo.client.trust import Trust
 from eligo.engines.job_run import MARK
-from eligo.engines.strays import end_marked
+from eligo.engines.sessions import end_marked
 from eligo.errors import FormatError, InputError
 
 LOOK = 0.05  # seconds between two checks for signals

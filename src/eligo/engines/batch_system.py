@@ -51,7 +51,7 @@ class Sighting(NamedTuple):
     #: whether the cause is not the task itself
     lost: bool = True
     #: whether the system still holds the job, although it should not
-    left: bool = False
+    to_remove: bool = False
 
 
 class UnansweredError(InputError):
@@ -248,7 +248,7 @@ class QueueEngine:
         if sighting.over and out.seen is None:
             out.seen, out.until = sighting, now + (LATE if sighting.well else 0.0 if self._never_began(out) else CLEAR)
             os.utime(self._folder / DONE)  # makes the client of a network file system look again
-            if sighting.left:
+            if sighting.to_remove:
                 self._remove([out])
         elif out.stopped and not sighting.over:
             self._remove([out])

@@ -15,7 +15,7 @@ from eligo.allocating import Ask
 from eligo.engines.job_run import GRACE, MARK, ResultPayload, endings, from_payload, lost_ending, perform
 from eligo.engines.jobs import ALIKE, Ending, Job
 from eligo.engines.room import Needs, Room
-from eligo.engines.strays import signal_marked
+from eligo.engines.sessions import signal_marked
 
 SOON = 0.05  # seconds between two checks whether processes have ended
 BRIEF = 0.02  # seconds: jobs shorter than this wait longer for their turn than they run

@@ -100,12 +100,12 @@ class CondorQueue:
         """See `Queue`."""
         chosen = ["-constraint", f'EligoRun == "{mark}"']
 
-        def left() -> str:
+        def remaining() -> str:
             return query(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
 
-        if left():
+        if remaining():
             take_out(chosen)
-            wait_until_gone(left)
+            wait_until_gone(remaining)
 
 
 def take_out(chosen: Collection[str]) -> None:
@@ -148,9 +148,9 @@ def _sighting_of(key: str, event: Event) -> Sighting:
         case "009":
             return Sighting(key, True, why=f"removed: {reason}")
         case "012":
-            return Sighting(key, True, why=f"held: {reason}", lost=False, left=True)
+            return Sighting(key, True, why=f"held: {reason}", lost=False, to_remove=True)
         case number if number in TROUBLE:
-            return Sighting(key, True, why=f"{TROUBLE[number]}: {reason}", left=True)
+            return Sighting(key, True, why=f"{TROUBLE[number]}: {reason}", to_remove=True)
     return Sighting(key)
 
 

@@ -16,7 +16,7 @@ ENGINES = {
     "ray": "eligo.engines.ray",
     "parsl": "eligo.engines.parsl",
     "slurm": "eligo.engines.slurm",
-    "slurm-steps": "eligo.engines.slurm_steps",
+    "slurm-steps": "eligo.engines.slurm",
     "htcondor": "eligo.engines.htcondor",
 }
 #: engines whose tasks share this machine, unless an address is given

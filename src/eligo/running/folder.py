@@ -13,8 +13,7 @@ from shutil import rmtree
 from zlib import crc32
 
 from eligo.engines import Engine, Lingering
-from eligo.engines.sessions import PROCESSES
-from eligo.engines.strays import end_marked
+from eligo.engines.sessions import PROCESSES, end_marked
 from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name

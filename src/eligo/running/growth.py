@@ -24,6 +24,7 @@ from eligo.stores import under_way
 from eligo.workflow import Workflow
 
 INBOX, REFUSED = "inbox", ".refused"
+CURE = "write the tasks to a plain file"
 LOOK = 0.02  # seconds between two checks whether the run has read an addition
 
 
@@ -133,10 +134,10 @@ def read_added(path: str, refresh: bool = False) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise InputError(f"not a regular file: {error.strerror}") from None
+        raise InputError(f"not a regular file: {error.strerror} ({CURE})") from None
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InputError("not a regular file")
+            raise InputError(f"not a regular file ({CURE})")
         return file.read(LARGEST + 1)
 
 

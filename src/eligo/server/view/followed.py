@@ -7,7 +7,6 @@ from contextlib import suppress
 
 import numpy as np
 
-from eligo.client.tails import split_tails
 from eligo.execution import ALLOCATED, FAILED
 from eligo.pages.watched import Watched, Worker
 from eligo.policies import PLAN_EFFORT
@@ -21,7 +20,7 @@ from eligo.server.rules.state import Unavailable
 from eligo.stores.service import Changes
 from eligo.stores.service_sql import ServiceStore
 from eligo.theory.eligibility import eligible_counts
-from eligo.work.attempts import Attempt
+from eligo.work.attempts import Attempt, split_tails
 
 #: workflows that are followed, their tasks together, and the seconds after which one is no longer that nobody asks for
 MOST_WATCHED, MOST_TASKS, PATIENCE = 16, 2**21, 600.0
