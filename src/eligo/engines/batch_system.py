@@ -28,7 +28,7 @@ from eligo.allocating import Ask
 from eligo.engines import worker
 from eligo.engines.job_run import ending_of
 from eligo.engines.jobs import ALIKE, Command, Ending, Job
-from eligo.engines.worker import BEGUN, DONE, Performed
+from eligo.engines.worker import BEGUN, DONE, STOPPED, Performed
 from eligo.errors import InputError, shorten
 
 SOON, SELDOM = 0.02, 1.0  # seconds between two checks for results
@@ -238,7 +238,7 @@ class QueueEngine:
         """Act on the state that the system reports for a job."""
         if out.key is None and sighting is None:
             if out.stopped:
-                self._give_up(out, "stopped")
+                self._give_up(out, STOPPED)
             elif out.due <= now:
                 self._submit(out)
             return
@@ -285,7 +285,7 @@ class QueueEngine:
         for out in outs:
             out.stopped = True
             if out.key is None and not out.tries:
-                self._give_up(out, "stopped")
+                self._give_up(out, STOPPED)
         if outs:
             self._remove(outs)
             self._stir()

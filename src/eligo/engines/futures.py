@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from eligo.allocating import Ask
-from eligo.engines.job_run import GRACE, MARK, ResultPayload, endings, from_payload, lost_ending, perform
+from eligo.engines.job_run import GRACE, MARK, STOPPED, ResultPayload, endings, from_payload, lost_ending, perform
 from eligo.engines.jobs import ALIKE, Ending, Job
 from eligo.engines.room import Needs, Room
 from eligo.engines.sessions import signal_marked
@@ -118,7 +118,7 @@ class FutureEngine:
         job_endings = self._collect(out)
         if self._stopped.pop(out.job.number, None) is None:
             return job_endings
-        return [each if each.attempt.failure is None else each.failed("stopped", lost=True) for each in job_endings]
+        return [each if each.attempt.failure is None else each.failed(STOPPED, lost=True) for each in job_endings]
 
     def _collect(self, out: Out) -> list[Ending]:
         try:

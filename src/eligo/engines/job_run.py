@@ -12,12 +12,36 @@ from threading import TIMEOUT_MAX, Thread
 from typing import Any
 
 from eligo.engines.jobs import Command, Ending, Function, Job, Work
-from eligo.engines.worker import GRACE, NO_PROGRAM, Performed, describe_exit, describe_start_error, run_command
+from eligo.engines.worker import (
+    GRACE,
+    NO_PROGRAM,
+    STOPPED,
+    Performed,
+    describe_exit,
+    describe_start_error,
+    describe_timeout,
+    run_command,
+)
 from eligo.work.attempts import Attempt, Lease, answer_to
 
 __all__ = [
-    "GRACE", "MARK", "NO_PROGRAM", "Payload", "Performed", "ResultPayload", "describe_exit", "describe_start_error",
-    "ending_of", "endings", "from_payload", "lost_ending", "perform", "perform_sent", "to_payload", "withdrawn_result",
+    "GRACE",
+    "MARK",
+    "NO_PROGRAM",
+    "STOPPED",
+    "Payload",
+    "Performed",
+    "ResultPayload",
+    "describe_exit",
+    "describe_start_error",
+    "ending_of",
+    "endings",
+    "from_payload",
+    "lost_ending",
+    "perform",
+    "perform_sent",
+    "to_payload",
+    "withdrawn_result",
 ]  # fmt: skip
 
 MARK = "ELIGO_JOB"  # environment variable of the processes of a job
@@ -90,7 +114,7 @@ def lost_ending(job: Job, why: str) -> Ending:
 def withdrawn_result() -> Performed:
     """The result of a job that was withdrawn before it started."""
     now = time.time()
-    return Performed(now, now, "stopped", lost=True)
+    return Performed(now, now, STOPPED, lost=True)
 
 
 def _call_function(work: Function, timeout: float | None) -> Performed:
@@ -102,7 +126,7 @@ def _call_function(work: Function, timeout: float | None) -> Performed:
     try:
         return answer.result(min(timeout, TIMEOUT_MAX))
     except TimeoutError:
-        late = f"took longer than {timeout:g} s"
+        late = describe_timeout(timeout)
         return Performed(began, time.time(), late, Raised(TimeoutError(late)))
 
 

@@ -29,7 +29,9 @@ from eligo.engines.worker import (
     ASKED_TO_STOP,
     KILOBYTE,
     SHORT,
+    STOPPED,
     alive,
+    describe_timeout,
     is_in_use,
     kill_sessions,
     own_peak,
@@ -268,7 +270,7 @@ class LocalEngine:
         self._running[running.watch] = running
         self._poll.register(running.watch, select.POLLIN)
         if timeout is not None:
-            running.stops, running.why = time.monotonic() + timeout, f"took longer than {timeout:g} s"
+            running.stops, running.why = time.monotonic() + timeout, describe_timeout(timeout)
             self._stopping.append(running)
 
     def _begin_rest(self) -> None:
@@ -429,12 +431,12 @@ class LocalEngine:
         targets = [each for each in self._running.values() if each.job in jobs and not each.told]
         self._stopping += [running for running in targets if running.stops == math.inf]
         for running in targets:
-            running.why, running.lost = "stopped", True
+            running.why, running.lost = STOPPED, True
         self._stop(targets)
         for running in [each for each in self._unbegun if each.job in jobs]:
             self._unbegun.remove(running)
             running.began, running.lost = time.time(), True
-            self._tell(running, NO_PROGRAM, "stopped", None)
+            self._tell(running, NO_PROGRAM, STOPPED, None)
 
     def close(self) -> None:
         """Stop all that runs, and free what it has."""

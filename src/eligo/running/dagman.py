@@ -41,6 +41,7 @@ from eligo.running.commands import WorkFor
 from eligo.running.folder import RunFolder
 from eligo.running.task_files import TaskFiles
 from eligo.work.attempts import Attempt, answer_to
+from eligo.work.tries import RETRIES
 from eligo.workflow import Workflow, priority_numbers
 
 PLACE, DAG, RESCUE = "dagman", "flow.dag", "flow.dag.rescue"
@@ -74,7 +75,7 @@ class DagmanJob:
     order: tuple[Name, ...]
     #: returns the command of a task
     work: WorkFor
-    retries: int = 2
+    retries: int = RETRIES
     timeout: float | None = None
     #: the folder for tasks, if the user gave one
     directory: str | None = None

@@ -25,6 +25,8 @@ from eligo.workflow import Workflow
 STATE = "run.db"
 LOGS, JOBS, ADDING, KEPT = "logs", "jobs", "adding", "workflow.json"
 LOCK = f"{STATE}.lock"
+#: the fact with the number of attempts, from the first, that do not count against the retries of tasks
+FORGIVEN = "forgiven"
 MARK = "ELIGO_RUN"  # in the environment of every process of a run
 #: the facts that are paths
 PATHS = ("file", "folder", "directory")
@@ -202,6 +204,8 @@ class RunFolder:
             facts |= {"file": path, "folder": os.path.dirname(path)}
         if directory is not None:
             facts["directory"] = os.path.realpath(directory)
+        if resumed.tasks is not None and (before := sum(1 for _ in self.store.attempted())):
+            facts[FORGIVEN] = str(before)
         facts["unfinished"] = json.dumps(sorted(resumed.doubts.unfinished))
         stored = self.store.curves() if self._is_same(resumed) else {}
         self._keep_workflow(flow)

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,15 +11,16 @@ from random import Random
 from eligo.allocating import Allocator, Grant, Prudent
 from eligo.allocating.asks import all_or_none
 from eligo.engines import Ending, Engine, Job, Work
-from eligo.engines.job_run import lost_ending
+from eligo.engines.job_run import STOPPED, lost_ending
 from eligo.errors import EligoError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
+from eligo.running.folder import FORGIVEN
 from eligo.running.functions import Values
 from eligo.running.growth import RunGrowth
 from eligo.running.task_files import LATENESS, Absent, Inspection
 from eligo.stores import Store
-from eligo.work.attempts import Attempt, Lease
+from eligo.work.attempts import LOSSES, Attempt, Lease
 from eligo.work.tries import Retries, Tries
 
 #: longest wait in seconds at a time, so that the display's clock advances
@@ -79,8 +80,15 @@ class Runner:
         #: turns successful endings with missing outputs or refused additions into failures; created at the first ending
         self._inspection: Inspection | None = None
         if self.store is not None:
-            codes = self.execution.codes
-            self.tries.begun.update(v for v in self.store.attempted() if v < len(codes) and codes[v] != EXECUTED)
+            self._restore_tries(self.store)
+
+    def _restore_tries(self, store: Store) -> None:
+        """Count the attempts of earlier processes at unfinished tasks, except that stopped ones are no failures."""
+        codes, forgiven = self.execution.codes, int(store.facts().get(FORGIVEN, 0))
+        begun = Counter(v for v in store.attempted() if v < len(codes) and codes[v] != EXECUTED)
+        failed = ((v, answer in LOSSES) for v, answer, why in store.failed_attempts(forgiven) if why != STOPPED)
+        self.tries.begun.update(begun)
+        self.tries.restore(((v, lost) for v, lost in failed if v in begun), self.retries)
 
     def run(self) -> None:
         """Run until every task is done or blocked, or the run was stopped and its running tasks have ended."""

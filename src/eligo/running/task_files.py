@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.engines import Ending, Job
+from eligo.engines.job_run import STOPPED
 from eligo.errors import InputError, shorten
 from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Execution
 from eligo.formats.shared.data_arcs import plain_path
@@ -312,7 +313,7 @@ class Inspection:
     def discarded(self) -> list[Ending]:
         """Endings that did not count, because an earlier task of the same job was turned into a failure."""
         endings, self._discarded = self._discarded, []
-        return [each.failed(each.attempt.failure or "stopped", lost=True) for each in endings]
+        return [each.failed(each.attempt.failure or STOPPED, lost=True) for each in endings]
 
     def _of_job(self, number: int, queue: "deque[Ending]") -> Iterator[Ending]:
         while queue:
