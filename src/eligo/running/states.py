@@ -19,6 +19,7 @@ from eligo.growing import reached
 from eligo.kernels.windows import longest_after
 from eligo.policies import in_classes, policy
 from eligo.rows import Ints, gathered, places
+from eligo.work.attempts import Lease
 from eligo.workflow import Workflow
 
 Curve = NDArray[np.int64]
@@ -31,15 +32,6 @@ STATES = (DONE, RUNNING, READY, PENDING, BLOCKED, RETRYING, BAD)
 _TOLD = (PENDING, READY, RUNNING, RUNNING, BAD, DONE)  # by the states of an execution
 
 
-class Trying(NamedTuple):
-    """A running attempt: the task, the number of the attempt, the worker and the start time."""
-
-    task: int
-    attempt: int
-    client: str
-    since: float
-
-
 class Looked(ABC):
     """A workflow and its execution, live or at one moment. Tasks are numbers; `labels` has their names."""
 
@@ -50,11 +42,11 @@ class Looked(ABC):
     under_way: bool
     #: the policy that chooses the next task
     policy: str
-    #: running attempts by task; failed tasks that will be retried, with the time
-    trying: Mapping[int, Trying]
+    #: running attempts by task, and failed tasks that will be retried, with the time
+    trying: Mapping[int, Lease]
     again: Mapping[int, float]
     #: attempts that ran when the run was killed, by task
-    cut_off: Mapping[int, Trying] = MappingProxyType({})
+    cut_off: Mapping[int, Lease] = MappingProxyType({})
 
     def __init__(self) -> None:
         nothing = np.zeros(0, np.int32)
@@ -400,7 +392,7 @@ def state_sentence(looked: Looked, v: int) -> str:
     return sentences.get(state, "Blocked: depends on a failed task.")
 
 
-def since(looked: Looked, trying: Trying) -> str:
+def since(looked: Looked, trying: Lease) -> str:
     """The time for which a task has been running, in words."""
     return lasting(round(max(0.0, looked.at - trying.since), 1))
 

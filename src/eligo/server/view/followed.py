@@ -10,7 +10,7 @@ import numpy as np
 from eligo.execution import ALLOCATED, FAILED
 from eligo.pages.watched import Watched, Worker
 from eligo.policies import PLAN_EFFORT
-from eligo.running.states import Curve, Trying
+from eligo.running.states import Curve
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError, unknown_workflow
 from eligo.server.rules.clients import Client
@@ -45,11 +45,7 @@ class WatchedServed(Watched):
         served, codes, ahead = self.served, self.execution.codes, self._books.ahead
         self.at, self.under_way = self._books.wall, served.state not in ENDED
         leases = (served.leases[number] for numbers in served.holding.values() for number in sorted(numbers)[:1])
-        self.trying = {
-            one.task: Trying(one.task, one.attempt, one.client, one.since)
-            for one in leases
-            if codes[one.task] == ALLOCATED
-        }
+        self.trying = {lease.task: lease for lease in leases if codes[lease.task] == ALLOCATED}
         self.again = {v: due + ahead for due, v in served.tries.later if codes[v] == FAILED}
 
     def curve(self, name: str) -> Curve | None:
