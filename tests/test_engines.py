@@ -40,7 +40,7 @@ from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.names import Name
 from eligo.running.commands import Commands
-from eligo.running.loop import Runner
+from eligo.running.loop import Runner, Settings
 from eligo.work.tries import Retries
 from eligo.workflow import Task, Workflow
 from wild_words import SCRIPT, named, wild
@@ -122,8 +122,8 @@ def runner(engine: Engine, flow: object, work: Callable[[Name, int], Work], **op
             running.abort()
         watch(running)
 
-    options.setdefault("retries", SOON)
-    found = Runner(alloc.execution, alloc, engine, work, watch=watched, **options)
+    settings = Settings(retries=options.pop("retries", SOON), timeout=options.pop("timeout", None))
+    found = Runner(alloc.execution, alloc, engine, work, settings=settings, watch=watched, **options)
     found.run()
     assert time.monotonic() < deadline
     assert not found.running

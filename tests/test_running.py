@@ -541,7 +541,13 @@ class Failing:
 def _runner(engine: Any, n: int = 6) -> Runner:
     game = Execution({f"t{i}": [] for i in range(n)})
     quick = Retries(first=0.01, longest=0.01)
-    return Runner(game, allocator("fifo", game.dag, game), engine, lambda task, attempt: Function(print), retries=quick)
+    return Runner(
+        game,
+        allocator("fifo", game.dag, game),
+        engine,
+        lambda task, attempt: Function(print),
+        settings=Settings(retries=quick),
+    )
 
 
 def test_what_an_engine_could_not_begin_is_tried_again() -> None:

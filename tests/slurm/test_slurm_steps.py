@@ -5,6 +5,7 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def test_two_at_a_time_and_failures(bench: Bench) -> None:
     commands = {"a": both.format("a", "b"), "b": both.format("b", "a"), "c": "exit 3", "d": "true"}
     flow = flow_of({"a": [], "b": [], "c": ["a", "b"], "d": ["c"]}, commands.__getitem__)
     going = prepare(bench, place, flow)
-    going.runner.retries = Retries(most=0)
+    going.runner.settings = replace(going.runner.settings, retries=Retries(most=0))
     runner = going.run()
     assert (runner.failures["c"].attempt.code, sorted(runner.execution.blocked)) == (3, ["d"])
 
