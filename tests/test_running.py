@@ -511,7 +511,7 @@ def test_what_outlived_a_killed_run_is_ended_before_it_goes_on(tmp_path: Path) -
 class Failing:
     """An engine that cannot begin some tasks."""
 
-    name, slack = "failing", 0
+    name = "failing"
 
     def __init__(self, error: Exception, times: int) -> None:
         self.error, self.times, self.out = error, times, list[Job]()

@@ -130,7 +130,6 @@ class QueueEngine:
 
     def __init__(self, queue: Queue, workers: int, folder: str | Path, python: str | None = None) -> None:
         self.name = queue.name
-        self.slack = 0
         self._queue = queue
         self._folder = Path(folder).resolve() / secrets.token_hex(4)
         self._words = (python or sys.executable, "-I", "-S", "-B", "worker.py")

@@ -50,6 +50,7 @@ class FutureEngine:
         #: memory of its largest worker in bytes, if known
         self.largest = math.inf
         self.room = Room(slots) if room is None else room
+        #: maximum number of tasks that may start out of order
         self.slack = ahead if slots > 1 and self.room.admits is None else 0
         self._submit, self._slots = submit, slots
         self._usual = math.inf  # moving average of the seconds per job

@@ -145,7 +145,6 @@ class LocalEngine:
     """
 
     name = "local"
-    slack = 0
 
     def __init__(
         self,

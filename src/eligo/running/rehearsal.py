@@ -19,9 +19,9 @@ from eligo.engines import Engine
 from eligo.engines.registry import shares_machine
 from eligo.errors import InputError, shorten
 from eligo.estimating import Estimate, estimate
-from eligo.running.api import Settings, execute, prepare_run
+from eligo.running.api import execute, prepare_run
 from eligo.running.folder import RunFolder
-from eligo.running.loop import Runner
+from eligo.running.loop import Runner, Settings
 from eligo.workflow import Task, Workflow
 
 SLEEP = "sleep"
