@@ -340,7 +340,7 @@ def rehearsal_document(stage: Stage, rehearsals: list[Rehearsal]) -> dict[str, A
         "tasks": len(stage.flow),
         "workers": stage.settings.slots,
         "scale": stage.scale,
-        "known": stage.known.level,
+        "known": stage.estimates.level,
         "rehearsals": [each.document() for each in rehearsals],
         "best": best and best.policy,
     }

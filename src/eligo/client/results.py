@@ -186,7 +186,7 @@ class Courier:
         """Deliver results, with a request for more tasks if *ask*; returns the server's answer."""
         if not results:
             return {}
-        taken = [self._uploaded(result, until) for result in results]
+        taken = [self._upload_files(result, until) for result in results]
         words = {"results": [result.document() for result in taken], "ask": ask}
         try:
             reply = self._calls.post("/v1/deliver", words, until)
@@ -202,7 +202,7 @@ class Courier:
         self._settle(taken)
         return reply
 
-    def _uploaded(self, result: Delivery, until: Callable[[], bool]) -> Delivery:
+    def _upload_files(self, result: Delivery, until: Callable[[], bool]) -> Delivery:
         """Send the files of a result; if the server rejects one, the result is a failure."""
         for name, file in result.outputs.items():
             try:

@@ -188,7 +188,7 @@ class Cores:
     """The cores that tasks share, first come, first served; a task that wants more than there are gets all.
 
     >>> cores = Cores(2)
-    >>> with cores.taken(5, lambda: False):
+    >>> with cores.reserve(5, lambda: False):
     ...     cores.idle()
     False
     >>> cores.idle()
@@ -210,7 +210,7 @@ class Cores:
                 self._changed.wait(LOOK)
 
     @contextmanager
-    def taken(self, number: int, until: Callable[[], bool]) -> Iterator[bool]:
+    def reserve(self, number: int, until: Callable[[], bool]) -> Iterator[bool]:
         """Reserve cores; yields whether they became free before *until* returned True."""
         number, ticket = min(number, self._all), object()
         with self._changed:

@@ -227,7 +227,7 @@ class TaskRun:
             if error.errno in UNFIT:
                 return self._finish("failed", failure=f"cannot place an input: {error.strerror}")
             return self._return_task(error)
-        with self._means.cores.taken(task.cores, self._is_stopped) as mine:
+        with self._means.cores.reserve(task.cores, self._is_stopped) as mine:
             return self._perform() if mine else self._finish("returned")
 
     def _is_stopped(self) -> bool:

@@ -118,7 +118,7 @@ class _Out:
     tries: int = 0
     due: float = 0.0
     #: how many of its tasks are reported
-    told: int = 0
+    reported: int = 0
     #: the final state that the system reported, and how long to wait for the results after it
     seen: Sighting | None = None
     until: float = math.inf
@@ -195,9 +195,9 @@ class QueueEngine:
 
     def _tell(self, out: _Out, performed: Sequence[Performed]) -> None:
         """Report those tasks of a job that are new."""
-        for place in range(out.told, len(performed)):
+        for place in range(out.reported, len(performed)):
             self._ended.append(ending_of(out.job, place, performed[place]))
-            out.told += 1
+            out.reported += 1
             if self._ended[-1].last:
                 self._finish(out)
 
@@ -212,7 +212,7 @@ class QueueEngine:
 
     def _give_up(self, out: _Out, why: str, lost: bool = True) -> None:
         now = time.time()
-        self._ended.append(ending_of(out.job, out.told, Performed(now, now, why, lost=lost)))
+        self._ended.append(ending_of(out.job, out.reported, Performed(now, now, why, lost=lost)))
         self._finish(out)
 
     def _stir(self) -> None:
@@ -265,9 +265,9 @@ class QueueEngine:
         """Check for the results of a job that is over one last time."""
         self._tell(out, read_performed(self._folder / DONE / f"{out.job.number}.json"))
         if out.job.number in self._out and out.seen is not None:
-            self._give_up(out, f"{out.seen.why}{self._printed(out)}", out.seen.lost)
+            self._give_up(out, f"{out.seen.why}{self._worker_output(out)}", out.seen.lost)
 
-    def _printed(self, out: _Out) -> str:
+    def _worker_output(self, out: _Out) -> str:
         """The end of the worker's own output, which says why it could not even start."""
         with suppress(OSError):
             lines = (self._folder / f"{out.job.number}.txt").read_text("utf-8", "replace").split("\n")

@@ -97,7 +97,7 @@ class FutureEngine:
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
         results: list[Ending] = []
-        for out in self._next_ended(seconds):
+        for out in self._ended_jobs(seconds):
             del self._out[out.job.number]
             self._free.append(str(out.job.client))
             self.room.leave(out.job)
@@ -108,7 +108,7 @@ class FutureEngine:
         self._insist()
         return results
 
-    def _next_ended(self, seconds: float | None) -> Iterator[Out]:
+    def _ended_jobs(self, seconds: float | None) -> Iterator[Out]:
         with suppress(Empty):
             yield self._out[self._done.get(timeout=seconds)]
             while True:

@@ -125,7 +125,7 @@ class _Running:
     began: float = 0.0
     #: the time of the next signal, SIGTERM and then SIGKILL, by the monotonic clock
     stops: float = math.inf
-    told: bool = False
+    terminated: bool = False
     why: str = ""
     lost: bool = False
     #: exit code and peak memory, set once its first process has ended
@@ -289,7 +289,7 @@ class LocalEngine:
             environment[os.fsencode(name)] = os.fsencode(word)
         if self._sessions is None and work.marker:
             self._sessions = SessionFile(work.marker)
-        begin = self._spawned if work.folder == self._here else self._spawned_elsewhere
+        begin = self._spawn_here if work.folder == self._here else self._spawn_elsewhere
         printed = (os.devnull, os.devnull) if self._printed is None else self._printed.of(slot)
         try:
             return begin(work.folder, work.argv, environment, printed)
@@ -298,7 +298,7 @@ class LocalEngine:
                 raise
         return begin(work.folder, (SHELL, *work.argv), environment, printed)  # a script without an interpreter line
 
-    def _spawned(
+    def _spawn_here(
         self, folder: str, argv: tuple[str, ...], environment: dict[bytes, bytes], printed: tuple[str, str]
     ) -> int:
         actions: list[tuple[int, int, int] | tuple[int, int, str, int, int]] = [(os.POSIX_SPAWN_DUP2, self._nothing, 0)]
@@ -307,7 +307,7 @@ class LocalEngine:
         spawn = os.posix_spawn if os.sep in argv[0] else os.posix_spawnp
         return spawn(argv[0], argv, environment, file_actions=actions, setsid=True, setsigdef=IGNORED)
 
-    def _spawned_elsewhere(
+    def _spawn_elsewhere(
         self, folder: str, argv: tuple[str, ...], environment: dict[bytes, bytes], printed: tuple[str, str]
     ) -> int:
         with open(printed[0], "r+b") as out, open(printed[1], "r+b") as err:
@@ -359,14 +359,14 @@ class LocalEngine:
         os.close(running.watch)
         self._last = min(self._last, running.watch)
         del self._running[running.watch]
-        if running.told or running.stops < math.inf:
+        if running.terminated or running.stops < math.inf:
             self._stopping.remove(running)
         running.code, running.peak = os.waitstatus_to_exitcode(status), usage.ru_maxrss
         if not is_in_use(running.pid, self._nothing):
             self._finish(running)
             return
         self._lingering.append(running)
-        if running.stops < math.inf if running.told else running.code in ASKED_TO_STOP:
+        if running.stops < math.inf if running.terminated else running.code in ASKED_TO_STOP:
             # a shell dies at once, while its program still saves its files
             running.stops = min(running.stops, time.monotonic() + GRACE)
             return
@@ -393,7 +393,7 @@ class LocalEngine:
         self.shortage.again = 0.0
         if self._printed is not None:
             self._printed.keep(running.slot, running.work)
-        failure = running.why if running.told else describe_exit(running.code)
+        failure = running.why if running.terminated else describe_exit(running.code)
         self._tell(running, running.code, failure, self._memory(running.peak))
 
     def _memory(self, peak: int) -> int | None:
@@ -416,18 +416,18 @@ class LocalEngine:
 
     def _stop(self, late: Sequence[_Running]) -> None:
         """Send SIGTERM to tasks, and SIGKILL to those that already had it."""
-        new, signalled = [each for each in late if not each.told], [each for each in late if each.told]
+        new, signalled = [each for each in late if not each.terminated], [each for each in late if each.terminated]
         if new:
             signal_sessions({running.pid for running in new}, signal.SIGTERM)
         if signalled:
             kill_sessions({running.pid for running in signalled}, process_table())
         for running in late:
-            running.stops = math.inf if running.told else time.monotonic() + GRACE
-            running.told = True
+            running.stops = math.inf if running.terminated else time.monotonic() + GRACE
+            running.terminated = True
 
     def cancel(self, jobs: Sequence[Job]) -> None:
         """See `Engine`."""
-        targets = [each for each in self._running.values() if each.job in jobs and not each.told]
+        targets = [each for each in self._running.values() if each.job in jobs and not each.terminated]
         self._stopping += [running for running in targets if running.stops == math.inf]
         for running in targets:
             running.why, running.lost = STOPPED, True

@@ -181,8 +181,8 @@ def prepare_run(
     with close_on_error(engine):
         check = partial(_check_engine, on, settings, engine)
         check(flow)
-        unheeded = _unheeded(flow, engine, settings, needs)
-        resumed = replace(folder.resume(flow, engine), remarks=unheeded)
+        remarks = _ignored_settings(flow, engine, settings, needs)
+        resumed = replace(folder.resume(flow, engine), remarks=remarks)
         files = TaskFiles(LiveWorkflow(flow, resumed.execution).flow, commands.folder)
         done = resumed.execution.numbers(EXECUTED)
         resumed = folder.redo(flow, resumed, files.to_redo(done, files.outdated(done) if settings.skip_done else ()))
@@ -244,7 +244,7 @@ def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow
         _check_room(flow, room.cores, min(room.memory, getattr(engine, "largest", room.memory)))
 
 
-def _unheeded(flow: Workflow, engine: Engine, settings: Settings, needs: Needs | None) -> tuple[str, ...]:
+def _ignored_settings(flow: Workflow, engine: Engine, settings: Settings, needs: Needs | None) -> tuple[str, ...]:
     """One sentence per setting of the workflow that this run ignores; tasks that need too much are refused."""
     remarks = list(getattr(engine, "unheeded", ())) if needs is not None and any(flow.column("memory")) else []
     if settings.policy in ALLOCATORS and any(flow.column("priority")):
@@ -287,4 +287,4 @@ def execute(runner: Runner) -> Result:
         task: str(ending.attempt.failure) if ending.value is None else ending.value
         for task, ending in runner.failures.items()
     }
-    return Result(runner.execution, runner.values, failed, took, runner.begun)
+    return Result(runner.execution, runner.values, failed, took, runner.jobs_started)

@@ -114,8 +114,8 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         #: whether a run was started here, now or earlier
-        self.begun = (self.path / STATE).exists()
-        self._made = not self.path.exists()
+        self.is_started = (self.path / STATE).exists()
+        self._is_new = not self.path.exists()
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path}: not a folder")
         try:
@@ -198,7 +198,7 @@ class RunFolder:
         directory: str | None = None,
     ) -> None:
         """Write the state of the run; nothing is written earlier, so a refused run leaves the folder unchanged."""
-        self.begun = True
+        self.is_started = True
         path, facts = self._path_of(flow), self.location.facts()
         if path is not None:
             facts |= {"file": path, "folder": os.path.dirname(path)}
@@ -256,7 +256,7 @@ class RunFolder:
             game = Execution.replay(flow, self.store.moves(), self.store.additions())
             resumed = Resumed(game, len(game.executed))
         else:
-            resumed = self._compared(flow, now, before)
+            resumed = self._compare_tasks(flow, now, before)
         game = resumed.execution
         game.give_up(*list(game.allocated), *list(game.held))
         for task in list(game.failed):
@@ -289,7 +289,7 @@ class RunFolder:
             "bound": new_plan.upper_bound,
         }
 
-    def _compared(self, flow: Workflow, now: dict[str, bytes], before: dict[str, bytes]) -> Resumed:
+    def _compare_tasks(self, flow: Workflow, now: dict[str, bytes], before: dict[str, bytes]) -> Resumed:
         """Resume a run whose workflow changed: tasks that are done and unchanged, with unchanged parents, stay done."""
         done, grown, unchanged = _done_tasks(self.store, list(before)), self._grown(flow, list(before)), set[int]()
         added, dag = set(added_names(grown.additions)), grown.dag
@@ -319,7 +319,7 @@ class RunFolder:
     def close(self) -> None:
         """Close the store; a folder that was created for a refused run is removed."""
         self.store.close()
-        if self._made and not self.begun:
+        if self._is_new and not self.is_started:
             rmtree(self.path, ignore_errors=True)
 
 

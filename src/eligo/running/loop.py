@@ -170,7 +170,7 @@ class Runner:
             self.watch = lambda runner: None
 
     @property
-    def begun(self) -> int:
+    def jobs_started(self) -> int:
         """The number of started jobs."""
         return self._jobs
 
@@ -236,7 +236,7 @@ class Runner:
         return Lease("", self._jobs, task, self.tries.begun[task], client, "", "", self._jobs, time.time())
 
     def _accept(self, endings: Iterable[Ending]) -> None:
-        for ending in self._inspected(endings):
+        for ending in self._inspect(endings):
             ending.job.ended, ending.job.since = ending.place + 1, ending.attempt.ended
             if ending.last:
                 self.running.pop(ending.job.number, None)
@@ -246,7 +246,7 @@ class Runner:
             else:
                 self._handle_failure(ending)
 
-    def _inspected(self, endings: Iterable[Ending]) -> Iterable[Ending]:
+    def _inspect(self, endings: Iterable[Ending]) -> Iterable[Ending]:
         """The endings after inspection: a command that did not create its declared outputs has failed."""
         if self.absent is None and self.growth is None:
             return endings

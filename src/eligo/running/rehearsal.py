@@ -55,19 +55,19 @@ class Stage:
     """A workflow ready to be rehearsed: its tasks sleep for *scale* times their estimated time."""
 
     flow: Workflow
-    known: Estimate
+    estimates: Estimate
     scale: float
     settings: Settings
 
     @property
     def remarks(self) -> list[str]:
         """Sentences about limits of the results."""
-        sentences, count = [], int((~self.known.own).sum())
+        sentences, count = [], int((~self.estimates.own).sum())
         if count:
             sentences.append(
                 f"{count:,} task{' has' if count == 1 else 's have'} no run time of their own: using the mean of their kind"
             )
-        mean = self.scale * math.fsum(self.known.seconds) / max(1, len(self.known.seconds))
+        mean = self.scale * math.fsum(self.estimates.seconds) / max(1, len(self.estimates.seconds))
         if mean < 10 * START:
             sentences.append(
                 f"tasks sleep only {1000 * mean:.3g} ms on average, so start-up time dominates: give --rehearse more seconds"

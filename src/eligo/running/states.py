@@ -153,7 +153,7 @@ OWN, ALIKE, KIND, ANY = 0.1, 0.2, 0.4, 0.5
 LATE = 0.1  # minimum remaining time of a task that exceeds its estimate, as a share of its time so far
 
 
-class Left(NamedTuple):
+class TimeLeft(NamedTuple):
     """Lower and upper estimate of the remaining seconds of a run."""
 
     least: float
@@ -166,8 +166,8 @@ class Forecast:
     >>> from eligo.dag import Dag
     >>> from eligo.workflow import Task
     >>> flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, seconds=10.0) for name in "ab"})
-    >>> Forecast(flow).left([0, 1], {0: 4.0}, 2)
-    Left(least=14.4, most=17.6)
+    >>> Forecast(flow).remaining([0, 1], {0: 4.0}, 2)
+    TimeLeft(least=14.4, most=17.6)
     """
 
     def __init__(self, flow: Workflow) -> None:
@@ -175,7 +175,7 @@ class Forecast:
         self._learned: list[tuple[int, float]] = []
 
     @cached_property
-    def _stated(self) -> Floats:
+    def _stated_times(self) -> Floats:
         """The stated run times of tasks; NaN where there is none."""
         estimates = estimate(self._flow)
         return np.where(estimates.own, estimates.seconds, np.nan)
@@ -210,7 +210,7 @@ class Forecast:
         """For every task, its estimated run time and the relative error; NaN if there is no estimate."""
         done = np.array([v for v, _ in self._learned], np.int64)
         took = np.array([seconds for _, seconds in self._learned], np.float64)
-        stated = self._stated
+        stated = self._stated_times
         timed = ~np.isnan(stated[done])
         pace = (
             took[timed].sum() / stated[done][timed].sum()
@@ -227,7 +227,7 @@ class Forecast:
             seconds, off = np.where(np.isnan(times), seconds, times), np.where(np.isnan(times), off, share)
         return seconds, off
 
-    def left(self, tasks: Iterable[int], running: Mapping[int, float], workers: int) -> Left | None:
+    def remaining(self, tasks: Iterable[int], running: Mapping[int, float], workers: int) -> TimeLeft | None:
         """Estimate the remaining time of these tasks; *running* has the elapsed seconds of those that run. None: unknown.
 
         At least the longest path, and at least the work divided by the workers; at most the sum of both.
@@ -239,13 +239,15 @@ class Forecast:
         for v, elapsed in running.items():
             seconds[v] = max(seconds[v] - elapsed, LATE * max(seconds[v], elapsed))
         if not len(rest) or np.isnan(seconds).any():
-            return Left(0.0, 0.0) if not len(rest) else None
+            return TimeLeft(0.0, 0.0) if not len(rest) else None
         path = np.zeros(len(dag))
         longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, path)
         work, longest = float(seconds.sum()) / workers, float((path + seconds).max())
         error = float((off[rest] * seconds[rest]).sum() / seconds.sum()) if seconds.any() else ANY
         most = work + longest * (1 - 1 / workers)
-        return Left(round(max(work, longest) * (1 - error), 3), round(min(most, float(seconds.sum())) * (1 + error), 3))
+        return TimeLeft(
+            round(max(work, longest) * (1 - error), 3), round(min(most, float(seconds.sum())) * (1 + error), 3)
+        )
 
 
 def _means(group: NDArray[np.int64], done: NDArray[np.int64], took: Floats) -> Floats:
@@ -258,9 +260,9 @@ def _means(group: NDArray[np.int64], done: NDArray[np.int64], took: Floats) -> F
 def time_left(remaining: Sequence[float] | None) -> str:
     """A range of time in words, with the lower end rounded down and the upper end up.
 
-    >>> time_left(None), time_left(Left(50, 63)), time_left(Left(100, 260))
+    >>> time_left(None), time_left(TimeLeft(50, 63)), time_left(TimeLeft(100, 260))
     ('time left not known yet', '50 s to 1 min 3 s left', '1 min 40 s to 4 min 20 s left')
-    >>> time_left(Left(0.2, 0.7)), time_left(Left(3.0, 3.0)), time_left(Left(3000.2, 6599))
+    >>> time_left(TimeLeft(0.2, 0.7)), time_left(TimeLeft(3.0, 3.0)), time_left(TimeLeft(3000.2, 6599))
     ('at most 1 s left', 'about 3 s left', '50 min to 1 h 50 min left')
     """
     if remaining is None:

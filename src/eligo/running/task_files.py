@@ -65,7 +65,7 @@ class TaskFiles:
 
     def _is_there(self, file: str) -> bool:
         path = os.path.join(self.folder, file)
-        return os.path.exists(path) or (_refreshed(os.path.dirname(path)) and os.path.exists(path))
+        return os.path.exists(path) or (_refresh(os.path.dirname(path)) and os.path.exists(path))
 
     # Missing inputs
 
@@ -95,14 +95,14 @@ class TaskFiles:
     @cached_property
     def _places(self) -> dict[str, tuple[str, int]]:
         """Every output as it is spelt and its task, by absolute path."""
-        return {self._resolved(file): (file, v) for v, files in enumerate(self._outputs) for file in files}
+        return {self._absolute(file): (file, v) for v, files in enumerate(self._outputs) for file in files}
 
-    def _resolved(self, file: str) -> str:
+    def _absolute(self, file: str) -> str:
         return os.path.normpath(os.path.join(self.folder, file))
 
     def _writer(self, file: str) -> tuple[str, int] | None:
         """The output and task that write a file, under any spelling, or a folder that contains it."""
-        path = self._resolved(file)
+        path = self._absolute(file)
         while path not in self._places and len(path) > len(os.path.dirname(path)):
             path = os.path.dirname(path)
         return self._places.get(path)
@@ -197,7 +197,7 @@ def change_time(path: str) -> int | None:
         return None
 
 
-def _refreshed(folder: str) -> bool:
+def _refresh(folder: str) -> bool:
     """Open a folder, so that a network file system refreshes its listing; returns whether the folder exists."""
     try:
         os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
