@@ -674,6 +674,6 @@ def test_the_range_holds_what_a_steady_pool_takes(seed: int) -> None:
     dag = families.random_layered(6, 8, seed=seed)
     random = np.random.default_rng(seed)
     flow = Workflow(dag, {name: Task(name=name, seconds=float(random.integers(1, 9))) for name in dag.tasks})
-    left = Forecast(flow).left(range(len(dag)), {}, 3)
+    left = Forecast(flow).remaining(range(len(dag)), {}, 3)
     assert left is not None
     assert left.least <= finish_on(flow, 3).makespan <= left.most
