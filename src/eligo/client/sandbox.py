@@ -91,7 +91,7 @@ def _bind_option(path: str) -> tuple[str, str, str]:
 
 @dataclass(slots=True)
 class Cgroup:
-    """The group of one task."""
+    """The control group of one task."""
 
     path: str
 
@@ -112,7 +112,7 @@ class Cgroup:
 
 
 class Cgroups:
-    """The groups that a client creates below its own."""
+    """The control groups that a client creates below its own."""
 
     def __init__(self, base: str) -> None:
         self._base, self._numbers = base, itertools.count(1)
@@ -133,7 +133,7 @@ class Cgroups:
 
 
 def groups(own: str | None = None, mount: str = "/sys/fs/cgroup") -> Cgroups | None:
-    """The group factory for tasks; None if groups cannot be created or do not work. *own* is the group of this process."""
+    """The control groups for tasks; None if they cannot be created or do not work. *own* is the group of this process."""
     base = own or _own(mount)
     if base is None or "memory" not in _read(base, "cgroup.controllers").split():
         return None
@@ -185,7 +185,7 @@ def _remove(path: str) -> None:
 
 
 class Cores:
-    """The cores that tasks share, first come, first served; a task that wants more than there are gets all.
+    """The cores that tasks share, first come, first served; a task that needs more than the total gets all of them.
 
     >>> cores = Cores(2)
     >>> with cores.reserve(5, lambda: False):

@@ -34,7 +34,7 @@ USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def as_json(text: str) -> str:
-    """A document in JSON or YAML as JSON, which a server reads in a small part of the time.
+    """A document in JSON or YAML as JSON, which a server parses much faster.
 
     >>> as_json("tasks: [{name: a, run: make a}]"), as_json(' {"tasks": []}')
     ('{"tasks": [{"name": "a", "run": "make a"}]}', ' {"tasks": []}')
@@ -92,7 +92,7 @@ class _Finished:
 
 
 class GrantRun:
-    """One grant being run."""
+    """Runs the tasks of one grant."""
 
     def __init__(self, means: Means, tasks: Iterable[Assigned], scratch: str) -> None:
         self._means, self._tasks, self._place = means, tuple(tasks), scratch

@@ -46,7 +46,7 @@ class Seal(NamedTuple):
 
     @staticmethod
     def parsed(text: str, inputs: Collection[str]) -> "Seal | None":
-        """The seal of a task that reads these inputs; None if the text is invalid.
+        """The seal in the text that came with a task that reads these inputs; None if the text is invalid.
 
         >>> Seal.parsed(Seal(7, frozenset({"y"}), bytes(64)).text("xyz"), "xyz").given
         frozenset({'y'})

@@ -175,9 +175,9 @@ def _cluster(distributed: Any, workers: int) -> Any:
 
 
 def dask_setup(worker: object) -> None:
-    """A preload hook of the run's own workers: the worker dies with the process that began it.
+    """A preload hook of the run's own workers, called by Dask: the worker dies with the process that started it.
 
-    Dask's own watch for that needs the worker to get to run, and until then it could begin a task beside the next dispatcher.
+    Dask's own check runs only once the worker gets CPU time; until then it could start a task beside the next dispatcher.
     """
     die_with_parent()
 

@@ -1,6 +1,6 @@
 """Runs commands as processes on this machine, each in its own session, so that no process outlives its task.
 
-If the machine lacks descriptors, processes or memory for a task, the task waits: that is no failure of the task.
+If the machine lacks descriptors, processes or memory to start a task, the task waits and does not fail.
 """
 
 import errno
@@ -438,7 +438,7 @@ class LocalEngine:
             self._tell(running, NO_PROGRAM, STOPPED, None)
 
     def close(self) -> None:
-        """Stop all that runs, and free what it has."""
+        """See `Engine`."""
         self.cancel([running.job for running in (*self._running.values(), *self._unbegun)])
         while self._running or self._lingering:
             self.wait(GRACE)

@@ -224,7 +224,7 @@ def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Com
 
 
 def _check_room(flow: Workflow, cores: float, memory: float) -> None:
-    """Refuse a task that needs more than there is."""
+    """Raise an error if a task needs more cores or bytes of memory than there are."""
     for name, wanted in zip(flow.dag.tasks, flow.column("cores"), strict=True):
         if (wanted or 0) > cores:
             wants = f"task {shorten(name)!r} needs {wanted:g} cores"
@@ -236,7 +236,7 @@ def _check_room(flow: Workflow, cores: float, memory: float) -> None:
 
 
 def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow) -> None:
-    """Refuse tasks that need more than the engine has, if that is known."""
+    """Raise an error if a task needs more than the engine has, as far as that is known."""
     if shares_machine(on):
         _check_room(flow, settings.slots, machine_memory())
     room = getattr(engine, "room", None)
@@ -245,7 +245,7 @@ def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow
 
 
 def _ignored_settings(flow: Workflow, engine: Engine, settings: Settings, needs: Needs | None) -> tuple[str, ...]:
-    """One sentence per setting of the workflow that this run ignores; tasks that need too much are refused."""
+    """One sentence per setting of the workflow that this run ignores."""
     remarks = list(getattr(engine, "unheeded", ())) if needs is not None and any(flow.column("memory")) else []
     if settings.policy in ALLOCATORS and any(flow.column("priority")):
         remarks.append(f"policy {settings.policy} ignores the priorities of tasks; all other policies follow them")
@@ -271,7 +271,7 @@ def needs_of(flow: Workflow) -> Needs | None:
 
 
 def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Order | None = None) -> Allocator:
-    """The allocator that the settings name; an unknown one is refused."""
+    """The allocator that the settings name; raises an error if there is none of that name."""
     rules = informed(settings.rules, flow.grown(game.dag))
     return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
 

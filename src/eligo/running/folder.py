@@ -81,7 +81,7 @@ class Location:
 
 
 def _guess(now: str, facts: Mapping[str, str]) -> str:
-    """The former location of an older run's folder, for which only the workflow's file is known: beside that."""
+    """The former location of the folder of an older run, which stored only the folder of the workflow's file: inside that."""
     folder = facts.get("folder")
     return os.path.join(folder, os.path.basename(now)) if folder else ""
 
@@ -158,7 +158,7 @@ class RunFolder:
         return str((self.path / PROCESSES).resolve())
 
     def place_of(self, flow: Workflow, wanted: str | None = None) -> str:
-        """The folder for tasks: as *wanted*, as before, that of the workflow's file, or the current one."""
+        """The folder where tasks run: *wanted*, that of the earlier run, that of the workflow's file, or the current one."""
         facts, path = self.store.facts(), self._path_of(flow)
         if wanted is not None:
             place: str | None = wanted
@@ -269,7 +269,7 @@ class RunFolder:
         return Doubts(unfinished_tasks(self.store, unfinished), tuple(self.store.killed_sessions()))
 
     def redo(self, flow: Workflow, resumed: Resumed, redone: Redone) -> Resumed:
-        """Resume without tasks that were done but lack outputs, and without those that depend on them."""
+        """Resume with tasks undone whose outputs are missing, and those that depend on them."""
         if not redone.gone:
             return resumed
         done = set(resumed.execution.numbers(EXECUTED)) - redone.gone - redone.dependent
@@ -358,7 +358,7 @@ def foreign_workflow(path: str) -> InputError:
 
 
 def check_sum(path: str | Path) -> str:
-    """A check sum by which changes of a file are detected."""
+    """A check sum that reveals changes of a file."""
     with open(path, "rb") as file:
         return f"{crc32(file.read()):08x}"
 
@@ -386,7 +386,7 @@ def restart_execution(flow: Workflow, before: Execution, done: Iterable[Name]) -
 
 
 def digests(flow: Workflow) -> dict[str, bytes]:
-    """A digest of every task by label, of its command, its files and its parents, by which changes are detected."""
+    """A digest of every task by label, of its command, its files and its parents; it reveals changes."""
     labels, result = flow.dag.labels, {}
     for v, name in enumerate(flow.dag.tasks):
         task = flow.task(name)

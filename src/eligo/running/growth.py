@@ -120,7 +120,7 @@ def check_inputs(new: NewTasks, live: LiveWorkflow, folder: str) -> None:
 
 
 def reason(error: InputError) -> str:
-    """The reason why an addition is refused, with the line if it is known."""
+    """The reason why an addition is refused, with the line number if available."""
     line = error.line if isinstance(error, FormatError) else None
     return str(error) if line is None else f"line {line}: {error}"
 

@@ -123,7 +123,7 @@ class Runner:
             self._restore_tries(self.store)
 
     def _restore_tries(self, store: Store) -> None:
-        """Count the attempts of earlier processes at unfinished tasks, except that stopped ones are no failures."""
+        """Count the attempts of earlier processes at unfinished tasks; those that the run stopped are not failures."""
         codes, forgiven = self.execution.codes, int(store.facts().get(FORGIVEN, 0))
         begun = Counter(v for v in store.attempted() if v < len(codes) and codes[v] != EXECUTED)
         failed = ((v, answer in LOSSES) for v, answer, why in store.failed_attempts(forgiven) if why != STOPPED)

@@ -46,7 +46,7 @@ class Rehearsal:
         return self.makespan / self.predicted if self.predicted else None
 
     def document(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The rehearsal as plain data, for JSON."""
         return {**vars(self), "ratio": self.ratio}
 
 
@@ -76,7 +76,7 @@ class Stage:
 
 
 def build_stage(flow: Workflow, settings: Settings, seconds: float) -> Stage:
-    """The workflow with sleeps as tasks, scaled to about this many seconds in total by the simulator."""
+    """The workflow with sleeps as tasks, scaled so that the simulator predicts about this many seconds in total."""
     if not 0 < seconds < math.inf:
         raise InputError(f"--rehearse must be positive, got {seconds!r}")
     estimates, sleep = estimate(flow), shutil.which(SLEEP)

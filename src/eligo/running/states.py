@@ -302,7 +302,7 @@ class Place(NamedTuple):
 
 
 def order_of(looked: Looked) -> Ints | None:
-    """The order of its policy, which takes a moment to compute; None if it has none, or its file is gone."""
+    """The order of the policy; None if the policy has none, or its file is gone. Computing it takes a moment."""
     if looked.policy in ALLOCATORS:
         return None
     order = looked.curve("order")
@@ -344,7 +344,7 @@ def waits_for(looked: Looked, v: int) -> list[int]:
 
 
 def nearest(looked: Looked, v: int) -> list[int]:
-    """The nearest tasks above this one that are neither done nor pending: those that must happen next."""
+    """The nearest ancestors of a task that are neither done nor pending: those that must end next."""
     dag, codes = looked.flow.dag, np.frombuffer(looked.execution.codes, np.uint8)
     passed = codes == NOT_READY if looked.under_way else (codes == NOT_READY) | (codes == HELD)
     visited, parts, level = np.zeros(len(dag), np.bool_), list[Ints](), np.array([v], np.int32)

@@ -92,7 +92,7 @@ BETWEEN = "\x1e"  # the record separator of ASCII
 
 
 def join_tails(out: str, err: str) -> str:
-    """Both as one text; standard output alone is unchanged.
+    """One text from both streams; standard output alone is unchanged.
 
     >>> join_tails("got it", ""), join_tails("", "oops")
     ('got it', '\\x1eoops')
