@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from eligo.client.credentials import token_for
+from eligo.client.options import token_for
 
 HERE = Path(__file__).parent
 ELIGO = str(Path(sys.executable).with_name("eligo"))

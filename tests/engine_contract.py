@@ -11,14 +11,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 import eligo
 from eligo.engines import Command, Engine, Job
-from eligo.running import Commands, Retries, RunFolder, Runner
+from eligo.running import Commands, Retries, RunFolder, Runner, Settings
 from eligo.workflow import Task, Workflow
 from killing_cases import GOING, asked, check_executions, check_store, layers, noting, surroundings, told
 from running_cases import completed
@@ -101,7 +101,7 @@ def prepare(bench: Bench, place: Path, flow: Workflow, workers: int = 2, timeout
     work = Commands(flow, str(place), folder.logs, (("ELIGO_RUN", folder.mark),))
     work.make_folders()
     rules = eligo.allocator("ready", flow, resumed.execution, rules=None)
-    runner = Runner(resumed.execution, rules, engine, work, folder.store, FAST, timeout=timeout)
+    runner = Runner(resumed.execution, rules, engine, work, folder.store, Settings(retries=FAST, timeout=timeout))
     return Going(folder, engine, runner)
 
 
@@ -188,7 +188,7 @@ class EngineContract:
     def test_a_task_that_takes_too_long_is_ended(self, bench: Bench) -> None:
         place = bench.folder("timeout")
         going = prepare(bench, place, flow_of({"t": []}, lambda _: "sleep 100 & wait"), timeout=1.0)
-        going.runner.retries = Retries(most=0)
+        going.runner.settings = replace(going.runner.settings, retries=Retries(most=0))
         runner = going.run()
         assert runner.failures["t"].attempt.failure == "took longer than 1 s"
 

@@ -14,6 +14,7 @@ import yaml
 
 from eligo.cli import run as eligo
 from eligo.execution import COMPLETE, unpacked
+from eligo.stores.packing import added_names, unpacked_addition
 
 COMMAND = (sys.executable, "-c", "from eligo.cli import main; main()")
 
@@ -63,9 +64,11 @@ def completed(run: Path) -> Counter[str]:
     """How often each task is said to be done in the journal."""
     with closing(state_of(run)) as database:
         names = [name for (name,) in database.execute("SELECT name FROM task ORDER BY number")]
+        added = database.execute("SELECT tasks, arcs FROM addition ORDER BY number").fetchall()
         moves = array("q")
         for (packed,) in database.execute("SELECT moves FROM journal ORDER BY first"):
             moves.frombytes(packed)
+    names += added_names([unpacked_addition(*row) for row in added])
     return Counter(names[v] for kind, v in unpacked(moves) if kind == COMPLETE)
 
 

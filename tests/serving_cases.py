@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from eligo.client.credentials import token_for
+from eligo.client.options import token_for
 from running_cases import COMMAND
 
 PATIENCE = 60

@@ -16,8 +16,7 @@ import pytest
 
 from client_server import StandIn, task
 from eligo.client import WorkOptions, work
-from eligo.client.trust import DISTRUSTED, EXPIRED, OUTDATED
-from eligo.engines.signatures import Seal, signed_task
+from eligo.client.trust import DISTRUSTED, EXPIRED, OUTDATED, Seal, signed_task
 from eligo.errors import InputError
 
 Start = Callable[..., "subprocess.Popen[str]"]

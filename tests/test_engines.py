@@ -35,12 +35,12 @@ from eligo.engines.job_run import Performed, ending_of
 from eligo.engines.local import LocalEngine
 from eligo.engines.registry import engine_on
 from eligo.engines.room import Room
-from eligo.engines.strays import POOL, marked
+from eligo.engines.sessions import POOL, marked
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.names import Name
 from eligo.running.commands import Commands
-from eligo.running.loop import Runner
+from eligo.running.loop import Runner, Settings
 from eligo.work.tries import Retries
 from eligo.workflow import Task, Workflow
 from wild_words import SCRIPT, named, wild
@@ -98,12 +98,17 @@ def narrow(name: str, engine: Engine, tmp_path_factory: pytest.TempPathFactory) 
     assert no_sleepers(nap(3175))
 
 
+def slack_of(engine: Engine) -> int:
+    """How many tasks may begin out of order."""
+    return int(getattr(engine, "slack", 0))
+
+
 class Fat:
     """An engine whose clients ask for several tasks at once."""
 
     def __init__(self, engine: Engine, size: int) -> None:
         self._engine, self._size = engine, size
-        self.name, self.slack = engine.name, engine.slack
+        self.name, self.slack = engine.name, slack_of(engine)
         self.start, self.wait, self.cancel, self.close = engine.start, engine.wait, engine.cancel, engine.close
 
     def asks(self) -> Sequence[Ask]:
@@ -122,8 +127,8 @@ def runner(engine: Engine, flow: object, work: Callable[[Name, int], Work], **op
             running.abort()
         watch(running)
 
-    options.setdefault("retries", SOON)
-    found = Runner(alloc.execution, alloc, engine, work, watch=watched, **options)
+    settings = Settings(retries=options.pop("retries", SOON), timeout=options.pop("timeout", None))
+    found = Runner(alloc.execution, alloc, engine, work, settings=settings, watch=watched, **options)
     found.run()
     assert time.monotonic() < deadline
     assert not found.running
@@ -281,7 +286,7 @@ def test_with_one_worker_tasks_begin_in_order(narrow: Engine, tmp_path: Path) ->
 def test_with_more_workers_no_better_task_waits(engine: Engine, tmp_path: Path) -> None:
     """Another worker may have become free just before this was known of a better task."""
     begun, order = started(engine, tmp_path, "0.2")
-    assert most_overtaken(begun, order, BLUR) <= engine.slack + SLOTS - 1, (list(begun), order)
+    assert most_overtaken(begun, order, BLUR) <= slack_of(engine) + SLOTS - 1, (list(begun), order)
 
 
 def test_what_waits_in_a_queue_and_is_cancelled_never_begins(
@@ -291,7 +296,7 @@ def test_what_waits_in_a_queue_and_is_cancelled_never_begins(
     monkeypatch.setattr("eligo.engines.futures.BRIEF", MOST_SECONDS)  # brief, however busy the machine is
     runner(engine, {i: [] for i in range(30)}, lambda task, attempt: sh("exit 0"))
     asks = engine.asks()
-    assert len(asks) == SLOTS + engine.slack
+    assert len(asks) == SLOTS + slack_of(engine)
     long = [Job(i, ask.client, (i,), (Command(("/bin/sleep", nap(3177)), "/"),)) for i, ask in enumerate(asks[:SLOTS])]
     waiting = [
         Job(SLOTS + i, ask.client, (i,), (sh('touch "$1"', str(tmp_path / str(i))),), -i)
@@ -305,7 +310,7 @@ def test_what_waits_in_a_queue_and_is_cancelled_never_begins(
         time.sleep(0.05)
     engine.cancel(waiting)
     engine.cancel(long)
-    while len(ended) < SLOTS + engine.slack:
+    while len(ended) < SLOTS + slack_of(engine):
         assert time.monotonic() < deadline
         ended += engine.wait(0.1)
     assert {ending.attempt.failure for ending in ended} == {"stopped"}

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from eligo.cli import run
-from eligo.engines.strays import marked
+from eligo.engines.sessions import marked
 from eligo.pages.folder_source import WatchedRun
 from eligo.running.folder import MARK, kept_workflow
 from eligo.stores import Store

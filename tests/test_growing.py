@@ -21,10 +21,10 @@ from eligo.errors import CycleError, InputError, MoveError, StateError, UnknownT
 from eligo.execution import EXECUTED, GROW, RELEASE, STATES, Addition, Execution, unpacked
 from eligo.pages.folder_source import WatchedRun, looked_at
 from eligo.pages.process_source import WatchedProcess
-from eligo.running.api import Settings, prepare_run, run
+from eligo.running.api import prepare_run, run
 from eligo.running.curves import ReadyCurve
 from eligo.running.folder import RunFolder
-from eligo.running.loop import Runner
+from eligo.running.loop import Runner, Settings
 from eligo.stores import Store, read_run
 from eligo.workflow import Task, Workflow
 from running_cases import downgrade

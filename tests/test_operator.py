@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from eligo.cli import run
-from eligo.client.credentials import place_of, token_for
+from eligo.client.options import place_of, token_for
 from eligo.client.owner import Owner, hash_files
 from running_cases import COMMAND, written
 from serving_cases import PATIENCE, got, posted, serving

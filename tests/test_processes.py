@@ -17,18 +17,18 @@ from typing import Any
 
 import pytest
 
-from eligo.engines import Command, local, shortage, worker
+from eligo.engines import Command, local, worker
 from eligo.engines.sessions import (
     PROCESSES,
     Entry,
     SessionFile,
     count_forks,
+    end_marked,
     holders,
     members,
     most_processes,
     read_entries,
 )
-from eligo.engines.strays import end_marked
 from eligo.engines.worker import Process, process_table
 from eligo.errors import InputError
 from running_cases import COMMAND, attempts, completed, lines, ran, written
@@ -416,7 +416,7 @@ def test_a_run_stops_where_nothing_can_be_started(
 
     flow = written(tmp_path, [{"name": "a", "run": "true"}, {"name": "b", "run": "true"}])
     with monkeypatch.context() as patch:
-        patch.setattr(shortage, "MOST_WAITED", 0.5)
+        patch.setattr(local, "MOST_WAITED", 0.5)
         patch.setattr(local.LocalEngine, "_spawn", refuse)
         assert ran(flow) == 2
     err = capsys.readouterr().err

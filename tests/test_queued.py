@@ -148,7 +148,7 @@ def test_a_worker_that_cannot_even_begin_says_why(queue: Pretended, tmp_path: Pa
 
 def test_what_is_held_has_failed_and_is_taken_out(queue: Pretended, tmp_path: Path) -> None:
     engine = QueueEngine(queue, 1, tmp_path)
-    queue.told[1] = Sighting("1", True, why="held: no", lost=False, left=True)
+    queue.told[1] = Sighting("1", True, why="held: no", lost=False, to_remove=True)
     start(engine, 1, "import time; time.sleep(60)")
     (ending,) = endings(engine)
     assert ending.attempt.lost or ending.attempt.failure == "held: no"

@@ -17,7 +17,7 @@ from eligo.cli import run
 from eligo.engines import Job
 from eligo.engines.job_run import Performed, ending_of
 from eligo.formats import write
-from eligo.running.inspection import Inspection
+from eligo.running.task_files import Inspection
 from eligo.workflow import Task, Workflow
 from running_cases import attempts, lines, ran, started, written
 

@@ -192,6 +192,36 @@ def test_a_failed_task_is_tried_again_by_the_next_run(tmp_path: Path) -> None:
     assert ran(flow, "--retries", "0") == 0
 
 
+WAITING = "echo >> tries; test $(wc -l < tries) = 1 || test -e go || { touch waits; sleep 600; }; false"
+
+
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM])
+def test_a_stop_gives_no_task_more_retries(way: int, tmp_path: Path) -> None:
+    """It fails once before, so that one retry remains of two; once all are used up, the next run grants them again."""
+    flow = _stopped_at_the_second_attempt(tmp_path, way)
+    assert ran(flow) == 1
+    assert len(lines(tmp_path / "tries")) == 4  # the attempt that was interrupted is no failure
+    assert ran(flow) == 1
+    assert len(lines(tmp_path / "tries")) == 7
+
+
+def test_a_changed_file_gives_all_retries_again(tmp_path: Path) -> None:
+    _stopped_at_the_second_attempt(tmp_path, signal.SIGKILL)
+    assert ran(written(tmp_path, [{"name": "a", "run": "echo >> tries; exit 2"}])) == 1
+    assert len(lines(tmp_path / "tries")) == 5
+
+
+def _stopped_at_the_second_attempt(place: Path, way: int) -> Path:
+    flow = written(place, [{"name": "a", "run": WAITING}])
+    with started(flow, "--workers", "1") as run:
+        _until((place / "waits").exists)
+        run.send_signal(way)
+        run.communicate(timeout=240)
+    assert len(lines(place / "tries")) == 2
+    (place / "go").touch()
+    return flow
+
+
 def test_waits_between_tries_double() -> None:
     from random import Random
 
@@ -481,7 +511,7 @@ def test_what_outlived_a_killed_run_is_ended_before_it_goes_on(tmp_path: Path) -
 class Failing:
     """An engine that cannot begin some tasks."""
 
-    name, slack = "failing", 0
+    name = "failing"
 
     def __init__(self, error: Exception, times: int) -> None:
         self.error, self.times, self.out = error, times, list[Job]()
@@ -511,7 +541,13 @@ class Failing:
 def _runner(engine: Any, n: int = 6) -> Runner:
     game = Execution({f"t{i}": [] for i in range(n)})
     quick = Retries(first=0.01, longest=0.01)
-    return Runner(game, allocator("fifo", game.dag, game), engine, lambda task, attempt: Function(print), retries=quick)
+    return Runner(
+        game,
+        allocator("fifo", game.dag, game),
+        engine,
+        lambda task, attempt: Function(print),
+        settings=Settings(retries=quick),
+    )
 
 
 def test_what_an_engine_could_not_begin_is_tried_again() -> None:

@@ -39,8 +39,7 @@ from eligo.pages.views import failures, summary
 from eligo.pages.views import view as run_view
 from eligo.running import RunFolder, Settings, prepare_run
 from eligo.running import folder as folders
-from eligo.running.forecast import Forecast, Left
-from eligo.running.states import STATES
+from eligo.running.states import STATES, Forecast, TimeLeft
 from eligo.stores import Attempt, Store, under_way
 from eligo.workflow import Task, Workflow
 
@@ -637,14 +636,14 @@ def _timed(seconds: dict[str, float | None], parents: dict[str, list[str]]) -> W
 def test_nothing_is_said_of_the_time_left_before_anything_is_known() -> None:
     flow = _timed(dict.fromkeys("abcdef"), {name: [] for name in "abcdef"})
     forecast = Forecast(flow)
-    assert forecast.left(range(6), {}, 2) is None
+    assert forecast.remaining(range(6), {}, 2) is None
     forecast.learn([(0, 2.0), (1, 4.0)])
-    assert forecast.left(range(2, 6), {}, 2) is None
+    assert forecast.remaining(range(2, 6), {}, 2) is None
     forecast.learn([(2, 3.0)])
-    left = forecast.left([3, 4, 5], {}, 1)
+    left = forecast.remaining([3, 4, 5], {}, 1)
     assert left is not None
     assert left.least < 9.0 < left.most
-    assert forecast.left([], {}, 2) == Left(0.0, 0.0)
+    assert forecast.remaining([], {}, 2) == TimeLeft(0.0, 0.0)
 
 
 def test_known_times_are_scaled_to_how_long_tasks_really_took() -> None:
@@ -652,7 +651,7 @@ def test_known_times_are_scaled_to_how_long_tasks_really_took() -> None:
     flow = _timed(dict.fromkeys(names, 10.0), {name: [] for name in names})
     forecast = Forecast(flow)
     forecast.learn([(0, 20.0), (1, 20.0), (2, 20.0)])
-    left = forecast.left(range(3, 8), {}, 1)
+    left = forecast.remaining(range(3, 8), {}, 1)
     assert left is not None
     assert left.least <= 100.0 <= left.most <= 115.0
 
@@ -662,7 +661,7 @@ def test_a_kind_that_was_seen_is_told_from_one_that_was_not() -> None:
     flow = _timed(dict.fromkeys(names), {name: [] for name in names})
     forecast = Forecast(flow)
     forecast.learn([(0, 1.0), (1, 1.0), (2, 1.0)])
-    known, unknown = forecast.left([3], {}, 1), forecast.left([4], {}, 1)
+    known, unknown = forecast.remaining([3], {}, 1), forecast.remaining([4], {}, 1)
     assert known is not None
     assert unknown is not None
     assert unknown.most - unknown.least > known.most - known.least
@@ -675,6 +674,6 @@ def test_the_range_holds_what_a_steady_pool_takes(seed: int) -> None:
     dag = families.random_layered(6, 8, seed=seed)
     random = np.random.default_rng(seed)
     flow = Workflow(dag, {name: Task(name=name, seconds=float(random.integers(1, 9))) for name in dag.tasks})
-    left = Forecast(flow).left(range(len(dag)), {}, 3)
+    left = Forecast(flow).remaining(range(len(dag)), {}, 3)
     assert left is not None
     assert left.least <= finish_on(flow, 3).makespan <= left.most

@@ -12,9 +12,8 @@ import pytest
 
 from eligo.client.assignment import Assigned, assignments
 from eligo.client.transfers import HashedFile
-from eligo.client.trust import DISTRUSTED, EXPIRED, Trust
+from eligo.client.trust import DISTRUSTED, EXPIRED, Seal, Trust, signed_task
 from eligo.dag import Dag
-from eligo.engines.signatures import Seal, signed_task
 from eligo.errors import InputError
 from eligo.server.auth.signatures import new_key, private_key, signatures
 from eligo.workflow import Task, Workflow
@@ -129,6 +128,6 @@ def test_what_is_no_signature_is_none(text: str) -> None:
 
 
 def test_forming_them_needs_nothing_that_is_heavy() -> None:
-    code = "import sys, eligo.engines.signatures; print(*sys.modules)"
+    code = "import sys, eligo.client.trust; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"numpy", "msgspec", "cryptography", "starlette"} & set(out.split())

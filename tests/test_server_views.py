@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from eligo.client.credentials import token_for
+from eligo.client.options import token_for
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
 from fault_scenarios import Size

@@ -22,8 +22,9 @@ from eligo.pages.tables import COLUMNS, Query, stand, states_of, table
 from eligo.pages.timelines import gantt, run_document
 from eligo.pages.views import Sampled, view
 from eligo.pages.watched import Watched, Worker
-from eligo.running.states import STATES, Curve, Trying
+from eligo.running.states import STATES, Curve
 from eligo.stores import Attempt
+from eligo.work.attempts import Lease
 from eligo.workflow import Task, Workflow
 from running_cases import ran, started, written
 
@@ -44,7 +45,7 @@ class Played(Watched):
     def __init__(self, flow: Workflow, names: Sequence[str] = ("ann", "bob")) -> None:
         super().__init__(flow)
         self.execution, self.at, self.names = Execution(flow), BEGAN, names
-        self.trying = self.out = dict[int, Trying]()
+        self.trying = self.out = dict[int, Lease]()
         self.again = self.later = dict[int, float]()
         self.number = 0
         self.under_way, self.policy = True, "finish"
@@ -67,7 +68,7 @@ class Played(Watched):
 
     def take(self, v: int, client: str) -> None:
         self.execution.take(self.flow.dag.tasks[v])
-        self.out[v] = Trying(v, len(self.attempts.of(v)) + 1, client, self.at)
+        self.out[v] = Lease("", 0, v, len(self.attempts.of(v)) + 1, client, "", "", 0, self.at)
 
     def end(self, v: int, outcome: int, failure: str | None = None) -> None:
         trying, name = self.out.pop(v), self.flow.dag.tasks[v]

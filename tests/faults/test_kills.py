@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from eligo.engines.strays import POOL, marked
+from eligo.engines.sessions import POOL, marked
 from eligo.running.folder import MARK, kept_workflow
 from killing_cases import GOING, asked, check_executions, check_store, layers, noting, surroundings, told
 from running_cases import COMMAND, completed, started, written

@@ -5,13 +5,15 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from slurm_pool import Cluster
 
 import eligo
-from eligo.engines import Command, Ending, Job, slurm_steps
+from eligo.engines import Command, Ending, Job
+from eligo.engines.slurm import StepsEngine
 from eligo.errors import InputError
 from eligo.running import Retries
 from engine_contract import HOSTILE, PARENTS, Bench, flow_of, kill_again_and_again, lines, noted, prepare
@@ -32,7 +34,7 @@ def bench(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         rows = cluster.run("squeue", "--steps", f"--job={number}", "--noheader", "--format=%i|%j").split()
         return [row.partition("|")[0] for row in rows if row.endswith(f"|eligo-{mark}")]
 
-    yield Bench("slurm_steps", tmp_path, slurm_steps.make, lambda mark: None, steps)
+    yield Bench(StepsEngine.name, tmp_path, StepsEngine, lambda mark: None, steps)
     cluster.run("scancel", number)
 
 
@@ -60,7 +62,7 @@ def test_two_at_a_time_and_failures(bench: Bench) -> None:
     commands = {"a": both.format("a", "b"), "b": both.format("b", "a"), "c": "exit 3", "d": "true"}
     flow = flow_of({"a": [], "b": [], "c": ["a", "b"], "d": ["c"]}, commands.__getitem__)
     going = prepare(bench, place, flow)
-    going.runner.retries = Retries(most=0)
+    going.runner.settings = replace(going.runner.settings, retries=Retries(most=0))
     runner = going.run()
     assert (runner.failures["c"].attempt.code, sorted(runner.execution.blocked)) == (3, ["d"])
 
@@ -92,7 +94,7 @@ def test_steps_that_outlive_whoever_began_them_are_ended(bench: Bench) -> None:
     until = time.monotonic() + 20
     while not bench.jobs("0badcafe"):
         assert time.monotonic() < until
-    slurm_steps.make(1, str(place / "more"), "0badcafe").end_strays("0badcafe")
+    StepsEngine(1, str(place / "more"), "0badcafe").end_strays("0badcafe")
     assert bench.jobs("0badcafe") == []
     engine.close()
 
@@ -106,4 +108,4 @@ def test_nothing_is_lost_or_done_twice_when_the_dispatcher_is_killed(
 def test_without_a_job_there_are_no_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     with pytest.raises(InputError, match="slurm-steps must run inside a Slurm job"):
-        slurm_steps.make(1, str(tmp_path), "0badcafe")
+        StepsEngine(1, str(tmp_path), "0badcafe")

@@ -12,7 +12,7 @@ from eligo.estimating import lasting
 from eligo.pages.process_source import WatchedProcess
 from eligo.pages.views import curve_of, summary
 from eligo.running import Runner
-from eligo.running.forecast import time_left
+from eligo.running.states import time_left
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -16,8 +16,7 @@ from eligo.estimating import lasting
 from eligo.pages.html import save_page
 from eligo.pages.sources import Document, FolderSource, RunSource, ServerSource, only_run, run_folder
 from eligo.pages.views import STATE_WORDS
-from eligo.running.forecast import time_left
-from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING
+from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, time_left
 
 REPORT = "report.html"
 MOST_SHOWN = 5  # failures that are told one by one

@@ -182,7 +182,7 @@ def _client_state(client: dict[str, Any]) -> str:
 def add_to_folder(name: str, file: str, json: bool) -> int:
     """Add the tasks of a file to the run in a folder."""
     from eligo.pages.sources import run_folder
-    from eligo.running.inbox import add_to_run
+    from eligo.running.growth import add_to_run
 
     folder = run_folder(name)
     text, tasks = addition_in(file)

@@ -12,6 +12,7 @@ import typer
 
 from eligo.cli.shorthands import FOLDER
 from eligo.errors import InputError
+from eligo.work.tries import RETRIES
 
 if TYPE_CHECKING:
     from eligo.cli.server_door import ServerDoor
@@ -423,7 +424,7 @@ class RunRequest:
     resume: Annotated[
         str | None, typer.Option(metavar="RUN", help="Resume the run in this folder; FILE is not needed.")
     ] = None
-    retries: Annotated[int, typer.Option(metavar="N", help="Retries of a failed task.")] = 2
+    retries: Annotated[int, typer.Option(metavar="N", help="Retries of a failed task.")] = RETRIES
     timeout: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Time limit of each attempt. [default: none]")
     ] = None

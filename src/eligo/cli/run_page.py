@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from eligo.cli.plan_text import tell
 from eligo.cli.server_door import full_address
-from eligo.client.credentials import place_of, state_folder, token_for
+from eligo.client.options import place_of, state_folder, token_for
 from eligo.client.owner import split_address
 
 PATIENT = 5.0  # seconds that the page may take to end

@@ -219,7 +219,7 @@ def _print_result(runner: Runner, result: Result, place: str, request: RunReques
         raise InputError(f"{runner.store.path}: cannot write, so no more tasks were started: {runner.store.error}")
     if remaining and runner.stopping:
         tell([f"to resume: eligo run --resume {place}"])
-        return INTERRUPTED if len(result.failed) < runner.most_failures else FAILED
+        return INTERRUPTED if len(result.failed) < runner.settings.most_failures else FAILED
     return 0 if result.ok else FAILED
 
 
@@ -340,7 +340,7 @@ def rehearsal_document(stage: Stage, rehearsals: list[Rehearsal]) -> dict[str, A
         "tasks": len(stage.flow),
         "workers": stage.settings.slots,
         "scale": stage.scale,
-        "known": stage.known.level,
+        "known": stage.estimates.level,
         "rehearsals": [each.document() for each in rehearsals],
         "best": best and best.policy,
     }

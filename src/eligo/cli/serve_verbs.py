@@ -8,6 +8,7 @@ from eligo.cli.effects import NOT_OF_LEAVES, check_token, refuse_useless
 from eligo.cli.operator_verbs import Server, app
 from eligo.cli.options import Access, From, Ignore, Json, Outside, Reading, grouped, offered
 from eligo.errors import InputError
+from eligo.work.tries import RETRIES
 
 __all__ = ["app"]
 
@@ -220,7 +221,9 @@ def submit(
         str | None, typer.Option(metavar="NAME", help="Name of the workflow. [default: that of FILE]")
     ] = None,
     policy: Policy = "finish",
-    retries: Annotated[int | None, typer.Option(metavar="N", help="Retries of a failed task. [default: 2]")] = None,
+    retries: Annotated[
+        int | None, typer.Option(metavar="N", help=f"Retries of a failed task. [default: {RETRIES}]")
+    ] = None,
     timeout: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Time limit of each attempt. [default: none]")
     ] = None,

@@ -2,13 +2,12 @@
 
 | part | module |
 |---|---|
-| options | `options` |
+| options and token | `options` |
 | calls to the server, files to and from it | `calls`, `transfers` |
 | the tasks that the server assigns | `assignment` |
-| scratch folders, limits and sandboxes, signatures | `scratch`, `sandbox`, `trust` |
+| scratch folders; cores, limits and sandboxes; signatures | `scratch`, `sandbox`, `trust` |
 | the tasks of a grant | `task_run` |
-| results, and their storage until the server has them | `results`, `folder` |
-| leases and cores | `leases` |
+| leases and results, and their storage until the server has them | `results`, `folder` |
 | enrolment at a server | `enrolment` |
 | the loop | `worker` |
 

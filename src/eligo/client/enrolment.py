@@ -7,9 +7,8 @@ from typing import Any
 
 from eligo.client.assignment import plain_word
 from eligo.client.calls import Calls, ServerRefusedError, pause
-from eligo.client.credentials import token_for
 from eligo.client.folder import WorkFolder
-from eligo.client.options import WorkOptions
+from eligo.client.options import WorkOptions, token_for
 from eligo.errors import InputError
 from eligo.version import __version__
 

@@ -11,8 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from weakref import finalize
 
 from eligo.client.calls import Calls, Outgoing, ServerAwayError, read_reply, reply_object
-from eligo.client.credentials import token_for
-from eligo.client.options import check_address
+from eligo.client.options import check_address, token_for
 from eligo.client.transfers import Depot, HashedFile, parse_file
 from eligo.errors import InputError
 from eligo.version import __version__

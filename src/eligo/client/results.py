@@ -1,20 +1,87 @@
-"""Delivers results to the server, after the files they contain; each is stored until the server has it."""
+"""The leases of a client, renewed by one thread for all, and its results, each stored until the server has it."""
 
+import random
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from eligo.client.calls import Calls, ServerRefusedError
+from eligo.client.calls import Calls, ServerAwayError, ServerRefusedError
 from eligo.client.folder import WorkFolder
-from eligo.client.leases import HeldLeases
 from eligo.client.transfers import Depot, HashedFile, parse_file
 from eligo.errors import EligoError, FormatError
 
+USUAL_LEASE = 60.0  # seconds, until the server states them
+SHORTEST_LEASE, LONGEST_LEASE = 0.3, 86_400.0
 LONG = 1.0  # seconds of work that justify waiting for the disk
 TOO_LARGE = 413
 NOT_KNOWN = frozenset({401, 403, 404})  # codes that concern the client's identity rather than the result
+
+
+class HeldLeases:
+    """The leases of a client; those that the server reports as expired stay here until they are dropped."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls, self._lock = calls, threading.Lock()
+        self._gone = dict[str, bool]()
+        self._seconds, self._changed, self._closed = USUAL_LEASE, threading.Event(), False
+        self._thread = threading.Thread(target=self._beat, name="eligo leases", daemon=True)
+
+    def start(self) -> None:
+        """Start renewing."""
+        self._thread.start()
+
+    def hold(self, leases: Sequence[str], seconds: object) -> None:
+        """Renew these leases from now on; each lasts this many seconds."""
+        with self._lock:
+            self._gone |= dict.fromkeys(leases, False)
+            if isinstance(seconds, int | float) and seconds > 0 and seconds != self._seconds:
+                self._seconds = float(min(max(seconds, SHORTEST_LEASE), LONGEST_LEASE))
+                self._changed.set()
+
+    def drop(self, lease: str) -> None:
+        """Stop renewing a lease."""
+        with self._lock:
+            self._gone.pop(lease, None)
+
+    def gone(self, lease: str) -> bool:
+        """Whether the client has lost a lease."""
+        return self._gone.get(lease, False)
+
+    def close(self) -> None:
+        """Stop renewing all leases."""
+        self._closed = True
+        self._changed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _beat(self) -> None:
+        """Renew after a third of the lease time; while the server is unreachable, sooner and at random times."""
+        last, share = time.monotonic(), 1.0
+        while not self._closed:
+            if self._changed.wait(max(0.0, last + share * self._seconds / 3 - time.monotonic())):
+                self._changed.clear()
+                continue
+            last, share = time.monotonic(), 1.0
+            try:
+                self._renew()
+            except (ServerAwayError, ServerRefusedError):
+                share = random.uniform(0.2, 0.8)  # noqa: S311 - no secret
+        self._calls.close()
+
+    def _renew(self) -> None:
+        with self._lock:
+            leases = [lease for lease, expired in self._gone.items() if not expired]
+        if not leases:
+            return
+        reply = self._calls.post("/v1/renew", {"leases": leases}, lambda: True, patience=max(1.0, self._seconds / 3))
+        expired = reply.get("gone")
+        with self._lock:
+            self._gone |= {
+                lease: True for lease in (expired if isinstance(expired, list) else ()) if lease in self._gone
+            }
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +186,7 @@ class Courier:
         """Deliver results, with a request for more tasks if *ask*; returns the server's answer."""
         if not results:
             return {}
-        taken = [self._uploaded(result, until) for result in results]
+        taken = [self._upload_files(result, until) for result in results]
         words = {"results": [result.document() for result in taken], "ask": ask}
         try:
             reply = self._calls.post("/v1/deliver", words, until)
@@ -135,7 +202,7 @@ class Courier:
         self._settle(taken)
         return reply
 
-    def _uploaded(self, result: Delivery, until: Callable[[], bool]) -> Delivery:
+    def _upload_files(self, result: Delivery, until: Callable[[], bool]) -> Delivery:
         """Send the files of a result; if the server rejects one, the result is a failure."""
         for name, file in result.outputs.items():
             try:

@@ -11,19 +11,17 @@ from dataclasses import dataclass, field, replace
 
 from eligo.client.assignment import Assigned
 from eligo.client.calls import ServerAwayError, pause
-from eligo.client.cgroups import Cgroups
-from eligo.client.leases import Cores, HeldLeases
 from eligo.client.options import WorkOptions
-from eligo.client.results import Courier, Delivery
-from eligo.client.sandbox import Sandbox, limit_command
+from eligo.client.results import Courier, Delivery, HeldLeases
+from eligo.client.sandbox import Cgroups, Cores, Sandbox, limit_command
 from eligo.client.scratch import Scratch
-from eligo.client.tails import join_tails
 from eligo.client.transfers import Depot, HashedFile
 from eligo.client.trust import Trust
 from eligo.engines.job_run import MARK
 from eligo.engines.jobs import Command
 from eligo.engines.worker import Performed, run_command
 from eligo.errors import EligoError
+from eligo.work.attempts import join_tails
 
 TAIL = 2000  # characters
 SHAKEN = 1.0  # seconds that a client pauses after its machine failed a task
@@ -36,7 +34,7 @@ USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def as_json(text: str) -> str:
-    """A document in JSON or YAML as JSON, which a server reads in a small part of the time.
+    """A document in JSON or YAML as JSON, which a server parses much faster.
 
     >>> as_json("tasks: [{name: a, run: make a}]"), as_json(' {"tasks": []}')
     ('{"tasks": [{"name": "a", "run": "make a"}]}', ' {"tasks": []}')
@@ -94,7 +92,7 @@ class _Finished:
 
 
 class GrantRun:
-    """One grant being run."""
+    """Runs the tasks of one grant."""
 
     def __init__(self, means: Means, tasks: Iterable[Assigned], scratch: str) -> None:
         self._means, self._tasks, self._place = means, tuple(tasks), scratch
@@ -229,7 +227,7 @@ class TaskRun:
             if error.errno in UNFIT:
                 return self._finish("failed", failure=f"cannot place an input: {error.strerror}")
             return self._return_task(error)
-        with self._means.cores.taken(task.cores, self._is_stopped) as mine:
+        with self._means.cores.reserve(task.cores, self._is_stopped) as mine:
             return self._perform() if mine else self._finish("returned")
 
     def _is_stopped(self) -> bool:

@@ -49,7 +49,7 @@ class Depot:
         self._fetching = [
             threading.Lock() for _ in range(256)
         ]  # each file is fetched by one thread; locks by first byte
-        self._known = OrderedDict[str, None]()  # hashes of files here that this server knows, the last used at the end
+        self._shared = OrderedDict[str, None]()  # hashes of files here that this server knows, the last used at the end
         #: bytes received, sent, and saved because the file was already there
         self.fetched = self.sent = self.saved = 0
 
@@ -60,19 +60,19 @@ class Depot:
     def kept(self) -> list[str]:
         """Prefixes of the hashes of larger files that are here and that the server named in this session."""
         with self._lock:
-            return [sha256[:PREFIX] for sha256 in islice(reversed(self._known), MOST_TOLD)]
+            return [sha256[:PREFIX] for sha256 in islice(reversed(self._shared), MOST_TOLD)]
 
     def forget(self) -> None:
         """Forget which files the server knows, because it may be a different server."""
         with self._lock:
-            self._known.clear()
+            self._shared.clear()
 
     def _note(self, file: HashedFile) -> None:
         """Record that a file is here and that the server knows it."""
         if file.size >= SMALL:
             with self._lock:
-                self._known[file.sha256] = None
-                self._known.move_to_end(file.sha256)
+                self._shared[file.sha256] = None
+                self._shared.move_to_end(file.sha256)
 
     def pin(self, *files: HashedFile) -> None:
         """Protect files from `sweep` until they are unpinned as often."""
@@ -225,7 +225,7 @@ class Depot:
                     break
                 if not self._pins[name]:
                     os.unlink(self.path(name))
-                    self._known.pop(name, None)
+                    self._shared.pop(name, None)
                     much -= size
 
 

@@ -11,18 +11,16 @@ from typing import Any
 
 from eligo.client.assignment import Assigned, assignments
 from eligo.client.calls import LONGEST_TOLD_WAIT, Calls, ServerAwayError, pause
-from eligo.client.cgroups import groups
 from eligo.client.enrolment import Enrolment
 from eligo.client.folder import WorkFolder
-from eligo.client.leases import Cores, HeldLeases
 from eligo.client.options import WorkOptions
-from eligo.client.results import Courier, Tally
-from eligo.client.sandbox import sandbox
+from eligo.client.results import Courier, HeldLeases, Tally
+from eligo.client.sandbox import Cores, groups, sandbox
 from eligo.client.task_run import GrantRun, Means, Will
 from eligo.client.transfers import Depot
 from eligo.client.trust import Trust
 from eligo.engines.job_run import MARK
-from eligo.engines.strays import end_marked
+from eligo.engines.sessions import end_marked
 from eligo.errors import FormatError, InputError
 
 LOOK = 0.05  # seconds between two checks for signals
@@ -66,7 +64,7 @@ class WorkLoop:
         end_marked(MARK, self._folder.mark)
         self._folder.clean()
         self._means.leases.start()
-        threads = [threading.Thread(target=self._guarded, args=(self._begin,), name="eligo work")]
+        threads = [threading.Thread(target=self._run_guarded, args=(self._begin,), name="eligo work")]
         threads[0].start()
         try:
             self._watch(threads)
@@ -100,7 +98,7 @@ class WorkLoop:
         """Request no more tasks, and return those that have not started."""
         self._will.drain()
         self._calls.cut()
-        threads.append(threading.Thread(target=self._guarded, args=(self._give_back,), name="eligo drain"))
+        threads.append(threading.Thread(target=self._run_guarded, args=(self._give_back,), name="eligo drain"))
         threads[-1].start()
 
     def _give_back(self) -> None:
@@ -109,7 +107,7 @@ class WorkLoop:
         for run in runs:
             run.give_back()
 
-    def _guarded(self, function: Callable[[], None]) -> None:
+    def _run_guarded(self, function: Callable[[], None]) -> None:
         """Run a thread's function; an unexpected error ends the client in an orderly way."""
         try:
             function()
@@ -131,7 +129,7 @@ class WorkLoop:
         self._enrolment.call(lambda: self._courier.deliver(owed, self._should_give_up))
         number = 1 if self._options.once else self._options.cores
         helpers = [
-            threading.Thread(target=self._guarded, args=(self._serve,), name="eligo work") for _ in range(number)
+            threading.Thread(target=self._run_guarded, args=(self._serve,), name="eligo work") for _ in range(number)
         ]
         for thread in helpers:
             thread.start()

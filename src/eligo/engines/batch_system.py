@@ -28,7 +28,7 @@ from eligo.allocating import Ask
 from eligo.engines import worker
 from eligo.engines.job_run import ending_of
 from eligo.engines.jobs import ALIKE, Command, Ending, Job
-from eligo.engines.worker import BEGUN, DONE, Performed
+from eligo.engines.worker import BEGUN, DONE, STOPPED, Performed
 from eligo.errors import InputError, shorten
 
 SOON, SELDOM = 0.02, 1.0  # seconds between two checks for results
@@ -51,7 +51,7 @@ class Sighting(NamedTuple):
     #: whether the cause is not the task itself
     lost: bool = True
     #: whether the system still holds the job, although it should not
-    left: bool = False
+    to_remove: bool = False
 
 
 class UnansweredError(InputError):
@@ -118,7 +118,7 @@ class _Out:
     tries: int = 0
     due: float = 0.0
     #: how many of its tasks are reported
-    told: int = 0
+    reported: int = 0
     #: the final state that the system reported, and how long to wait for the results after it
     seen: Sighting | None = None
     until: float = math.inf
@@ -130,7 +130,6 @@ class QueueEngine:
 
     def __init__(self, queue: Queue, workers: int, folder: str | Path, python: str | None = None) -> None:
         self.name = queue.name
-        self.slack = 0
         self._queue = queue
         self._folder = Path(folder).resolve() / secrets.token_hex(4)
         self._words = (python or sys.executable, "-I", "-S", "-B", "worker.py")
@@ -196,9 +195,9 @@ class QueueEngine:
 
     def _tell(self, out: _Out, performed: Sequence[Performed]) -> None:
         """Report those tasks of a job that are new."""
-        for place in range(out.told, len(performed)):
+        for place in range(out.reported, len(performed)):
             self._ended.append(ending_of(out.job, place, performed[place]))
-            out.told += 1
+            out.reported += 1
             if self._ended[-1].last:
                 self._finish(out)
 
@@ -213,7 +212,7 @@ class QueueEngine:
 
     def _give_up(self, out: _Out, why: str, lost: bool = True) -> None:
         now = time.time()
-        self._ended.append(ending_of(out.job, out.told, Performed(now, now, why, lost=lost)))
+        self._ended.append(ending_of(out.job, out.reported, Performed(now, now, why, lost=lost)))
         self._finish(out)
 
     def _stir(self) -> None:
@@ -238,7 +237,7 @@ class QueueEngine:
         """Act on the state that the system reports for a job."""
         if out.key is None and sighting is None:
             if out.stopped:
-                self._give_up(out, "stopped")
+                self._give_up(out, STOPPED)
             elif out.due <= now:
                 self._submit(out)
             return
@@ -248,7 +247,7 @@ class QueueEngine:
         if sighting.over and out.seen is None:
             out.seen, out.until = sighting, now + (LATE if sighting.well else 0.0 if self._never_began(out) else CLEAR)
             os.utime(self._folder / DONE)  # makes the client of a network file system look again
-            if sighting.left:
+            if sighting.to_remove:
                 self._remove([out])
         elif out.stopped and not sighting.over:
             self._remove([out])
@@ -266,9 +265,9 @@ class QueueEngine:
         """Check for the results of a job that is over one last time."""
         self._tell(out, read_performed(self._folder / DONE / f"{out.job.number}.json"))
         if out.job.number in self._out and out.seen is not None:
-            self._give_up(out, f"{out.seen.why}{self._printed(out)}", out.seen.lost)
+            self._give_up(out, f"{out.seen.why}{self._worker_output(out)}", out.seen.lost)
 
-    def _printed(self, out: _Out) -> str:
+    def _worker_output(self, out: _Out) -> str:
         """The end of the worker's own output, which says why it could not even start."""
         with suppress(OSError):
             lines = (self._folder / f"{out.job.number}.txt").read_text("utf-8", "replace").split("\n")
@@ -285,7 +284,7 @@ class QueueEngine:
         for out in outs:
             out.stopped = True
             if out.key is None and not out.tries:
-                self._give_up(out, "stopped")
+                self._give_up(out, STOPPED)
         if outs:
             self._remove(outs)
             self._stir()

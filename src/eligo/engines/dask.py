@@ -20,7 +20,7 @@ from eligo.engines.futures import SOON, FutureEngine, Out
 from eligo.engines.job_run import MARK, Performed, ResultPayload, perform
 from eligo.engines.jobs import Function, Job, Work
 from eligo.engines.registry import Wanted, absent
-from eligo.engines.strays import die_with_parent, signal_marked
+from eligo.engines.sessions import die_with_parent, signal_marked
 from eligo.errors import InputError
 
 PATIENCE = "10s"  # time limit for the scheduler's first answer
@@ -58,10 +58,10 @@ class DaskEngine(FutureEngine):
         return limits if all(limits) else []
 
     def _submit_job(self, job: Job, mark: str) -> "Future[ResultPayload]":
-        work = self._queued(job, mark) if self._own is None else self._send_to_idle_worker(job, mark)
+        work = self._submit_to_cluster(job, mark) if self._own is None else self._send_to_idle_worker(job, mark)
         return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
 
-    async def _queued(self, job: Job, mark: str) -> list[Performed]:
+    async def _submit_to_cluster(self, job: Job, mark: str) -> list[Performed]:
         """Run a job as a task of the cluster."""
         client = self._client
         there = client.submit(
@@ -74,7 +74,7 @@ class DaskEngine(FutureEngine):
             retries=0,
             pure=False,
         )
-        return _unpacked(await client.gather(there, asynchronous=True))
+        return _unpack(await client.gather(there, asynchronous=True))
 
     async def _send_to_idle_worker(self, job: Job, mark: str) -> list[Performed]:
         """Run a job on an idle worker; if the caller stops waiting, the worker stays busy until the job ends."""
@@ -84,7 +84,7 @@ class DaskEngine(FutureEngine):
         self._busy.add(worker)
         asked = asyncio.ensure_future(self._client.run(perform_there, job.works, job.timeout, mark, workers=[worker]))
         asked.add_done_callback(partial(self._note_idle, worker))
-        return _unpacked((await asyncio.shield(asked))[worker])
+        return _unpack((await asyncio.shield(asked))[worker])
 
     def _note_idle(self, worker: str, asked: "asyncio.Future[Any]") -> None:
         """Mark a worker as idle, unless it is dead; its replacement has a new address."""
@@ -115,7 +115,7 @@ class DaskEngine(FutureEngine):
             self._own.close()
 
 
-def _unpacked(packed: bytes) -> list[Performed]:
+def _unpack(packed: bytes) -> list[Performed]:
     performed: list[Performed] = _pickling().loads(packed)
     return performed
 
@@ -175,9 +175,9 @@ def _cluster(distributed: Any, workers: int) -> Any:
 
 
 def dask_setup(worker: object) -> None:
-    """A preload hook of the run's own workers: the worker dies with the process that began it.
+    """A preload hook of the run's own workers, called by Dask: the worker dies with the process that started it.
 
-    Dask's own watch for that needs the worker to get to run, and until then it could begin a task beside the next dispatcher.
+    Dask's own check runs only once the worker gets CPU time; until then it could start a task beside the next dispatcher.
     """
     die_with_parent()
 

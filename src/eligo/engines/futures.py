@@ -12,10 +12,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from eligo.allocating import Ask
-from eligo.engines.job_run import GRACE, MARK, ResultPayload, endings, from_payload, lost_ending, perform
+from eligo.engines.job_run import GRACE, MARK, STOPPED, ResultPayload, endings, from_payload, lost_ending, perform
 from eligo.engines.jobs import ALIKE, Ending, Job
 from eligo.engines.room import Needs, Room
-from eligo.engines.strays import signal_marked
+from eligo.engines.sessions import signal_marked
 
 SOON = 0.05  # seconds between two checks whether processes have ended
 BRIEF = 0.02  # seconds: jobs shorter than this wait longer for their turn than they run
@@ -50,6 +50,7 @@ class FutureEngine:
         #: memory of its largest worker in bytes, if known
         self.largest = math.inf
         self.room = Room(slots) if room is None else room
+        #: maximum number of tasks that may start out of order
         self.slack = ahead if slots > 1 and self.room.admits is None else 0
         self._submit, self._slots = submit, slots
         self._usual = math.inf  # moving average of the seconds per job
@@ -96,7 +97,7 @@ class FutureEngine:
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
         results: list[Ending] = []
-        for out in self._next_ended(seconds):
+        for out in self._ended_jobs(seconds):
             del self._out[out.job.number]
             self._free.append(str(out.job.client))
             self.room.leave(out.job)
@@ -107,7 +108,7 @@ class FutureEngine:
         self._insist()
         return results
 
-    def _next_ended(self, seconds: float | None) -> Iterator[Out]:
+    def _ended_jobs(self, seconds: float | None) -> Iterator[Out]:
         with suppress(Empty):
             yield self._out[self._done.get(timeout=seconds)]
             while True:
@@ -118,7 +119,7 @@ class FutureEngine:
         job_endings = self._collect(out)
         if self._stopped.pop(out.job.number, None) is None:
             return job_endings
-        return [each if each.attempt.failure is None else each.failed("stopped", lost=True) for each in job_endings]
+        return [each if each.attempt.failure is None else each.failed(STOPPED, lost=True) for each in job_endings]
 
     def _collect(self, out: Out) -> list[Ending]:
         try:

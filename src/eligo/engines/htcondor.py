@@ -14,14 +14,14 @@ from eligo.engines.batch_system import QueueEngine, Sighting, query, require, wa
 from eligo.engines.jobs import Engine, Job
 from eligo.engines.registry import Wanted
 from eligo.errors import FormatError, InputError
-from eligo.formats.histories.htcondor import END, Event, events
+from eligo.formats.histories.htcondor import END, SUBMITTED, TERMINATED, Event, events
 
 UNANSWERED = (
     "failed to connect", "can't find address", "cannot find address", "failed to fetch ads", "unable to connect", "secman",
     "cedar", "timed out", "try again", "can't connect", "failed to commit job submission",
 )  # fmt: skip
 LOG = "events.log"
-SUBMITTED, EVICTED, TERMINATED, SHADOW_DIED, ABORTED, HELD, NOT_FOUND = "000", "004", "005", "007", "009", "012", "024"
+EVICTED, SHADOW_DIED, ABORTED, HELD, NOT_FOUND = "004", "007", "009", "012", "024"
 #: events after which HTCondor would restart a job
 TROUBLE = {
     EVICTED: "evicted", SHADOW_DIED: "lost by the submit machine", NOT_FOUND: "could not reconnect to its machine",
@@ -100,12 +100,12 @@ class CondorQueue:
         """See `Queue`."""
         chosen = ["-constraint", f'EligoRun == "{mark}"']
 
-        def left() -> str:
+        def remaining() -> str:
             return query(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
 
-        if left():
+        if remaining():
             take_out(chosen)
-            wait_until_gone(left)
+            wait_until_gone(remaining)
 
 
 def take_out(chosen: Collection[str]) -> None:
@@ -142,15 +142,14 @@ def description(words: Sequence[str], mark: str, cores: float | str, memory: int
 def _sighting_of(key: str, event: Event) -> Sighting:
     """The state of a job after an event."""
     reason = " ".join(line.strip() for line in event.body.splitlines()[:2]).strip()
-    match event.number:
-        case "005":
-            return Sighting(key, True, _WELL in event.body, f"its worker exited: {reason}")
-        case "009":
-            return Sighting(key, True, why=f"removed: {reason}")
-        case "012":
-            return Sighting(key, True, why=f"held: {reason}", lost=False, left=True)
-        case number if number in TROUBLE:
-            return Sighting(key, True, why=f"{TROUBLE[number]}: {reason}", left=True)
+    if event.number == TERMINATED:
+        return Sighting(key, True, _WELL in event.body, f"its worker exited: {reason}")
+    if event.number == ABORTED:
+        return Sighting(key, True, why=f"removed: {reason}")
+    if event.number == HELD:
+        return Sighting(key, True, why=f"held: {reason}", lost=False, to_remove=True)
+    if event.number in TROUBLE:
+        return Sighting(key, True, why=f"{TROUBLE[event.number]}: {reason}", to_remove=True)
     return Sighting(key)
 
 

@@ -12,12 +12,36 @@ from threading import TIMEOUT_MAX, Thread
 from typing import Any
 
 from eligo.engines.jobs import Command, Ending, Function, Job, Work
-from eligo.engines.worker import GRACE, NO_PROGRAM, Performed, describe_exit, describe_start_error, run_command
+from eligo.engines.worker import (
+    GRACE,
+    NO_PROGRAM,
+    STOPPED,
+    Performed,
+    describe_exit,
+    describe_start_error,
+    describe_timeout,
+    run_command,
+)
 from eligo.work.attempts import Attempt, Lease, answer_to
 
 __all__ = [
-    "GRACE", "MARK", "NO_PROGRAM", "Payload", "Performed", "ResultPayload", "describe_exit", "describe_start_error",
-    "ending_of", "endings", "from_payload", "lost_ending", "perform", "perform_sent", "to_payload", "withdrawn_result",
+    "GRACE",
+    "MARK",
+    "NO_PROGRAM",
+    "STOPPED",
+    "Payload",
+    "Performed",
+    "ResultPayload",
+    "describe_exit",
+    "describe_start_error",
+    "ending_of",
+    "endings",
+    "from_payload",
+    "lost_ending",
+    "perform",
+    "perform_sent",
+    "to_payload",
+    "withdrawn_result",
 ]  # fmt: skip
 
 MARK = "ELIGO_JOB"  # environment variable of the processes of a job
@@ -31,7 +55,7 @@ def perform(works: tuple[Work, ...], timeout: float | None, mark: str = "") -> l
     results = []
     for work in works:
         results.append(
-            _call_function(work, timeout) if isinstance(work, Function) else run_command(_marked(work, mark), timeout)
+            _call_function(work, timeout) if isinstance(work, Function) else run_command(_add_mark(work, mark), timeout)
         )
         if results[-1].failure is not None:
             break
@@ -64,7 +88,7 @@ def from_payload(payload: ResultPayload) -> list[Performed]:
     return pickle.loads(payload) if isinstance(payload, bytes) else payload  # noqa: S301 - ours
 
 
-def _marked(work: Command, mark: str) -> Command:
+def _add_mark(work: Command, mark: str) -> Command:
     return replace(work, environment={**work.environment, MARK: mark}) if mark else work
 
 
@@ -90,7 +114,7 @@ def lost_ending(job: Job, why: str) -> Ending:
 def withdrawn_result() -> Performed:
     """The result of a job that was withdrawn before it started."""
     now = time.time()
-    return Performed(now, now, "stopped", lost=True)
+    return Performed(now, now, STOPPED, lost=True)
 
 
 def _call_function(work: Function, timeout: float | None) -> Performed:
@@ -102,7 +126,7 @@ def _call_function(work: Function, timeout: float | None) -> Performed:
     try:
         return answer.result(min(timeout, TIMEOUT_MAX))
     except TimeoutError:
-        late = f"took longer than {timeout:g} s"
+        late = describe_timeout(timeout)
         return Performed(began, time.time(), late, Raised(TimeoutError(late)))
 
 
@@ -117,13 +141,13 @@ def _call(work: Function) -> Performed:
     began = time.time()
     try:
         value = work.function(*work.arguments)
-        value = _awaited(value) if isinstance(value, Coroutine) else value
+        value = _run_coroutine(value) if isinstance(value, Coroutine) else value
     except (Exception, SystemExit) as error:  # a function may raise anything; the error becomes the result
         return Performed(began, time.time(), f"{type(error).__name__}: {error}"[:1000], Raised(error))
     return Performed(began, time.time(), value=value)
 
 
-def _awaited(coroutine: Coroutine[Any, Any, Any]) -> Any:
+def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """Run an `async def` function to its end in a new event loop, and return its value."""
     import asyncio  # not at the top: most workers never need it
 
@@ -137,10 +161,10 @@ class Raised:
     error: BaseException
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (_packed(self.error), f"{type(self.error).__name__}: {self.error}"[:1000])
+        return _rebuild, (_pickle(self.error), f"{type(self.error).__name__}: {self.error}"[:1000])
 
 
-def _packed(error: BaseException) -> bytes:
+def _pickle(error: BaseException) -> bytes:
     """The exception pickled, by cloudpickle if the engine imported it and pickle fails; empty if both fail."""
     for pickler in filter(None, map(sys.modules.get, ("pickle", "cloudpickle"))):
         with suppress(Exception):  # a pickler may raise anything
@@ -149,7 +173,7 @@ def _packed(error: BaseException) -> bytes:
     return b""
 
 
-def _rebuilt(packed: bytes, words: str) -> Raised:
+def _rebuild(packed: bytes, words: str) -> Raised:
     """The exception unpickled; some cannot be, for example if their constructors take other arguments than they store."""
     try:
         return Raised(pickle.loads(packed))  # noqa: S301 - ours

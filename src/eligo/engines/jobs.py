@@ -94,8 +94,6 @@ class Engine(Protocol):
 
     #: the engine's name
     name: str
-    #: maximum number of tasks that may start out of order in this engine
-    slack: int
 
     def asks(self) -> "Sequence[Ask]":
         """The clients that could start a task now. If tasks differ in their needs, one at a time."""

@@ -1,4 +1,7 @@
-"""Runs commands as processes on this machine, each in its own session, so that no process outlives its task."""
+"""Runs commands as processes on this machine, each in its own session, so that no process outlives its task.
+
+If the machine lacks descriptors, processes or memory to start a task, the task waits and does not fail.
+"""
 
 import errno
 import math
@@ -8,7 +11,8 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
@@ -21,25 +25,92 @@ from eligo.engines.output import Printed
 from eligo.engines.registry import Wanted
 from eligo.engines.room import Needs, Room
 from eligo.engines.sessions import SessionFile
-from eligo.engines.shortage import Shortage, allow_files, most_files
 from eligo.engines.worker import (
     ASKED_TO_STOP,
     KILOBYTE,
     SHORT,
+    STOPPED,
     alive,
+    describe_timeout,
     is_in_use,
     kill_sessions,
     own_peak,
     process_table,
     signal_sessions,
 )
-from eligo.errors import InputError
+from eligo.errors import InputError, ShortageError
 
 SHELL = "/bin/sh"
 #: signals that Python ignores and tasks should not: SIGPIPE ends a process that writes to a closed pipe
 IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 #: minimum seconds between two checks of sessions whose first process has ended, and the same as a multiple of a check's time
 LOOK, SHARE = 0.05, 10
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between two attempts to start a task
+MOST_WAITED = 300.0  # seconds without a start, while no task runs, after which the run stops
+FILES_OF_A_TASK, OWN_FILES = 3, 100  # descriptors needed per task, and by this process itself
+HEADROOM = 16  # descriptors reserved for the rest of this process
+LIMITS = {
+    errno.EMFILE: "ulimit -n limits the open files of a process",
+    errno.ENFILE: "fs.file-max limits the open files of the machine",
+    errno.EAGAIN: "ulimit -u limits the processes of a user",
+}
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+class Shortage:
+    """Decides when a failed start is retried, and when the run gives up."""
+
+    def __init__(self) -> None:
+        #: called once per run, with a sentence
+        self.warn: Callable[[str], None] = _warn
+        #: the time of the next retry, by the monotonic clock
+        self.again = 0.0
+        self._pause, self._since, self._warned, self._error = FIRST_PAUSE, math.inf, False, OSError()
+
+    def meet(self, error: OSError, busy: bool) -> None:
+        """Record that a task could not be started; *busy* if other tasks run, whose end may free resources."""
+        now, self._error = time.monotonic(), error
+        self._since = math.inf if busy else min(self._since, now)
+        self._pause = min(LONGEST_PAUSE, 2 * self._pause)
+        self.again = now + (LONGEST_PAUSE if busy else self._pause)
+        if not self._warned:
+            self._warned = True
+            self.warn(f"cannot start more tasks for now: {self._words()}")
+
+    def check(self) -> None:
+        """Raise ShortageError if no task could be started for too long, or at once if the disk is full."""
+        if self._error.errno == errno.ENOSPC:
+            raise ShortageError(f"no task can be started: {self._words()}")
+        if time.monotonic() - self._since > MOST_WAITED:
+            raise ShortageError(f"no task could be started for {MOST_WAITED / 60:g} minutes: {self._words()}")
+
+    def end(self) -> None:
+        """Record that a task was started."""
+        self._pause, self._since = FIRST_PAUSE, math.inf
+
+    def _words(self) -> str:
+        limit = LIMITS.get(self._error.errno or 0)
+        return f"{self._error.strerror} ({limit})" if limit else str(self._error.strerror)
+
+
+def allow_files(workers: int) -> tuple[int, int] | None:
+    """Raise this process's limit of open files for *workers* tasks; returns the old limits if it was raised, else None."""
+    needed = FILES_OF_A_TASK * workers + OWN_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft == resource.RLIM_INFINITY or soft >= allowed:
+        return None
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return soft, hard
+
+
+def most_files() -> float:
+    """The largest descriptor that tasks may use; the rest is reserved for this process."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return math.inf if most == resource.RLIM_INFINITY else most - HEADROOM
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +125,7 @@ class _Running:
     began: float = 0.0
     #: the time of the next signal, SIGTERM and then SIGKILL, by the monotonic clock
     stops: float = math.inf
-    told: bool = False
+    terminated: bool = False
     why: str = ""
     lost: bool = False
     #: exit code and peak memory, set once its first process has ended
@@ -74,7 +145,6 @@ class LocalEngine:
     """
 
     name = "local"
-    slack = 0
 
     def __init__(
         self,
@@ -199,7 +269,7 @@ class LocalEngine:
         self._running[running.watch] = running
         self._poll.register(running.watch, select.POLLIN)
         if timeout is not None:
-            running.stops, running.why = time.monotonic() + timeout, f"took longer than {timeout:g} s"
+            running.stops, running.why = time.monotonic() + timeout, describe_timeout(timeout)
             self._stopping.append(running)
 
     def _begin_rest(self) -> None:
@@ -219,7 +289,7 @@ class LocalEngine:
             environment[os.fsencode(name)] = os.fsencode(word)
         if self._sessions is None and work.marker:
             self._sessions = SessionFile(work.marker)
-        begin = self._spawned if work.folder == self._here else self._spawned_elsewhere
+        begin = self._spawn_here if work.folder == self._here else self._spawn_elsewhere
         printed = (os.devnull, os.devnull) if self._printed is None else self._printed.of(slot)
         try:
             return begin(work.folder, work.argv, environment, printed)
@@ -228,7 +298,7 @@ class LocalEngine:
                 raise
         return begin(work.folder, (SHELL, *work.argv), environment, printed)  # a script without an interpreter line
 
-    def _spawned(
+    def _spawn_here(
         self, folder: str, argv: tuple[str, ...], environment: dict[bytes, bytes], printed: tuple[str, str]
     ) -> int:
         actions: list[tuple[int, int, int] | tuple[int, int, str, int, int]] = [(os.POSIX_SPAWN_DUP2, self._nothing, 0)]
@@ -237,7 +307,7 @@ class LocalEngine:
         spawn = os.posix_spawn if os.sep in argv[0] else os.posix_spawnp
         return spawn(argv[0], argv, environment, file_actions=actions, setsid=True, setsigdef=IGNORED)
 
-    def _spawned_elsewhere(
+    def _spawn_elsewhere(
         self, folder: str, argv: tuple[str, ...], environment: dict[bytes, bytes], printed: tuple[str, str]
     ) -> int:
         with open(printed[0], "r+b") as out, open(printed[1], "r+b") as err:
@@ -289,14 +359,14 @@ class LocalEngine:
         os.close(running.watch)
         self._last = min(self._last, running.watch)
         del self._running[running.watch]
-        if running.told or running.stops < math.inf:
+        if running.terminated or running.stops < math.inf:
             self._stopping.remove(running)
         running.code, running.peak = os.waitstatus_to_exitcode(status), usage.ru_maxrss
         if not is_in_use(running.pid, self._nothing):
             self._finish(running)
             return
         self._lingering.append(running)
-        if running.stops < math.inf if running.told else running.code in ASKED_TO_STOP:
+        if running.stops < math.inf if running.terminated else running.code in ASKED_TO_STOP:
             # a shell dies at once, while its program still saves its files
             running.stops = min(running.stops, time.monotonic() + GRACE)
             return
@@ -323,7 +393,7 @@ class LocalEngine:
         self.shortage.again = 0.0
         if self._printed is not None:
             self._printed.keep(running.slot, running.work)
-        failure = running.why if running.told else describe_exit(running.code)
+        failure = running.why if running.terminated else describe_exit(running.code)
         self._tell(running, running.code, failure, self._memory(running.peak))
 
     def _memory(self, peak: int) -> int | None:
@@ -346,29 +416,29 @@ class LocalEngine:
 
     def _stop(self, late: Sequence[_Running]) -> None:
         """Send SIGTERM to tasks, and SIGKILL to those that already had it."""
-        new, signalled = [each for each in late if not each.told], [each for each in late if each.told]
+        new, signalled = [each for each in late if not each.terminated], [each for each in late if each.terminated]
         if new:
             signal_sessions({running.pid for running in new}, signal.SIGTERM)
         if signalled:
             kill_sessions({running.pid for running in signalled}, process_table())
         for running in late:
-            running.stops = math.inf if running.told else time.monotonic() + GRACE
-            running.told = True
+            running.stops = math.inf if running.terminated else time.monotonic() + GRACE
+            running.terminated = True
 
     def cancel(self, jobs: Sequence[Job]) -> None:
         """See `Engine`."""
-        targets = [each for each in self._running.values() if each.job in jobs and not each.told]
+        targets = [each for each in self._running.values() if each.job in jobs and not each.terminated]
         self._stopping += [running for running in targets if running.stops == math.inf]
         for running in targets:
-            running.why, running.lost = "stopped", True
+            running.why, running.lost = STOPPED, True
         self._stop(targets)
         for running in [each for each in self._unbegun if each.job in jobs]:
             self._unbegun.remove(running)
             running.began, running.lost = time.time(), True
-            self._tell(running, NO_PROGRAM, "stopped", None)
+            self._tell(running, NO_PROGRAM, STOPPED, None)
 
     def close(self) -> None:
-        """Stop all that runs, and free what it has."""
+        """See `Engine`."""
         self.cancel([running.job for running in (*self._running.values(), *self._unbegun)])
         while self._running or self._lingering:
             self.wait(GRACE)

@@ -22,7 +22,7 @@ from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.job_run import Payload, ResultPayload, perform_sent, to_payload, withdrawn_result
 from eligo.engines.jobs import Job
 from eligo.engines.registry import Wanted, absent
-from eligo.engines.strays import POOL, end_marked
+from eligo.engines.sessions import POOL, end_marked
 
 LABEL = "eligo"
 HEARTBEAT, SILENCE = 1, 30  # seconds between heartbeats of workers, and until a silent pool counts as dead
@@ -31,7 +31,7 @@ PERIOD = 1  # seconds between checks whether the pool exists
 MORTAL = [
     sys.executable,
     "-c",
-    "import os, sys; from eligo.engines import strays; strays.die_with_parent(); os.execv(sys.argv[1], sys.argv[1:])",
+    "import os, sys; from eligo.engines import sessions; sessions.die_with_parent(); os.execv(sys.argv[1], sys.argv[1:])",
 ]
 
 

@@ -18,7 +18,7 @@ from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.job_run import ResultPayload, perform_sent, to_payload
 from eligo.engines.jobs import Job
 from eligo.engines.registry import Wanted, absent
-from eligo.engines.strays import POOL, end_marked, marking
+from eligo.engines.sessions import POOL, end_marked, marking
 from eligo.errors import InputError
 
 

@@ -1,10 +1,11 @@
 """Engines by name."""
 
 import os
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 
+from eligo.engines.futures import on_executor
 from eligo.engines.jobs import Engine
 from eligo.engines.room import Needs, Room, machine_memory
 from eligo.errors import InputError, check_choice
@@ -16,7 +17,7 @@ ENGINES = {
     "ray": "eligo.engines.ray",
     "parsl": "eligo.engines.parsl",
     "slurm": "eligo.engines.slurm",
-    "slurm-steps": "eligo.engines.slurm_steps",
+    "slurm-steps": "eligo.engines.slurm",
     "htcondor": "eligo.engines.htcondor",
 }
 #: engines whose tasks share this machine, unless an address is given
@@ -69,7 +70,7 @@ class Wanted:
 
 
 def engine_on(  # noqa: PLR0913
-    name: str,
+    on: "str | Executor | Engine",
     workers: int | None = None,
     *,
     cores: float | None = None,
@@ -79,7 +80,9 @@ def engine_on(  # noqa: PLR0913
     scratch: str | None = None,
     mark: str = "",
 ) -> Engine:
-    """Create the engine with this name, or NAME=ADDRESS for an existing cluster; see `Wanted`.
+    """The engine with this name, or NAME=ADDRESS for an existing cluster; or for an executor; or the engine itself.
+
+    See `Wanted` for the options.
 
     >>> engine_on("local", 2).name
     'local'
@@ -87,9 +90,14 @@ def engine_on(  # noqa: PLR0913
     Traceback (most recent call last):
     eligo.errors.InputError: unknown engine 'abacus' (choose from local, dask, ray, parsl, slurm, ...
     """
-    called, _, address = name.partition("=")
-    if memory is None and shares_machine(name):
+    if memory is None and shares_machine(on):
         memory = machine_memory()
+    if isinstance(on, Executor):
+        slots = Wanted(name="executor", workers=workers).slots
+        return on_executor(on, slots, Room(slots, memory, needs))
+    if not isinstance(on, str):
+        return _checked_engine(on)
+    called, _, address = on.partition("=")
     check_choice("engine", called, ENGINES)
     if workers is not None and workers < 1:
         raise InputError(f"workers must be a positive integer, got {workers}")
@@ -99,6 +107,12 @@ def engine_on(  # noqa: PLR0913
     )  # fmt: skip
     engine: Engine = import_module(ENGINES[called]).engine(wanted)
     return engine
+
+
+def _checked_engine(on: Engine) -> Engine:
+    if not all(hasattr(on, verb) for verb in ("asks", "start", "wait", "cancel", "close")):
+        raise InputError(f"on must be the name of an engine, an executor or an engine, got {on!r}")
+    return on
 
 
 def shares_machine(name: object) -> bool:

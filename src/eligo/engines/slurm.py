@@ -1,16 +1,19 @@
-"""Slurm: one job per task, submitted by sbatch, followed by squeue, stopped by scancel.
+"""Slurm: one job per task, submitted by sbatch, followed by squeue, stopped by scancel; or steps of one job, started by srun.
 
 Jobs are identified by their names, eligo-MARK.SESSION.NUMBER, from the run's mark, the session and the number. Slurm does
 not requeue a job whose node failed: the job is lost, and eligo decides whether to retry it.
 """
 
 import math
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from eligo.engines.batch_system import QueueEngine, Sighting, query, require, wait_until_gone
-from eligo.engines.jobs import Engine, Job
+from eligo.engines.jobs import Command, Ending, Engine, Job, Work
+from eligo.engines.local import LocalEngine
 from eligo.engines.registry import Wanted
 from eligo.engines.worker import GRACE
 from eligo.errors import InputError
@@ -29,10 +32,9 @@ OVER = {
 }  # fmt: skip
 NEVER = ("badconstraints", "launch")  # beginnings of reasons for which a job would wait forever
 MANY = 500  # jobs per command line
-ROOM, MOST_BACK = (
-    4,
-    16,
-)  # times the number of workers between two jobs; times that at most, not to wait behind everybody
+ALLOCATION = "SLURM_JOB_ID"  # the variable with the id of the job of this process
+#: the distance between two jobs, in numbers of workers, and the largest nice value, in such distances
+ROOM, MOST_BACK = 4, 16
 
 
 class _Row(NamedTuple):
@@ -94,11 +96,11 @@ class SlurmQueue:
     def end_strays(self, mark: str) -> None:
         """See `Queue`."""
 
-        def left() -> list[str]:
+        def remaining() -> list[str]:
             return [row.key for row in self._rows(f"{_name(mark)}.") if row.state not in OVER]
 
-        self.remove(left())
-        wait_until_gone(left)
+        self.remove(remaining())
+        wait_until_gone(remaining)
 
 
 def _name(mark: str) -> str:
@@ -107,17 +109,21 @@ def _name(mark: str) -> str:
 
 def _limits(job: Job) -> list[str]:
     """The limits of a job, as far as known: memory, and the minutes after which Slurm ends it."""
-    limits = [f"--mem={-(-job.memory // MEGABYTE)}M"] if job.memory else []
+    limits = _memory_option(job)
     if job.timeout is not None:
         limits.append(f"--time={1 + math.ceil(len(job.works) * (job.timeout + GRACE) / 60)}")
     return limits
+
+
+def _memory_option(job: Job) -> list[str]:
+    return [f"--mem={-(-job.memory // MEGABYTE)}M"] if job.memory else []
 
 
 def _sighting_of(row: _Row) -> Sighting:
     """The state of a job according to squeue."""
     why = f"{row.state} ({row.reason})"
     if row.state == "PENDING" and row.reason.lower().startswith(NEVER):
-        return Sighting(row.key, True, why=why, lost=row.reason.lower().startswith("launch"), left=True)
+        return Sighting(row.key, True, why=why, lost=row.reason.lower().startswith("launch"), to_remove=True)
     return Sighting(row.key, row.state in OVER, row.state == "COMPLETED", why)
 
 
@@ -164,8 +170,56 @@ def make(
     return QueueEngine(SlurmQueue(mark, workers, options), workers, folder, python)
 
 
+class StepsEngine(LocalEngine):
+    """Runs up to *workers* steps at once in the job of this process; *scratch* is the folder that collects their output."""
+
+    name = "slurm-steps"
+
+    def __init__(self, workers: int, scratch: str, mark: str) -> None:
+        self._allocation = os.environ.get(ALLOCATION, "")
+        if not self._allocation:
+            raise InputError("slurm-steps must run inside a Slurm job: start it with salloc or sbatch")
+        require("slurm-steps", "srun", "squeue", "scancel")
+        self._mark = mark
+        super().__init__(workers, scratch=scratch)
+
+    def start(self, job: Job) -> None:
+        """Start a job, with its commands wrapped in srun."""
+        job.works = tuple(self._step(job, work) for work in job.works)
+        super().start(job)
+
+    def _step(self, job: Job, work: Work) -> Work:
+        if not isinstance(work, Command):
+            return work
+        words = [
+            "srun", f"--jobid={self._allocation}", "--exact", "--nodes=1", "--ntasks=1", "--input=none", "--quiet",
+            f"--cpus-per-task={max(1, math.ceil(job.cores))}", *_memory_option(job), f"--chdir={work.folder}",
+            f"--job-name=eligo-{self._mark}", "--",
+        ]  # fmt: skip
+        return replace(work, argv=(*words, *work.argv))
+
+    def wait(self, seconds: float | None) -> list[Ending]:
+        """See `Engine`; the memory of srun is not that of the task."""
+        return [each._replace(attempt=each.attempt._replace(memory=None)) for each in super().wait(seconds)]
+
+    def end_strays(self, mark: str) -> None:
+        """Kill steps of an earlier process of this run in this job; those in another job end with it."""
+        listing = ["squeue", "--steps", f"--job={self._allocation}", "--noheader", "--format=%i|%j"]
+
+        def remaining() -> Sequence[str]:
+            rows = [line.strip().split("|", 1) for line in query(listing, UNANSWERED).splitlines()]
+            return [key for key, name in rows if name == f"eligo-{mark}"]
+
+        steps = remaining()
+        if steps:
+            query(["scancel", "--quiet", *steps], UNANSWERED)
+            wait_until_gone(remaining)
+
+
 def engine(wanted: Wanted) -> Engine:
-    """The engine for a run."""
+    """The engine `slurm` or `slurm-steps` for a run."""
     parts = wanted.queued()
+    if wanted.name == StepsEngine.name:
+        return StepsEngine(*parts)
     require("slurm", "sbatch", "squeue", "scancel")
     return make(*parts)

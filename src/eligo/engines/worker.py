@@ -34,6 +34,7 @@ NOT_OURS = 75  # exit code: another worker has started this job already
 STEP, LONGEST_PAUSE = 0.0005, 0.1
 #: errors that mean that the machine, not the task, lacks something to start a process
 SHORT = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
+STOPPED = "stopped"  # the reason for the end of a task that the run itself has stopped
 SHORTAGE = 30.0  # seconds for which a start is retried if the machine lacks something
 #: exit codes of a process that was asked to stop: as Python reports the signal, and as shells do
 ASKED_TO_STOP = (-signal.SIGTERM, 128 + signal.SIGTERM)
@@ -66,6 +67,15 @@ def describe_exit(code: int) -> str | None:
         return f"ended by {signal.Signals(-code).name}"
     except ValueError:  # a signal without a name
         return f"ended by signal {-code}"
+
+
+def describe_timeout(seconds: float) -> str:
+    """The reason for the failure of a task that exceeded its time limit.
+
+    >>> describe_timeout(90.0)
+    'took longer than 90 s'
+    """
+    return f"took longer than {seconds:g} s"
 
 
 def own_memory(peak: int) -> int | None:
@@ -114,8 +124,9 @@ def run_command(
     _, status, usage = os.wait4(child.pid, 0)
     code = child.returncode = os.waitstatus_to_exitcode(status)
     end_session(child.pid)
-    lost = why == "stopped"
-    return Performed(began, time.time(), why or describe_exit(code), None, code, own_memory(usage.ru_maxrss), lost)
+    return Performed(
+        began, time.time(), why or describe_exit(code), None, code, own_memory(usage.ru_maxrss), why == STOPPED
+    )
 
 
 def _start(work: "Command", base: Mapping[str, str], stopped: Callable[[], bool] | None) -> "subprocess.Popen[bytes]":
@@ -179,7 +190,9 @@ def _watch(pid: int, timeout: float | None, stopped: Callable[[], bool] | None) 
     if not _over(pid, timeout, stopped):
         signal_sessions([pid], signal.SIGTERM)
         _wait_for_session(pid)
-        return "stopped" if stopped is not None and stopped() else f"took longer than {timeout:g} s"
+        if timeout is None or (stopped is not None and stopped()):
+            return STOPPED
+        return describe_timeout(timeout)
     ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     if ended is not None and exit_code(ended) in ASKED_TO_STOP:
         _wait_for_session(pid)

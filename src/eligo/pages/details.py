@@ -12,7 +12,7 @@ from eligo.kernels.windows import longest_after
 from eligo.pages.attempts import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.watched import Watched
 from eligo.rows import Ints
-from eligo.running.reasons import blocking_failures, explain_state, nearest, place_of, waits_for
+from eligo.running.states import blocking_failures, explain_state, nearest, place_of, waits_for
 
 MOST_NAMED, MOST_PATH, MOST_NEXT = 50, 100, 1_000
 MOST_COMPARED, MOST_NEAR = 20_000, 3  # names among which those like a wrong one are looked for, and told

@@ -14,10 +14,10 @@ from eligo.errors import InputError
 from eligo.execution import ALLOCATED, HELD, Execution
 from eligo.pages.watched import MOST_TAIL, Watched, Worker
 from eligo.running.commands import Commands
-from eligo.running.folder import LOGS, read_kept
-from eligo.running.location import STATE
-from eligo.running.states import Curve, Trying, cut_off_tasks
+from eligo.running.folder import LOGS, STATE, read_kept
+from eligo.running.states import Curve, cut_off_tasks
 from eligo.stores import Attempt, Kept, Session, read_news, read_run, readable, under_way
+from eligo.work.attempts import Lease
 from eligo.workflow import Workflow
 
 DONE, FAILED, RUNNING, STOPPED = "done", "failed", "running", "stopped"
@@ -175,10 +175,11 @@ def _played(flow: Workflow, stored: Kept, going: bool) -> Execution:
     return execution
 
 
-def _present(facts: Mapping[str, str], execution: Execution) -> tuple[dict[int, Trying], dict[int, float]]:
+def _present(facts: Mapping[str, str], execution: Execution) -> tuple[dict[int, Lease], dict[int, float]]:
     """What runs just now, and what is tried again when, as a run told last: a second may pass before it is seen here."""
     present = json.loads(facts.get("present", "{}"))
-    running = (Trying(*row) for row in present.get("running", ()))
+    rows = present.get("running", ())
+    running = (Lease("", 0, task, attempt, client, "", "", 0, since) for task, attempt, client, since in rows)
     trying = {one.task: one for one in running if execution.codes[one.task] in {ALLOCATED, HELD}}
     return trying, {int(task): float(due) for task, due in present.get("again", ())}
 

@@ -12,7 +12,7 @@ from eligo.execution import FAILED
 from eligo.names import Name
 from eligo.pages.watched import RECENT, Watched, Worker
 from eligo.running.loop import Runner
-from eligo.running.states import Curve, Trying
+from eligo.running.states import Curve
 from eligo.work.attempts import ACCEPTED, Attempt
 from eligo.workflow import Workflow
 
@@ -52,7 +52,7 @@ class WatchedProcess(Watched):
         """What runs, what is tried again, and how long those took that are done since."""
         runner, number = self.runner, self.execution.graph.number
         self.trying = {
-            lease.task: Trying(lease.task, lease.attempt, lease.client, job.since)
+            lease.task: lease._replace(since=job.since)
             for job in runner.running.values()
             for lease in job.leases[job.ended : job.ended + 1]
         }

@@ -13,7 +13,7 @@ from eligo.pages.folder_source import WatchedRun, looked_at
 from eligo.pages.tables import Query, stand, table
 from eligo.pages.timelines import run_document
 from eligo.pages.views import view
-from eligo.running.location import STATE
+from eligo.running.folder import STATE
 
 Document = dict[str, Any]
 EVERY = 0.4  # seconds for which what was read of a folder is good

@@ -14,8 +14,8 @@ from eligo.estimating import kind_of, lasting
 from eligo.pages.attempts import VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.watched import Watched, Worker
 from eligo.plotting.labels import counted
-from eligo.running.forecast import time_left
-from eligo.running.states import BAD, BLOCKED, DONE, RUNNING, Trying
+from eligo.running.states import BAD, BLOCKED, DONE, RUNNING, time_left
+from eligo.work.attempts import Lease
 
 MOST_COLUMNS = 480  # of a curve
 MOST_RUNNING, MOST_RECENT, MOST_HELD, MOST_NAMED, MOST_CAUSES = 100, 20, 20, 10, 50
@@ -218,14 +218,14 @@ def busy(watched: Watched) -> float | None:
 
 def clients(watched: Watched) -> list[dict[str, Any]]:
     """Who carries it out, the bad first."""
-    holds: dict[str, list[Trying]] = {}
+    holds: dict[str, list[Lease]] = {}
     for trying in watched.trying.values():
         holds.setdefault(trying.client, []).append(trying)
     rows = [_client(watched, worker, holds.get(worker.client, [])) for worker in watched.workers]
     return sorted(rows, key=lambda one: (not one["bad"], not one["alive"], one["name"]))
 
 
-def _client(watched: Watched, worker: Worker, holds: list[Trying]) -> dict[str, Any]:
+def _client(watched: Watched, worker: Worker, holds: list[Lease]) -> dict[str, Any]:
     tally = watched.attempts.tally(worker.client)
     done, failed, lost = tally[WENT_WELL], tally[WENT_WRONG], max(tally[VANISHED], worker.lost)
     remark = _remark(watched, worker, (done, failed, lost, len(holds)))

@@ -14,9 +14,7 @@ from eligo.pages.attempts import WENT_WELL, Attempts
 from eligo.pages.dag_drawing import Drawn
 from eligo.rows import Ints, places
 from eligo.running.curves import ReadyCurve
-from eligo.running.forecast import Forecast, Left
-from eligo.running.reasons import order_of
-from eligo.running.states import Curve, Looked
+from eligo.running.states import Curve, Forecast, Looked, TimeLeft, order_of
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
@@ -52,7 +50,7 @@ class Watched(Looked):
         super().__init__()
         self.flow, self.at = flow, time.time()
         self.attempts = Attempts()
-        self._left: tuple[float, Left | None] = (0.0, None)
+        self._left: tuple[float, TimeLeft | None] = (0.0, None)
         self._due = 0.0
         self._foreseen = 0
         self._forecast = Forecast(flow)
@@ -197,14 +195,14 @@ class Watched(Looked):
         return count / long if long >= 1.0 else 0.0
 
     @property
-    def left(self) -> Left | None:
+    def left(self) -> TimeLeft | None:
         """How much longer it takes, as was last foreseen."""
         at, remaining = self._left
         elapsed = max(0.0, self.at - at)
         return (
             None
             if remaining is None or not self.under_way
-            else Left(*(max(0.0, seconds - elapsed) for seconds in remaining))
+            else TimeLeft(*(max(0.0, seconds - elapsed) for seconds in remaining))
         )
 
     @property
@@ -229,10 +227,10 @@ class Watched(Looked):
             try:
                 self._forecast.learn(took)
                 rest = np.flatnonzero((codes == WAITING) | (codes == ELIGIBLE)).tolist()
-                remaining = self._forecast.left({*rest, *out}.difference(blocked.tolist()), running, alive)
+                remaining = self._forecast.remaining({*rest, *out}.difference(blocked.tolist()), running, alive)
                 if remaining is not None and rate and self._forecast.learned > 2 * alive:
                     # what lies between tasks takes time too, where they are short
-                    remaining = Left(remaining.least, max(remaining.most, len(rest) / rate))
+                    remaining = TimeLeft(remaining.least, max(remaining.most, len(rest) / rate))
                 self._left = at, remaining
             finally:
                 self._due = at + max(FRESH, SHARE * (time.monotonic() - begin))

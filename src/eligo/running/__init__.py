@@ -1,9 +1,9 @@
 """Running: executes a workflow in the order that a policy chooses, on an engine's workers."""
 
-from eligo.running.api import Result, Settings, execute, prepare_run, run
+from eligo.running.api import Result, execute, prepare_run, run
 from eligo.running.commands import Commands
 from eligo.running.folder import Resumed, RunFolder
-from eligo.running.loop import Runner
+from eligo.running.loop import Runner, Settings
 from eligo.work.tries import Retries
 
 __all__ = [

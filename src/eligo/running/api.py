@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,68 +14,24 @@ from typing import Any
 import numpy as np
 
 from eligo.additions import LiveWorkflow
-from eligo.allocating import ALLOCATORS, Allocator, Rules, allocator, informed
-from eligo.allocating.prudent import SLOW
-from eligo.engines import Engine
-from eligo.engines.futures import on_executor
+from eligo.allocating import ALLOCATORS, Allocator, allocator, informed
+from eligo.engines import Engine, Function
 from eligo.engines.registry import engine_on, shares_machine
 from eligo.engines.room import Needs, Room, Wants, in_gibibytes, machine_memory
 from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
-from eligo.policies import PLAN_EFFORT, POLICIES, present_name
+from eligo.policies import PLAN_EFFORT, POLICIES
 from eligo.running.commands import Commands
 from eligo.running.folder import MARK, Resumed, RunFolder
-from eligo.running.functions import Callables, callables_of
+from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import INBOX, RunGrowth
-from eligo.running.loop import Runner
-from eligo.running.task_files import TaskFiles
-from eligo.running.up_to_date import up_to_date
-from eligo.running.values import Values, tasks_to_keep
+from eligo.running.loop import Runner, Settings
+from eligo.running.task_files import TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
 from eligo.work.tries import Retries
 from eligo.workflow import Workflow
-
-#: slow workers get what matters least; no second copies, which would write the same files
-CAREFUL = Rules(slow=SLOW)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The settings of a run; the defaults are those of the command line."""
-
-    #: maximum number of concurrent tasks; None: the number of cores
-    workers: int | None = None
-    #: a policy, another allocator by name, or a file with an order
-    policy: str = "finish"
-    #: the number of tasks per job
-    size: int = 1
-    retries: Retries = field(default_factory=Retries)
-    timeout: float | None = None
-    most_failures: float = float("inf")
-    #: whether tasks whose outputs are newer than their inputs count as done
-    skip_done: bool = False
-    #: the folder in which tasks run; None: the folder of the workflow's file
-    directory: str | None = None
-    rules: Rules = CAREFUL
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "policy", present_name(self.policy))
-        if self.workers is not None and (type(self.workers) is not int or self.workers < 1):
-            raise InputError(f"workers must be a positive integer, got {self.workers!r}")
-        if type(self.size) is not int or self.size < 1:
-            raise InputError(f"--fat must be a positive integer, got {self.size!r}")
-        if not self.most_failures >= 1:
-            raise InputError(f"--max-failures must be at least 1, got {self.most_failures!r}")
-        if self.timeout is not None and not 0 < self.timeout < float("inf"):
-            raise InputError(f"timeout must be positive, got {self.timeout!r}")
-
-    @property
-    def slots(self) -> int:
-        """The maximum number of concurrent tasks."""
-        return self.workers or len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)
@@ -174,13 +130,15 @@ def _functions(
     values = Values(callables.takes, callables.results.union(tasks_to_keep(keep, callables.flow.dag)))
     if shares_machine(on):
         _check_room(callables.flow, settings.slots, machine_memory())
-    engine = engine_of(on, settings, needs_of(callables.flow), functions=True)
+    engine = engine_on(on, settings.workers, needs=needs_of(callables.flow), functions=True)
     with close_on_error(engine):
         game = Execution(callables.flow)
         chosen = allocator_of(callables.flow, game, settings)
-        runner = build_runner(game, chosen, engine, settings, lambda task, _: callables.work(task, values))
-        runner.values = values
-    return execute(runner)
+
+    def work(task: Name, attempt: int) -> Function:
+        return callables.work(task, values)
+
+    return execute(Runner(game, chosen, engine, work, settings=settings, values=values))
 
 
 def _commands(
@@ -219,18 +177,18 @@ def prepare_run(
     commands, wants = commands_in(folder, flow, settings.directory), Wants(flow)
     needs = wants if wants else None
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
-    engine = engine_of(on, settings, needs, scratch=scratch, mark=folder.mark)
+    engine = engine_on(on, settings.workers, needs=needs, scratch=scratch, mark=folder.mark)
     with close_on_error(engine):
         check = partial(_check_engine, on, settings, engine)
         check(flow)
-        unheeded = _unheeded(flow, engine, settings, needs)
-        resumed = replace(folder.resume(flow, engine), remarks=unheeded)
+        remarks = _ignored_settings(flow, engine, settings, needs)
+        resumed = replace(folder.resume(flow, engine), remarks=remarks)
         files = TaskFiles(LiveWorkflow(flow, resumed.execution).flow, commands.folder)
         done = resumed.execution.numbers(EXECUTED)
         resumed = folder.redo(flow, resumed, files.to_redo(done, files.outdated(done) if settings.skip_done else ()))
         live = LiveWorkflow(flow, resumed.execution)
         if settings.skip_done:
-            up_to_date(live.flow, resumed.execution, commands.folder, resumed.doubts)
+            skip_up_to_date(live.flow, resumed.execution, commands.folder, resumed.doubts)
         files.check_spelling()
         files.check_inputs(resumed.execution.executed)
         effort = PLAN_EFFORT.get(settings.policy)
@@ -241,8 +199,18 @@ def prepare_run(
         growth.begin(folder.adding)
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
-        runner = build_runner(resumed.execution, chosen, engine, settings, commands, folder, growth.needs)
-        runner.empty, runner.absent, runner.growth = growth.empty, growth.absent, growth
+        runner = Runner(
+            resumed.execution,
+            chosen,
+            engine,
+            commands,
+            folder.store,
+            settings,
+            growth.needs,
+            empty=growth.empty,
+            absent=growth.absent,
+            growth=growth,
+        )
         return runner, resumed
 
 
@@ -256,7 +224,7 @@ def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Com
 
 
 def _check_room(flow: Workflow, cores: float, memory: float) -> None:
-    """Refuse a task that needs more than there is."""
+    """Raise an error if a task needs more cores or bytes of memory than there are."""
     for name, wanted in zip(flow.dag.tasks, flow.column("cores"), strict=True):
         if (wanted or 0) > cores:
             wants = f"task {shorten(name)!r} needs {wanted:g} cores"
@@ -268,7 +236,7 @@ def _check_room(flow: Workflow, cores: float, memory: float) -> None:
 
 
 def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow) -> None:
-    """Refuse tasks that need more than the engine has, if that is known."""
+    """Raise an error if a task needs more than the engine has, as far as that is known."""
     if shares_machine(on):
         _check_room(flow, settings.slots, machine_memory())
     room = getattr(engine, "room", None)
@@ -276,34 +244,14 @@ def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow
         _check_room(flow, room.cores, min(room.memory, getattr(engine, "largest", room.memory)))
 
 
-def _unheeded(flow: Workflow, engine: Engine, settings: Settings, needs: Needs | None) -> tuple[str, ...]:
-    """One sentence per setting of the workflow that this run ignores; tasks that need too much are refused."""
+def _ignored_settings(flow: Workflow, engine: Engine, settings: Settings, needs: Needs | None) -> tuple[str, ...]:
+    """One sentence per setting of the workflow that this run ignores."""
     remarks = list(getattr(engine, "unheeded", ())) if needs is not None and any(flow.column("memory")) else []
     if settings.policy in ALLOCATORS and any(flow.column("priority")):
         remarks.append(f"policy {settings.policy} ignores the priorities of tasks; all other policies follow them")
     elif settings.policy not in POLICIES and any(flow.column("priority")):
         remarks.append(f"priorities of tasks take precedence over the order in {settings.policy}")
     return tuple(remarks)
-
-
-def engine_of(  # noqa: PLR0913
-    on: object,
-    settings: Settings,
-    needs: Needs | None = None,
-    *,
-    functions: bool = False,
-    scratch: str | None = None,
-    mark: str = "",
-) -> Engine:
-    """The engine with this name, an executor wrapped as an engine, or the engine itself."""
-    if isinstance(on, str):
-        return engine_on(on, settings.workers, needs=needs, functions=functions, scratch=scratch, mark=mark)
-    if isinstance(on, Executor):
-        memory = machine_memory() if shares_machine(on) else None
-        return on_executor(on, settings.slots, Room(settings.slots, memory, needs))
-    if not all(hasattr(on, verb) for verb in ("asks", "start", "wait", "cancel", "close")):
-        raise InputError(f"on must be the name of an engine, an executor or an engine, got {on!r}")
-    return on  # type: ignore[return-value]
 
 
 @contextmanager
@@ -323,34 +271,9 @@ def needs_of(flow: Workflow) -> Needs | None:
 
 
 def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Order | None = None) -> Allocator:
-    """The allocator that the settings name; an unknown one is refused."""
+    """The allocator that the settings name; raises an error if there is none of that name."""
     rules = informed(settings.rules, flow.grown(game.dag))
     return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
-
-
-def build_runner(  # noqa: PLR0913, PLR0917
-    game: Execution,
-    chosen: Allocator,
-    engine: Engine,
-    settings: Settings,
-    work: Callable[[Name, int], Any],
-    folder: RunFolder | None = None,
-    needs: Needs | None = None,
-) -> Runner:
-    """A runner with these settings."""
-    return Runner(
-        game,
-        chosen,
-        engine,
-        work,
-        None if folder is None else folder.store,
-        settings.retries,
-        needs,
-        timeout=settings.timeout,
-        most_failures=settings.most_failures,
-        size=settings.size,
-        seed=settings.seed,
-    )
 
 
 def execute(runner: Runner) -> Result:
@@ -364,4 +287,4 @@ def execute(runner: Runner) -> Result:
         task: str(ending.attempt.failure) if ending.value is None else ending.value
         for task, ending in runner.failures.items()
     }
-    return Result(runner.execution, runner.values, failed, took, runner.begun)
+    return Result(runner.execution, runner.values, failed, took, runner.jobs_started)

@@ -29,7 +29,7 @@ class ReadyCurve:
                 self.order.append(v)
                 self._ready -= 1
                 missing[v] = -1
-                self._ready += self._rendered(v)
+                self._ready += self._render(v)
                 self.eligible.append(self._ready)
                 self.counts.append(self._ready - len(self._failed))
             elif kind == FAIL:
@@ -39,7 +39,7 @@ class ReadyCurve:
             elif kind == GROW:
                 self._grow(game.additions[v])
 
-    def _rendered(self, v: int) -> int:
+    def _render(self, v: int) -> int:
         """Update the parents of a task's children once it is done; returns the number of tasks that become ready."""
         graph, missing, count = self._game.graph, self._missing, 0
         if graph.has_many(v, MANY):

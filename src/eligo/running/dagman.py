@@ -27,7 +27,7 @@ from eligo.engines.batch_system import UnansweredError, query, read_performed, r
 from eligo.engines.htcondor import (
     ABORTED,
     EVICTED,
-    TERMINATED,
+    HELD,
     UNANSWERED,
     CondorQueue,
     EventLog,
@@ -36,18 +36,23 @@ from eligo.engines.htcondor import (
 )
 from eligo.errors import InputError
 from eligo.execution import Execution
+from eligo.formats.histories.htcondor import EXECUTING, SUBMITTED, TERMINATED
 from eligo.names import Name
 from eligo.running.commands import WorkFor
 from eligo.running.folder import RunFolder
 from eligo.running.task_files import TaskFiles
 from eligo.work.attempts import Attempt, answer_to
+from eligo.work.tries import RETRIES
 from eligo.workflow import Workflow, priority_numbers
 
 PLACE, DAG, RESCUE = "dagman", "flow.dag", "flow.dag.rescue"
 EVERY = 0.5  # seconds between two checks of the logs
 DAWDLES = 60.0  # seconds between two checks whether DAGMan is still in the queue
 #: the events of nodes that are counted
-KINDS = {"000": "submitted", "001": "executing", "004": "evicted", "005": "terminated", "009": "removed", "012": "held"}
+KINDS = {
+    SUBMITTED: "submitted", EXECUTING: "executing", EVICTED: "evicted", TERMINATED: "terminated", ABORTED: "removed",
+    HELD: "held",
+}  # fmt: skip
 MOST_STARTS = 3  # number of restarts after which DAGMan is stopped
 _COMPLAINT = re.compile(r'(?:ERROR "|(?:ERROR|Warning): )(?!failed to get attribute)')
 _DONE = re.compile(r"^DONE n([0-9]+)\s*$", re.MULTILINE)
@@ -74,7 +79,7 @@ class DagmanJob:
     order: tuple[Name, ...]
     #: returns the command of a task
     work: WorkFor
-    retries: int = 2
+    retries: int = RETRIES
     timeout: float | None = None
     #: the folder for tasks, if the user gave one
     directory: str | None = None

@@ -1,10 +1,11 @@
-"""The folder of a run: its state, the output of its tasks, and how it resumes."""
+"""The folder of a run: its state, the output of its tasks, where it is, and how it resumes."""
 
 import json
 import os
 import secrets
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -12,21 +13,77 @@ from shutil import rmtree
 from zlib import crc32
 
 from eligo.engines import Engine, Lingering
-from eligo.engines.sessions import PROCESSES
-from eligo.engines.strays import end_marked
+from eligo.engines.sessions import PROCESSES, end_marked
 from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.planning import plan
-from eligo.running.location import STATE, Location
-from eligo.running.task_files import Redone
-from eligo.running.up_to_date import NO_DOUBTS, Doubts, unfinished_tasks
+from eligo.running.task_files import NO_DOUBTS, Doubts, Redone, unfinished_tasks
 from eligo.stores import Store, added_names, read_facts, read_tasks, readable
 from eligo.workflow import Workflow
 
+STATE = "run.db"
 LOGS, JOBS, ADDING, KEPT = "logs", "jobs", "adding", "workflow.json"
 LOCK = f"{STATE}.lock"
+#: the fact with the number of attempts, from the first, that do not count against the retries of tasks
+FORGIVEN = "forgiven"
 MARK = "ELIGO_RUN"  # in the environment of every process of a run
+#: the facts that are paths
+PATHS = ("file", "folder", "directory")
+
+
+class Location:
+    """The location of a run's folder, compared with the one for which its facts were written."""
+
+    def __init__(self, folder: str | Path, facts: Mapping[str, str]) -> None:
+        self.now = os.path.realpath(folder)
+        self._facts = facts
+        self._before = facts.get("place") or _guess(self.now, facts)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the folder was copied: it has moved, and the run also exists in the old place.
+
+        Device and inode do not decide: if a folder is moved away and copied back, one of the two must get a new identity too.
+        """
+        before = self._before
+        if not before or not os.path.exists(os.path.join(before, STATE)) or os.path.samefile(before, self.now):
+            return False
+        with suppress(InputError):
+            return read_facts(os.path.join(before, STATE)).get("mark") == self._facts.get("mark")
+        return True
+
+    def find(self, name: str) -> str | None:
+        """The present location of a stored path: relative to this folder, or unchanged; None if neither exists."""
+        return next((path for path in self._candidates(name) if os.path.exists(path)), None)
+
+    def beside(self) -> str | None:
+        """The folder of the workflow's file; None if it is gone or ambiguous."""
+        file = self.find("file")
+        if file is not None and self._facts.get("folder") == os.path.dirname(self._facts["file"]):
+            return os.path.dirname(file)
+        folders = [path for path in self._candidates("folder") if os.path.isdir(path)]
+        return folders[0] if len(folders) == 1 or (folders and file is not None) else None
+
+    def facts(self) -> dict[str, str]:
+        """The facts to store about the folder and its paths."""
+        moved = {name: path for name in PATHS if (path := self.find(name)) is not None}
+        return {**moved, "place": self.now}
+
+    def _candidates(self, name: str) -> list[str]:
+        path = self._facts.get(name)
+        if not path:
+            return []
+        relocated = (
+            os.path.normpath(os.path.join(self.now, os.path.relpath(path, self._before))) if self._before else path
+        )
+        return list(dict.fromkeys((relocated, path)))
+
+
+def _guess(now: str, facts: Mapping[str, str]) -> str:
+    """The former location of the folder of an older run, which stored only the folder of the workflow's file: inside that."""
+    folder = facts.get("folder")
+    return os.path.join(folder, os.path.basename(now)) if folder else ""
 
 
 @dataclass(frozen=True)
@@ -57,8 +114,8 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         #: whether a run was started here, now or earlier
-        self.begun = (self.path / STATE).exists()
-        self._made = not self.path.exists()
+        self.is_started = (self.path / STATE).exists()
+        self._is_new = not self.path.exists()
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path}: not a folder")
         try:
@@ -101,7 +158,7 @@ class RunFolder:
         return str((self.path / PROCESSES).resolve())
 
     def place_of(self, flow: Workflow, wanted: str | None = None) -> str:
-        """The folder for tasks: as *wanted*, as before, that of the workflow's file, or the current one."""
+        """The folder where tasks run: *wanted*, that of the earlier run, that of the workflow's file, or the current one."""
         facts, path = self.store.facts(), self._path_of(flow)
         if wanted is not None:
             place: str | None = wanted
@@ -141,12 +198,14 @@ class RunFolder:
         directory: str | None = None,
     ) -> None:
         """Write the state of the run; nothing is written earlier, so a refused run leaves the folder unchanged."""
-        self.begun = True
+        self.is_started = True
         path, facts = self._path_of(flow), self.location.facts()
         if path is not None:
             facts |= {"file": path, "folder": os.path.dirname(path)}
         if directory is not None:
             facts["directory"] = os.path.realpath(directory)
+        if resumed.tasks is not None and (before := sum(1 for _ in self.store.attempted())):
+            facts[FORGIVEN] = str(before)
         facts["unfinished"] = json.dumps(sorted(resumed.doubts.unfinished))
         stored = self.store.curves() if self._is_same(resumed) else {}
         self._keep_workflow(flow)
@@ -197,7 +256,7 @@ class RunFolder:
             game = Execution.replay(flow, self.store.moves(), self.store.additions())
             resumed = Resumed(game, len(game.executed))
         else:
-            resumed = self._compared(flow, now, before)
+            resumed = self._compare_tasks(flow, now, before)
         game = resumed.execution
         game.give_up(*list(game.allocated), *list(game.held))
         for task in list(game.failed):
@@ -210,7 +269,7 @@ class RunFolder:
         return Doubts(unfinished_tasks(self.store, unfinished), tuple(self.store.killed_sessions()))
 
     def redo(self, flow: Workflow, resumed: Resumed, redone: Redone) -> Resumed:
-        """Resume without tasks that were done but lack outputs, and without those that depend on them."""
+        """Resume with tasks undone whose outputs are missing, and those that depend on them."""
         if not redone.gone:
             return resumed
         done = set(resumed.execution.numbers(EXECUTED)) - redone.gone - redone.dependent
@@ -230,7 +289,7 @@ class RunFolder:
             "bound": new_plan.upper_bound,
         }
 
-    def _compared(self, flow: Workflow, now: dict[str, bytes], before: dict[str, bytes]) -> Resumed:
+    def _compare_tasks(self, flow: Workflow, now: dict[str, bytes], before: dict[str, bytes]) -> Resumed:
         """Resume a run whose workflow changed: tasks that are done and unchanged, with unchanged parents, stay done."""
         done, grown, unchanged = _done_tasks(self.store, list(before)), self._grown(flow, list(before)), set[int]()
         added, dag = set(added_names(grown.additions)), grown.dag
@@ -260,7 +319,7 @@ class RunFolder:
     def close(self) -> None:
         """Close the store; a folder that was created for a refused run is removed."""
         self.store.close()
-        if self._made and not self.begun:
+        if self._is_new and not self.is_started:
             rmtree(self.path, ignore_errors=True)
 
 
@@ -299,7 +358,7 @@ def foreign_workflow(path: str) -> InputError:
 
 
 def check_sum(path: str | Path) -> str:
-    """A check sum by which changes of a file are detected."""
+    """A check sum that reveals changes of a file."""
     with open(path, "rb") as file:
         return f"{crc32(file.read()):08x}"
 
@@ -327,7 +386,7 @@ def restart_execution(flow: Workflow, before: Execution, done: Iterable[Name]) -
 
 
 def digests(flow: Workflow) -> dict[str, bytes]:
-    """A digest of every task by label, of its command, its files and its parents, by which changes are detected."""
+    """A digest of every task by label, of its command, its files and its parents; it reveals changes."""
     labels, result = flow.dag.labels, {}
     for v, name in enumerate(flow.dag.tasks):
         task = flow.task(name)

@@ -1,10 +1,12 @@
-"""The growth of a run: tasks that its own tasks add through $ELIGO_ADD, and tasks that `eligo add` leaves in its inbox."""
+"""The growth of a run: tasks that its own tasks add through $ELIGO_ADD, and tasks that `eligo add` adds from outside."""
 
 import os
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,14 +15,18 @@ from eligo.engines import Command, Engine, Work
 from eligo.engines.jobs import Heeding
 from eligo.engines.room import Needs, Wants
 from eligo.errors import FormatError, InputError, shorten
+from eligo.execution import Execution
 from eligo.formats.shared.files import Beside
 from eligo.names import Name
 from eligo.running.commands import ADD, Commands, empty_tasks
-from eligo.running.inspection import Absent
-from eligo.running.task_files import TaskFiles
+from eligo.running.folder import STATE, RunFolder, read_kept
+from eligo.running.task_files import Absent, TaskFiles
+from eligo.stores import under_way
 from eligo.workflow import Workflow
 
 INBOX, REFUSED = "inbox", ".refused"
+CURE = "write the tasks to a plain file"
+LOOK = 0.02  # seconds between two checks whether the run has read an addition
 
 
 @dataclass(eq=False)
@@ -115,7 +121,7 @@ def check_inputs(new: NewTasks, live: LiveWorkflow, folder: str) -> None:
 
 
 def reason(error: InputError) -> str:
-    """The reason why an addition is refused, with the line if it is known."""
+    """The reason why an addition is refused, with the line number if available."""
     line = error.line if isinstance(error, FormatError) else None
     return str(error) if line is None else f"line {line}: {error}"
 
@@ -129,10 +135,10 @@ def read_added(path: str, refresh: bool = False) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise InputError(f"not a regular file: {error.strerror}") from None
+        raise InputError(f"not a regular file: {error.strerror} ({CURE})") from None
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InputError("not a regular file")
+            raise InputError(f"not a regular file ({CURE})")
         return file.read(LARGEST + 1)
 
 
@@ -159,3 +165,44 @@ def refuse(path: Path, why: str) -> None:
     draft.write_text(why, "utf-8")
     os.replace(draft, path.with_suffix(REFUSED))
     path.unlink(missing_ok=True)
+
+
+def add_to_run(folder: str | Path, text: str, patience: float) -> bool:
+    """Add the tasks of a document to the run in a folder; returns whether the run has them now.
+
+    A running run reads them from its inbox within *patience* seconds; if it ends first, they are added when it is resumed.
+    Tasks that do not fit are refused.
+    """
+    new, path = read_addition(text), Path(folder) / STATE
+    if not path.is_file():
+        raise InputError(f"{folder}: no run in this folder")
+    if not under_way(path):
+        _add_to_store(folder, new)
+        return True
+    return _is_taken(send(folder, text), patience)
+
+
+def _is_taken(sent: Path, patience: float) -> bool:
+    """Wait until the run has read or refused an addition; returns whether it did."""
+    refusal, until = sent.with_suffix(REFUSED), time.monotonic() + patience
+    while sent.exists():
+        if time.monotonic() > until:
+            return False
+        time.sleep(LOOK)
+    if refusal.exists():
+        why = refusal.read_text("utf-8")
+        refusal.unlink()
+        raise InputError(why)
+    return True
+
+
+def _add_to_store(folder: str | Path, new: NewTasks) -> None:
+    """Add tasks to the store of a run that is not running."""
+    with closing(RunFolder(folder)) as run_folder:
+        store = run_folder.store
+        flow = read_kept(folder, store.facts(), store.tasks())
+        live = LiveWorkflow(flow, Execution.replay(flow, store.moves(), store.additions()))
+        check_inputs(new, live, run_folder.place_of(flow))
+        live.add(new)
+        store.add(live.execution.since(store.kept), (), live.execution.additions[store.grown :])
+        store.flush()

@@ -1,25 +1,30 @@
 """The loop of a run: the engine asks for tasks, the allocator chooses, the engine runs them, the store keeps the results."""
 
 import json
+import os
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from eligo.allocating import Allocator, Grant, Prudent
+from eligo.allocating import Allocator, Grant, Prudent, Rules
 from eligo.allocating.asks import all_or_none
+from eligo.allocating.prudent import SLOW
 from eligo.engines import Ending, Engine, Job, Work
-from eligo.engines.job_run import lost_ending
+from eligo.engines.job_run import STOPPED, lost_ending
+from eligo.engines.room import Needs
 from eligo.errors import EligoError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
+from eligo.policies import present_name
+from eligo.running.folder import FORGIVEN
+from eligo.running.functions import Values
 from eligo.running.growth import RunGrowth
-from eligo.running.inspection import LATENESS, Absent, Inspection
-from eligo.running.values import Values
+from eligo.running.task_files import LATENESS, Absent, Inspection
 from eligo.stores import Store
-from eligo.work.attempts import Attempt, Lease
+from eligo.work.attempts import LOSSES, Attempt, Lease
 from eligo.work.tries import Retries, Tries
 
 #: longest wait in seconds at a time, so that the display's clock advances
@@ -27,6 +32,48 @@ TICK = 0.25
 MOST_TOOK = 10_000
 #: seconds between two reports of the running tasks to the store, and until the next one after a failure
 TELLING, SOON = 1.0, 0.2
+
+
+#: slow workers get what matters least; no second copies, which would write the same files
+CAREFUL = Rules(slow=SLOW)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of a run; the defaults are those of the command line."""
+
+    #: maximum number of concurrent tasks; None: the number of cores
+    workers: int | None = None
+    #: a policy, another allocator by name, or a file with an order
+    policy: str = "finish"
+    #: the number of tasks per job
+    size: int = 1
+    retries: Retries = field(default_factory=Retries)
+    timeout: float | None = None
+    #: the number of permanently failed tasks after which no more tasks are started
+    most_failures: float = float("inf")
+    #: whether tasks whose outputs are newer than their inputs count as done
+    skip_done: bool = False
+    #: the folder in which tasks run; None: the folder of the workflow's file
+    directory: str | None = None
+    rules: Rules = CAREFUL
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "policy", present_name(self.policy))
+        if self.workers is not None and (type(self.workers) is not int or self.workers < 1):
+            raise InputError(f"workers must be a positive integer, got {self.workers!r}")
+        if type(self.size) is not int or self.size < 1:
+            raise InputError(f"--fat must be a positive integer, got {self.size!r}")
+        if not self.most_failures >= 1:
+            raise InputError(f"--max-failures must be at least 1, got {self.most_failures!r}")
+        if self.timeout is not None and not 0 < self.timeout < float("inf"):
+            raise InputError(f"timeout must be positive, got {self.timeout!r}")
+
+    @property
+    def slots(self) -> int:
+        """The maximum number of concurrent tasks."""
+        return self.workers or len(os.sched_getaffinity(0))
 
 
 @dataclass(eq=False)
@@ -41,14 +88,9 @@ class Runner:
     engine: Engine
     work: Callable[[Name, int], Work]
     store: Store | None = None
-    retries: Retries = field(default_factory=Retries)
+    settings: Settings = field(default_factory=Settings)
     #: the cores and bytes that each task needs; None: one core and unknown memory
-    needs: Callable[[Name], tuple[float, int]] | None = None
-    timeout: float | None = None
-    #: the number of permanently failed tasks after which no more tasks are started
-    most_failures: float = float("inf")
-    #: the number of tasks per job
-    size: int = 1
+    needs: Needs | None = None
     #: tasks without a command, which are complete as soon as they are ready
     empty: Collection[Name] = frozenset()
     #: returns the declared outputs that a task did not create; None if no task declares outputs
@@ -56,7 +98,6 @@ class Runner:
     #: accepts tasks that are added during the run; None: none can be added
     growth: RunGrowth | None = None
     watch: Callable[["Runner"], None] = lambda runner: None
-    seed: int = 0
     #: values of functions, endings of permanently failed tasks, and the attempts at unfinished tasks
     values: Values = field(default_factory=Values)
     failures: dict[Name, Ending] = field(default_factory=dict)
@@ -72,15 +113,22 @@ class Runner:
     def __post_init__(self) -> None:
         self._attempts, self._jobs = 0, 0
         self._kept, self._grown = (0, 0) if self.store is None else (self.store.kept, self.store.grown)
-        self._random = Random(self.seed)  # noqa: S311 - waits, not secrets
+        self._random = Random(self.settings.seed)  # noqa: S311 - waits, not secrets
         self._notes: list[Attempt] = []
         self._next_report = 0.0  # time of the next report of the running tasks, by the monotonic clock
         self._next_inbox_check = 0.0  # time of the next check of the inbox, by the monotonic clock
         #: turns successful endings with missing outputs or refused additions into failures; created at the first ending
         self._inspection: Inspection | None = None
         if self.store is not None:
-            codes = self.execution.codes
-            self.tries.begun.update(v for v in self.store.attempted() if v < len(codes) and codes[v] != EXECUTED)
+            self._restore_tries(self.store)
+
+    def _restore_tries(self, store: Store) -> None:
+        """Count the attempts of earlier processes at unfinished tasks; those that the run stopped are not failures."""
+        codes, forgiven = self.execution.codes, int(store.facts().get(FORGIVEN, 0))
+        begun = Counter(v for v in store.attempted() if v < len(codes) and codes[v] != EXECUTED)
+        failed = ((v, answer in LOSSES) for v, answer, why in store.failed_attempts(forgiven) if why != STOPPED)
+        self.tries.begun.update(begun)
+        self.tries.restore(((v, lost) for v, lost in failed if v in begun), self.settings.retries)
 
     def run(self) -> None:
         """Run until every task is done or blocked, or the run was stopped and its running tasks have ended."""
@@ -122,7 +170,7 @@ class Runner:
             self.watch = lambda runner: None
 
     @property
-    def begun(self) -> int:
+    def jobs_started(self) -> int:
         """The number of started jobs."""
         return self._jobs
 
@@ -149,8 +197,8 @@ class Runner:
         """Assign tasks to free workers as long as there are ready tasks."""
         while len(self.execution.eligible) or self._copying():
             asks = self.engine.asks()
-            if self.size > 1:
-                asks = [replace(ask, size=self.size) for ask in asks]
+            if self.settings.size > 1:
+                asks = [replace(ask, size=self.settings.size) for ask in asks]
             grants = self.allocator.hand_out(asks)
             if not grants:
                 return
@@ -172,7 +220,7 @@ class Runner:
         works = tuple(self.work(task, lease.attempt) for task, lease in zip(grant.tasks, leases, strict=True))
         cores, memory = (1.0, 0) if self.needs is None else map(max, zip(*map(self.needs, grant.tasks), strict=True))
         earlier_first = -self._jobs  # for engines with their own queues
-        needs = (cores, int(memory), self.timeout)
+        needs = (cores, int(memory), self.settings.timeout)
         job = Job(self._jobs, grant.ask.client, grant.tasks, works, earlier_first, *needs, leases)
         job.since = time.time()
         try:
@@ -188,7 +236,7 @@ class Runner:
         return Lease("", self._jobs, task, self.tries.begun[task], client, "", "", self._jobs, time.time())
 
     def _accept(self, endings: Iterable[Ending]) -> None:
-        for ending in self._inspected(endings):
+        for ending in self._inspect(endings):
             ending.job.ended, ending.job.since = ending.place + 1, ending.attempt.ended
             if ending.last:
                 self.running.pop(ending.job.number, None)
@@ -198,7 +246,7 @@ class Runner:
             else:
                 self._handle_failure(ending)
 
-    def _inspected(self, endings: Iterable[Ending]) -> Iterable[Ending]:
+    def _inspect(self, endings: Iterable[Ending]) -> Iterable[Ending]:
         """The endings after inspection: a command that did not create its declared outputs has failed."""
         if self.absent is None and self.growth is None:
             return endings
@@ -283,9 +331,9 @@ class Runner:
         game.fail(task)
         self._next_report = min(self._next_report, time.monotonic() + SOON)
         v, why = ending.attempt.task, ending.attempt.failure
-        if self.tries.again_or_never(v, why, time.monotonic(), self.retries, self._random) is None:
+        if self.tries.again_or_never(v, why, time.monotonic(), self.settings.retries, self._random) is None:
             self.failures[task] = ending
-            if len(self.failures) >= self.most_failures:
+            if len(self.failures) >= self.settings.most_failures:
                 self.stop()
 
     def _try_again(self) -> None:

@@ -19,9 +19,9 @@ from eligo.engines import Engine
 from eligo.engines.registry import shares_machine
 from eligo.errors import InputError, shorten
 from eligo.estimating import Estimate, estimate
-from eligo.running.api import Settings, execute, prepare_run
+from eligo.running.api import execute, prepare_run
 from eligo.running.folder import RunFolder
-from eligo.running.loop import Runner
+from eligo.running.loop import Runner, Settings
 from eligo.workflow import Task, Workflow
 
 SLEEP = "sleep"
@@ -46,7 +46,7 @@ class Rehearsal:
         return self.makespan / self.predicted if self.predicted else None
 
     def document(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The rehearsal as plain data, for JSON."""
         return {**vars(self), "ratio": self.ratio}
 
 
@@ -55,19 +55,19 @@ class Stage:
     """A workflow ready to be rehearsed: its tasks sleep for *scale* times their estimated time."""
 
     flow: Workflow
-    known: Estimate
+    estimates: Estimate
     scale: float
     settings: Settings
 
     @property
     def remarks(self) -> list[str]:
         """Sentences about limits of the results."""
-        sentences, count = [], int((~self.known.own).sum())
+        sentences, count = [], int((~self.estimates.own).sum())
         if count:
             sentences.append(
                 f"{count:,} task{' has' if count == 1 else 's have'} no run time of their own: using the mean of their kind"
             )
-        mean = self.scale * math.fsum(self.known.seconds) / max(1, len(self.known.seconds))
+        mean = self.scale * math.fsum(self.estimates.seconds) / max(1, len(self.estimates.seconds))
         if mean < 10 * START:
             sentences.append(
                 f"tasks sleep only {1000 * mean:.3g} ms on average, so start-up time dominates: give --rehearse more seconds"
@@ -76,7 +76,7 @@ class Stage:
 
 
 def build_stage(flow: Workflow, settings: Settings, seconds: float) -> Stage:
-    """The workflow with sleeps as tasks, scaled to about this many seconds in total by the simulator."""
+    """The workflow with sleeps as tasks, scaled so that the simulator predicts about this many seconds in total."""
     if not 0 < seconds < math.inf:
         raise InputError(f"--rehearse must be positive, got {seconds!r}")
     estimates, sleep = estimate(flow), shutil.which(SLEEP)

@@ -1,15 +1,23 @@
-"""The files that tasks declare, in the folder where they run: which are missing, and which tasks must run again for that."""
+"""The files that tasks declare: which are missing, late or up to date, and which tasks must run again for that."""
 
 import os
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
+from eligo.engines import Ending, Job
+from eligo.engines.job_run import STOPPED
 from eligo.errors import InputError, shorten
+from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Execution
 from eligo.formats.shared.data_arcs import plain_path
 from eligo.names import Name
-from eligo.workflow import Workflow
+from eligo.stores import Store, added_names
+from eligo.workflow import Task, Workflow
 
 MOST_LISTED = 5  # missing inputs listed in an error
 #: formats in which commands need not create their declared outputs; ninja just runs them again the next time
@@ -57,7 +65,7 @@ class TaskFiles:
 
     def _is_there(self, file: str) -> bool:
         path = os.path.join(self.folder, file)
-        return os.path.exists(path) or (_refreshed(os.path.dirname(path)) and os.path.exists(path))
+        return os.path.exists(path) or (_refresh(os.path.dirname(path)) and os.path.exists(path))
 
     # Missing inputs
 
@@ -87,14 +95,14 @@ class TaskFiles:
     @cached_property
     def _places(self) -> dict[str, tuple[str, int]]:
         """Every output as it is spelt and its task, by absolute path."""
-        return {self._resolved(file): (file, v) for v, files in enumerate(self._outputs) for file in files}
+        return {self._absolute(file): (file, v) for v, files in enumerate(self._outputs) for file in files}
 
-    def _resolved(self, file: str) -> str:
+    def _absolute(self, file: str) -> str:
         return os.path.normpath(os.path.join(self.folder, file))
 
     def _writer(self, file: str) -> tuple[str, int] | None:
         """The output and task that write a file, under any spelling, or a folder that contains it."""
-        path = self._resolved(file)
+        path = self._absolute(file)
         while path not in self._places and len(path) > len(os.path.dirname(path)):
             path = os.path.dirname(path)
         return self._places.get(path)
@@ -174,14 +182,14 @@ class TaskFiles:
 
 def are_current(outputs: Sequence[str], inputs: Sequence[str], folder: str) -> bool | None:
     """Whether no output is older than an input; None if there is no output, or one is missing."""
-    output_times = [changed(os.path.join(folder, name)) for name in outputs]
+    output_times = [change_time(os.path.join(folder, name)) for name in outputs]
     if not output_times or None in output_times:
         return None
-    used = [changed(os.path.join(folder, name)) or 0 for name in inputs]
+    used = [change_time(os.path.join(folder, name)) or 0 for name in inputs]
     return max(used, default=0) <= min(time or 0 for time in output_times)
 
 
-def changed(path: str) -> int | None:
+def change_time(path: str) -> int | None:
     """The modification time of a file; None if it does not exist."""
     try:
         return os.stat(path).st_mtime_ns
@@ -189,7 +197,7 @@ def changed(path: str) -> int | None:
         return None
 
 
-def _refreshed(folder: str) -> bool:
+def _refresh(folder: str) -> bool:
     """Open a folder, so that a network file system refreshes its listing; returns whether the folder exists."""
     try:
         os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
@@ -208,3 +216,143 @@ def _refusal(missing: list[tuple[str, Name]]) -> str:
     dots = ", ..." if len(more) > MOST_LISTED else ""
     listed = f"{', '.join(more[:MOST_LISTED])}{dots}"
     return f"{text}: {cure} ({len(more):,} more such input{'s' if len(more) > 1 else ''}: {listed})"
+
+
+# Tasks that are up to date
+
+SECOND = 10**9  # in the unit of file times, which may lag slightly behind the clock
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """Reasons why an existing output may be incomplete."""
+
+    #: labels of tasks that were started in this run and never completed
+    unfinished: frozenset[str] = frozenset()
+    #: start and end times of dispatchers that were killed: their last starts may be missing from the store
+    killed: tuple[tuple[float, float], ...] = ()
+
+    def touch(self, modified: int) -> bool:
+        """Whether a file with this modification time may belong to a task that was killed with its dispatcher."""
+        return any(SECOND * (began - 1) <= modified < SECOND * until for began, until in self.killed)
+
+
+NO_DOUBTS = Doubts()
+
+
+def unfinished_tasks(store: Store, earlier: frozenset[str] = frozenset()) -> frozenset[str]:
+    """The labels of tasks that were started and never completed: the last attempt failed, or the dispatcher was killed.
+
+    *earlier* are those of earlier journals; tasks that completed since are left out.
+    """
+    names = [*store.tasks(), *added_names(store.additions())]
+    moves = np.array(store.moves(), np.int64)
+    moves = moves[moves >> 32 != GROW]
+    last = np.full(len(names), -1)
+    last[moves & 0xFFFFFFFF] = moves >> 32  # of several moves of a task, the last one counts
+    out = np.flatnonzero(~np.isin(last, (-1, COMPLETE, FAIL, RELEASE))).tolist()
+    started = {names[v] for v in (*out, *store.failing()) if v < len(names)}
+    return (earlier | started) - {names[v] for v in np.flatnonzero(last == COMPLETE).tolist()}
+
+
+def skip_up_to_date(flow: Workflow, game: Execution, place: str, doubts: Doubts = NO_DOUBTS) -> None:
+    """Execute tasks that are up to date and whose parents are executed, without running them."""
+    for v in flow.dag.order.tolist():
+        name = flow.dag.tasks[v]
+        complete = flow.dag.labels[v] not in doubts.unfinished
+        if complete and name in game.eligible and is_up_to_date(flow.task(name), place, doubts):
+            game.execute(name)
+
+
+def is_up_to_date(task: Task, place: str, doubts: Doubts = NO_DOUBTS) -> bool:
+    """Whether a task has outputs, all of which exist and can be trusted, and none is older than an input."""
+    if not are_current(task.outputs, task.inputs, place):
+        return False
+    return not any(doubts.touch(change_time(os.path.join(place, name)) or 0) for name in task.outputs)
+
+
+# Outputs that appear late
+
+#: seconds until a file appears here after its writer on another machine has ended
+LATENESS = 5.0
+#: returns the declared outputs of a task that do not exist here
+Absent = Callable[[Name], Sequence[str]]
+#: returns why a successful task with all outputs has failed anyway, or None
+Refusal = Callable[[Ending], str | None]
+
+
+class Inspection:
+    """Turns successful endings into failures if outputs are missing or the ending is refused.
+
+    A job may continue with its next task before this one is checked. Then the job is cancelled, its later endings do not
+    count, and the failure is reported once the job has ended, so that no task runs twice at the same time.
+    """
+
+    def __init__(
+        self,
+        absent: Absent,
+        lateness: float,
+        cancel: Callable[[list[Job]], object],
+        refusal: Refusal = lambda ending: None,
+    ) -> None:
+        self._absent, self._lateness, self._cancel, self._refusal = absent, lateness, cancel, refusal
+        self._waiting: dict[int, deque[Ending]] = {}  # by job, in order
+        self._until: dict[int, float] = {}  # time when the first of them fails, by the monotonic clock
+        self._spoiled: dict[int, Ending] = {}  # jobs that still run after a task without its outputs
+        self._discarded: list[Ending] = []
+
+    def settled(self, endings: Iterable[Ending]) -> Iterator[Ending]:
+        """The checked endings among these and those that were held back before."""
+        for ending in endings:
+            self._waiting.setdefault(ending.job.number, deque()).append(ending)
+        for number in list(self._waiting):
+            yield from self._of_job(number, self._waiting[number])
+            if not self._waiting[number]:
+                del self._waiting[number]
+
+    def discarded(self) -> list[Ending]:
+        """Endings that did not count, because an earlier task of the same job was turned into a failure."""
+        endings, self._discarded = self._discarded, []
+        return [each.failed(each.attempt.failure or STOPPED, lost=True) for each in endings]
+
+    def _of_job(self, number: int, queue: "deque[Ending]") -> Iterator[Ending]:
+        while queue:
+            ending = queue[0]
+            if number in self._spoiled:
+                self._discarded.append(queue.popleft())
+                if ending.last:
+                    yield self._spoiled.pop(number)
+                continue
+            lacking = self._absent(ending.task) if ending.attempt.failure is None else ()
+            if lacking and not self._overdue(number):
+                return
+            self._until.pop(number, None)
+            why = (
+                not_made(lacking) if lacking else None if ending.attempt.failure is not None else self._refusal(ending)
+            )
+            yield from self._judge(queue.popleft(), why)
+
+    def _overdue(self, number: int) -> bool:
+        now = time.monotonic()
+        return now >= self._until.setdefault(number, now + self._lateness)
+
+    def _judge(self, ending: Ending, why: str | None) -> Iterator[Ending]:
+        """The ending, or its failure, now or once its job has ended."""
+        if why is None:
+            yield ending
+        elif ending.last:
+            yield ending.failed(why)
+        else:
+            self._spoiled[ending.job.number] = ending.failed(why)
+            self._cancel([ending.job])
+
+
+def not_made(files: Sequence[str]) -> str:
+    """The message for a task that did not create these outputs.
+
+    >>> not_made(["a.txt"]), not_made(["a.txt", "b.txt", "c.txt"])
+    ("the task did not create 'a.txt'", "the task did not create 'a.txt' and 2 other outputs")
+    """
+    more = len(files) - 1
+    others = f" and {more:,} other output{'s' if more > 1 else ''}" if more else ""
+    return f"the task did not create {shorten(files[0])!r}{others}"

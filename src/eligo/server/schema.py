@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from eligo.client.tails import last_of
 from eligo.names import LABEL
+from eligo.work.attempts import last_of
 
 HEX = re.compile("[0-9a-f]*")
 NAME, PREFIX = re.compile(LABEL), re.compile("[0-9a-f]{16}")

@@ -18,9 +18,8 @@ from eligo.client.assignment import Assigned, assignments
 from eligo.client.calls import LONGEST_TOLD_WAIT, Calls, ServerAwayError
 from eligo.client.enrolment import Enrolment
 from eligo.client.folder import WorkFolder
-from eligo.client.leases import HeldLeases
 from eligo.client.options import WorkOptions
-from eligo.client.results import Courier, Delivery, Tally
+from eligo.client.results import Courier, Delivery, HeldLeases, Tally
 from eligo.client.transfers import Depot, HashedFile
 from eligo.client.trust import Trust
 from eligo.errors import EligoError, FormatError

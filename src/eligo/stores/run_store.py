@@ -190,6 +190,11 @@ class Store:
         """The task of every attempt, by number."""
         return (number for (number,) in self._database.execute("SELECT task FROM attempt"))
 
+    def failed_attempts(self, after: int = 0) -> Iterator[tuple[int, str, str]]:
+        """The task, the answer and the message of every failed attempt with a number above *after*, in order."""
+        where = "WHERE failure IS NOT NULL AND number > ? ORDER BY number"
+        return iter(self._database.execute(f"SELECT task, answer, failure FROM attempt {where}", (after,)))  # noqa: S608
+
     def failing(self) -> list[int]:
         """The tasks of which the last attempt failed, by number."""
         failed, ended_well = (f"max(CASE WHEN failure IS {word} THEN number END)" for word in ("NOT NULL", "NULL"))

@@ -1,4 +1,4 @@
-"""An attempt at a task: its lease while it runs, and the record of its result.
+"""An attempt at a task: its lease while it runs, the record of its result, and the end of its output.
 
 Engines create the record from a worker's message, and servers from a client's; stores keep it, and pages and JSON derive
 from it. A run has one workflow and trusts its workers, so it leaves *workflow*, *secret* and *key* empty. Its store numbers
@@ -84,3 +84,38 @@ def answer_to(failure: str | None, lost: bool) -> str:
     if failure is None:
         return ACCEPTED
     return EXPIRED if lost else FAILED
+
+
+# The ends of standard output and standard error, combined into one text for transfer and storage
+
+BETWEEN = "\x1e"  # the record separator of ASCII
+
+
+def join_tails(out: str, err: str) -> str:
+    """One text from both streams; standard output alone is unchanged.
+
+    >>> join_tails("got it", ""), join_tails("", "oops")
+    ('got it', '\\x1eoops')
+    """
+    out, err = (text.replace(BETWEEN, "\ufffd") for text in (out, err))
+    return f"{out}{BETWEEN}{err}" if err else out
+
+
+def split_tails(text: str) -> tuple[str, str]:
+    """The standard output and the standard error in a combined text.
+
+    >>> split_tails(join_tails("got it", "oops")), split_tails("got it")
+    (('got it', 'oops'), ('got it', ''))
+    """
+    out, _, err = text.partition(BETWEEN)
+    return out, err
+
+
+def last_of(text: str) -> str:
+    """The standard error in a combined text, or the standard output if that is empty.
+
+    >>> last_of(join_tails("got it", "oops")), last_of("got it")
+    ('oops', 'got it')
+    """
+    out, err = split_tails(text)
+    return err or out

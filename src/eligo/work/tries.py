@@ -11,6 +11,8 @@ from random import Random
 
 from eligo.errors import InputError, is_amount
 
+#: retries of a failed command, unless the user asks for another number
+RETRIES = 2
 TOO_MANY_FAILURES, TOO_MANY_LOSSES = "it failed too often", "its clients were lost too often"
 
 
@@ -23,7 +25,7 @@ class Retries:
     lost worker says little about its task, so more losses are allowed.
     """
 
-    most: int = 2
+    most: int = RETRIES
     lost: int = 10
     first: float = 1.0
     longest: float = 300.0
@@ -108,6 +110,21 @@ class Tries:
     def next_due(self) -> float:
         """The time of the next retry; infinity if there is none."""
         return self.later[0][0] if self.later else float("inf")
+
+    def restore(self, failed: Iterable[tuple[int, bool]], retries: Retries) -> None:
+        """Count the failed attempts of an earlier process: the task of each, and whether its worker was lost.
+
+        A task that had used up its retries gets all of them again.
+
+        >>> tries = Tries()
+        >>> tries.restore([(7, False), (8, False), (8, False)], Retries(most=1))
+        >>> tries.failures[7], tries.failures[8]
+        (1, 0)
+        """
+        for task, lost in failed:
+            (self.losses if lost else self.failures)[task] += 1
+            if self.spent(task, retries) is not None:
+                self.failures[task] = self.losses[task] = 0
 
     def due(self, now: float) -> list[int]:
         """Remove and return the tasks whose retry is due."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from eligo.client.credentials import offer, read_token
+from eligo.client.options import offer, read_token
 from eligo.errors import InputError
 from eligo.server.auth.admission import Entrance
 from eligo.server.http.refusals import RefusedError

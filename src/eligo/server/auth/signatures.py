@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from eligo.client.transfers import HashedFile
-from eligo.engines.signatures import Seal, signed_task
+from eligo.client.trust import Seal, signed_task
 from eligo.errors import InputError
 from eligo.workflow import Workflow
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from eligo.additions import NewTasks
-from eligo.client.tails import split_tails
 from eligo.errors import InputError, shorten
 from eligo.execution import STATES
 from eligo.server.auth.admission import Entrance
@@ -75,7 +74,7 @@ from eligo.server.view.answers import (
 from eligo.stores.service import Sums, WorkflowRow
 from eligo.stores.service_sql import ServiceStore
 from eligo.version import __version__
-from eligo.work.attempts import Attempt
+from eligo.work.attempts import Attempt, split_tails
 
 TOGETHER = 5  # workflows of a list that are described at once
 #: what would be made a second time

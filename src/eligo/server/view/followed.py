@@ -7,11 +7,10 @@ from contextlib import suppress
 
 import numpy as np
 
-from eligo.client.tails import split_tails
 from eligo.execution import ALLOCATED, FAILED
 from eligo.pages.watched import Watched, Worker
 from eligo.policies import PLAN_EFFORT
-from eligo.running.states import Curve, Trying
+from eligo.running.states import Curve
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError, unknown_workflow
 from eligo.server.rules.clients import Client
@@ -21,7 +20,7 @@ from eligo.server.rules.state import Unavailable
 from eligo.stores.service import Changes
 from eligo.stores.service_sql import ServiceStore
 from eligo.theory.eligibility import eligible_counts
-from eligo.work.attempts import Attempt
+from eligo.work.attempts import Attempt, split_tails
 
 #: workflows that are followed, their tasks together, and the seconds after which one is no longer that nobody asks for
 MOST_WATCHED, MOST_TASKS, PATIENCE = 16, 2**21, 600.0
@@ -46,11 +45,7 @@ class WatchedServed(Watched):
         served, codes, ahead = self.served, self.execution.codes, self._books.ahead
         self.at, self.under_way = self._books.wall, served.state not in ENDED
         leases = (served.leases[number] for numbers in served.holding.values() for number in sorted(numbers)[:1])
-        self.trying = {
-            one.task: Trying(one.task, one.attempt, one.client, one.since)
-            for one in leases
-            if codes[one.task] == ALLOCATED
-        }
+        self.trying = {lease.task: lease for lease in leases if codes[lease.task] == ALLOCATED}
         self.again = {v: due + ahead for due, v in served.tries.later if codes[v] == FAILED}
 
     def curve(self, name: str) -> Curve | None:
