@@ -174,6 +174,7 @@ def prepare_run(
     flow: Workflow, on: "str | Executor | Engine", settings: Settings, folder: RunFolder
 ) -> tuple[Runner, Resumed]:
     """Prepare a run of a workflow's commands in a folder, or resume the one that is there."""
+    everything, flow = flow, settings.selection.applied(flow)
     commands, wants = commands_in(folder, flow, settings.directory), Wants(flow)
     needs = wants if wants else None
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
@@ -182,10 +183,9 @@ def prepare_run(
         check = partial(_check_engine, on, settings, engine)
         check(flow)
         remarks = _ignored_settings(flow, engine, settings, needs)
-        resumed = replace(folder.resume(flow, engine), remarks=remarks)
+        resumed = replace(folder.resume(everything, engine), remarks=remarks)
+        resumed = undo(everything, flow, settings, folder, resumed, commands.folder)
         files = TaskFiles(LiveWorkflow(flow, resumed.execution).flow, commands.folder)
-        done = resumed.execution.numbers(EXECUTED)
-        resumed = folder.redo(flow, resumed, files.to_redo(done, files.outdated(done) if settings.skip_done else ()))
         live = LiveWorkflow(flow, resumed.execution)
         if settings.skip_done:
             skip_up_to_date(live.flow, resumed.execution, commands.folder, resumed.doubts)
@@ -212,6 +212,18 @@ def prepare_run(
             growth=growth,
         )
         return runner, resumed
+
+
+def undo(  # noqa: PLR0913, PLR0917
+    everything: Workflow, flow: Workflow, settings: Settings, folder: RunFolder, resumed: Resumed, place: str
+) -> Resumed:
+    """Resume the selected tasks, without those whose outputs are missing or old, or that are to run again."""
+    files = TaskFiles(LiveWorkflow(everything, resumed.execution).flow, place)
+    done = resumed.execution.numbers(EXECUTED)
+    repeated = settings.selection.repeated(everything, flow)
+    outdated = [*repeated, *(files.outdated(done) if settings.skip_done else ())]
+    resumed = folder.redo(everything, resumed, files.to_redo(done, set(outdated)))
+    return resumed if flow is everything else folder.narrow(flow, resumed)
 
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:

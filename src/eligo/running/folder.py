@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
+from types import MappingProxyType
 from zlib import crc32
 
 from eligo.engines import Engine, Lingering
@@ -27,6 +28,8 @@ LOGS, JOBS, ADDING, KEPT = "logs", "jobs", "adding", "workflow.json"
 LOCK = f"{STATE}.lock"
 #: the fact with the number of attempts, from the first, that do not count against the retries of tasks
 FORGIVEN = "forgiven"
+#: the fact with the done tasks that are not among those of a narrowed run
+PARKED = "parked"
 MARK = "ELIGO_RUN"  # in the environment of every process of a run
 #: the facts that are paths
 PATHS = ("file", "folder", "directory")
@@ -106,6 +109,8 @@ class Resumed:
     doubts: Doubts = NO_DOUBTS
     #: sentences about settings of the workflow that this run ignores
     remarks: tuple[str, ...] = ()
+    #: the done tasks that were not selected, with their digests, so that a later run knows that they are done
+    parked: Mapping[str, str] = MappingProxyType({})
 
 
 class RunFolder:
@@ -207,6 +212,8 @@ class RunFolder:
         if resumed.tasks is not None and (before := sum(1 for _ in self.store.attempted())):
             facts[FORGIVEN] = str(before)
         facts["unfinished"] = json.dumps(sorted(resumed.doubts.unfinished))
+        if resumed.parked or self._parked():  # before the tasks: after a kill between the two, tasks run again at worst
+            self.store.remember(**{PARKED: json.dumps(dict(resumed.parked))})
         stored = self.store.curves() if self._is_same(resumed) else {}
         self._keep_workflow(flow)
         if resumed.tasks is not None:
@@ -277,6 +284,23 @@ class RunFolder:
         again = replace(resumed, unmade=len(redone.gone), dependent=len(redone.dependent))
         return replace(again, execution=game, kept=len(done), tasks=digests(flow))
 
+    def narrow(self, flow: Workflow, resumed: Resumed) -> Resumed:
+        """Resume only the tasks of *flow*, which were selected; the others that are done are parked."""
+        game = resumed.execution
+        if game.additions:
+            raise InputError("tasks were added to this run, so that it cannot be narrowed: run all of its tasks")
+        done, now = {str(name) for name in game.executed}, digests(flow)
+        rest = resumed.tasks or self.store.tasks()
+        parked = {name: rest[name].hex() for name in done if name not in now}
+        kept = [name for name in game.executed if name in flow.dag]
+        return replace(resumed, execution=Execution(flow, executed=kept), kept=len(kept), tasks=now, parked=parked)
+
+    def _parked(self) -> dict[str, bytes]:
+        """The tasks that were done when the present run was narrowed to others, with their digests."""
+        return {
+            name: bytes.fromhex(digest) for name, digest in json.loads(self.store.facts().get(PARKED, "{}")).items()
+        }
+
     def planned(self, flow: Workflow, resumed: Resumed, effort: str = "normal") -> Mapping[str, Sequence[int]]:
         """The order and curves of the workflow's plan: from the store, or computed now."""
         curves = self.store.curves() if self._is_same(resumed) else {}
@@ -293,15 +317,26 @@ class RunFolder:
         """Resume a run whose workflow changed: tasks that are done and unchanged, with unchanged parents, stay done."""
         done, grown, unchanged = _done_tasks(self.store, list(before)), self._grown(flow, list(before)), set[int]()
         added, dag = set(added_names(grown.additions)), grown.dag
+        parked = {name: digest for name, digest in self._parked().items() if name not in before}
+        names, renewed = list(before), set[int]()
+        attempted = {names[v] for v in self._attempted_since_begin() if v < len(names)} if parked else set[str]()
+        before = before | parked
+        done |= parked.keys()
         for v in dag.order.tolist():
-            name = dag.labels[v]
+            name, parents = dag.labels[v], dag.parents_of(v).tolist()
+            if name in attempted or not renewed.isdisjoint(parents):
+                renewed.add(v)
             same = name in done and (name in added or before.get(name) == now[name])
-            if same and all(u in unchanged for u in dag.parents_of(v).tolist()):
+            if same and all(u in unchanged for u in parents) and not (name in parked and v in renewed):
                 unchanged.add(v)
         game = restart_execution(flow, grown, dag.named(unchanged))
         changed = len([name for name in done if name in now or name in added]) - len(unchanged)
         new, removed = len(now.keys() - before.keys()), len(before.keys() - now.keys())
         return Resumed(game, len(unchanged), changed, new, removed, now)
+
+    def _attempted_since_begin(self) -> list[int]:
+        """The tasks that were attempted since the present journal began."""
+        return list(self.store.attempted())[int(self.store.facts().get(FORGIVEN, 0)) :]
 
     def _grown(self, flow: Workflow, before: list[str]) -> Execution:
         """An execution of the changed workflow with the tasks that were added to the run, none of them done."""

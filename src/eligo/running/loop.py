@@ -22,6 +22,7 @@ from eligo.policies import present_name
 from eligo.running.folder import FORGIVEN
 from eligo.running.functions import Values
 from eligo.running.growth import RunGrowth
+from eligo.running.selection import EVERYTHING, Selection
 from eligo.running.task_files import LATENESS, Absent, Inspection
 from eligo.stores import Store
 from eligo.work.attempts import LOSSES, Attempt, Lease
@@ -44,6 +45,8 @@ class Settings:
 
     #: maximum number of concurrent tasks; None: the number of cores
     workers: int | None = None
+    #: which tasks to run, and which of them although they are done
+    selection: Selection = EVERYTHING
     #: a policy, another allocator by name, or a file with an order
     policy: str = "finish"
     #: the number of tasks per job

@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 import numpy as np
@@ -16,6 +16,40 @@ from eligo.errors import InputError, shorten
 from eligo.formats.shared.data_arcs import plain_path
 from eligo.rows import Ints
 from eligo.workflow import Workflow
+
+#: the most words that are compared with a misspelt one
+MOST_COMPARED = 5_000
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which tasks to run; each word names a task, a file that a task writes, or a category."""
+
+    #: the tasks to run, with all that they need; empty: all tasks
+    targets: tuple[str, ...] = ()
+    #: the tasks to leave out, with all that depend on them
+    except_: tuple[str, ...] = ()
+    #: the tasks to run again although they are done, with all that depend on them
+    again: tuple[str, ...] = ()
+    #: whether to run all of them again
+    fresh: bool = False
+
+    def applied(self, flow: Workflow) -> Workflow:
+        """The selected part of a workflow; the workflow itself if all of it is."""
+        return select(flow, self.targets, self.except_) if self.targets or self.except_ else flow
+
+    def repeated(self, flow: Workflow, among: Workflow) -> set[int]:
+        """The numbers of the tasks of *flow* to run again, if they are among those that were selected."""
+        if self.fresh:
+            return {v for v, name in enumerate(flow.dag.tasks) if name in among.dag}
+        numbers = find_tasks(flow, self.again) if self.again else []
+        unselected = next((v for v in numbers if flow.dag.tasks[v] not in among.dag), None)
+        if unselected is not None:
+            raise InputError(f"task {shorten(flow.dag.labels[unselected])!r} cannot run again: it is not selected")
+        return set(numbers)
+
+
+EVERYTHING = Selection()
 
 
 def select(flow: Workflow, targets: Sequence[str] = (), except_: Sequence[str] = ()) -> Workflow:
@@ -57,7 +91,8 @@ class _Index:
         """The tasks that a word names."""
         numbers = self.names.get(word) or self.files.get(plain_path(word)) or self.categories.get(word)
         if numbers is None:
-            near = get_close_matches(word, [*self.names, *self.files, *self.categories], 1)
+            words = [*self.names, *self.files, *self.categories]
+            near = get_close_matches(word, words, 1) if len(words) <= MOST_COMPARED else []
             hint = f" (did you mean {shorten(near[0])!r}?)" if near else ""
             raise InputError(f"no task, output or category is named {shorten(word)!r}{hint}")
         return numbers
