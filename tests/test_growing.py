@@ -19,10 +19,9 @@ from eligo.engines import Function
 from eligo.engines.registry import engine_on
 from eligo.errors import CycleError, InputError, MoveError, StateError, UnknownTaskError
 from eligo.execution import EXECUTED, GROW, RELEASE, STATES, Addition, Execution, unpacked
-from eligo.pages.folder_source import WatchedRun, looked_at
-from eligo.pages.process_source import WatchedProcess
+from eligo.pages.folder_source import WatchedProcess, WatchedRun, looked_at
+from eligo.pages.watched import ReadyCurve
 from eligo.running.api import Settings, prepare_run, run
-from eligo.running.curves import ReadyCurve
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Runner
 from eligo.stores import Store, read_run

@@ -19,9 +19,8 @@ from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.pages.plans import facts
 from eligo.planning import Plan, plan
-from eligo.plotting.coarse import MIXED, Limits, grouped
 from eligo.plotting.dags import LARGEST, panel_size
-from eligo.plotting.layout import Layout, count_crossings, layered, with_bends
+from eligo.plotting.layout import MIXED, Layout, Limits, count_crossings, grouped, layered, with_bends
 from eligo.plotting.profiles import _thinned
 from eligo.plotting.sketches import (
     BLOCK_LIMITS,

@@ -32,8 +32,7 @@ from eligo.engines import Job
 from eligo.engines.job_run import Performed, ending_of
 from eligo.errors import InputError
 from eligo.execution import COMPLETE, Execution, unpacked
-from eligo.pages.folder_source import WatchedRun, looked_at
-from eligo.pages.process_source import WatchedProcess
+from eligo.pages.folder_source import WatchedProcess, WatchedRun, looked_at
 from eligo.pages.timelines import deciding_chain
 from eligo.pages.views import failures, summary
 from eligo.pages.views import view as run_view

@@ -13,7 +13,6 @@ import pytest
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
-from eligo.pages.attempts import VANISHED, WENT_WELL, WENT_WRONG, Attempts
 from eligo.pages.dag_drawing import MOST_TASKS, Drawn
 from eligo.pages.details import detail, lineage, longest_path
 from eligo.pages.folder_source import WatchedRun
@@ -21,7 +20,7 @@ from eligo.pages.html import static_page
 from eligo.pages.tables import COLUMNS, Query, stand, states_of, table
 from eligo.pages.timelines import gantt, run_document
 from eligo.pages.views import Sampled, view
-from eligo.pages.watched import Watched, Worker
+from eligo.pages.watched import VANISHED, WENT_WELL, WENT_WRONG, Attempts, Watched, Worker
 from eligo.running.states import STATES, Curve, Trying
 from eligo.stores import Attempt
 from eligo.workflow import Task, Workflow

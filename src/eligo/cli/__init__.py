@@ -7,10 +7,10 @@ import errno
 import os
 import signal
 import sys
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING
 
-from eligo.cli.aliases import without_old_names
 from eligo.cli.output import open_streams, outlast_readers, speak_plainly, version_line
 
 if TYPE_CHECKING:
@@ -144,3 +144,57 @@ def _verb(name: str) -> "Typer":
 def _complain(message: str, code: int = 2) -> int:
     sys.stderr.write(f"eligo: {' '.join(message.split())}\n")
     return code
+
+
+# Old names, which still work for one release
+
+
+#: the options that were renamed, by verb
+RENAMED_OPTIONS = {
+    "plan": {"--order": "--policy"},
+    "compare": {"--schedulers": "--policy"},
+    "work": {"--output": "--max-output"},
+}
+#: the policies that were renamed
+RENAMED_POLICIES = {"plan": "ready"}
+#: the verbs that take a policy
+TAKING_POLICIES = ("plan", "run", "serve", "submit", "compare")
+
+
+def without_old_names(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments of a command with present names, and a warning for each old one.
+
+    >>> without_old_names(["plan", "x.dag", "--order=plan"])
+    (['plan', 'x.dag', '--policy=ready'], ['--order is deprecated: use --policy', "policy 'plan' is deprecated: use 'ready'"])
+    """
+    verb, renamed = arguments[0], RENAMED_OPTIONS.get(arguments[0], {})
+    words, warnings = list(arguments), []
+    for place, word in _options(words):
+        flag, equals, value = word.partition("=")
+        if flag in renamed:
+            warnings.append(f"{flag} is deprecated: use {renamed[flag]}")
+            flag = renamed[flag]
+            words[place] = flag + equals + value
+        if flag == "--policy" and verb in TAKING_POLICIES:
+            at = place if equals else place + 1
+            warnings += _rename_policies(words, at, "--policy=" if equals else "")
+    return words, warnings
+
+
+def _options(words: list[str]) -> Iterator[tuple[int, str]]:
+    for place, word in enumerate(words):
+        if word == "--":
+            return
+        if word.startswith("--"):
+            yield place, word
+
+
+def _rename_policies(words: list[str], place: int, before: str) -> list[str]:
+    """Replace old names in the list of policies at a place; a warning for each."""
+    if place >= len(words):
+        return []
+    names = words[place].removeprefix(before).split(",")
+    words[place] = before + ",".join(RENAMED_POLICIES.get(name, name) for name in names)
+    return [
+        f"policy {name!r} is deprecated: use {RENAMED_POLICIES[name]!r}" for name in names if name in RENAMED_POLICIES
+    ]

@@ -209,7 +209,7 @@ def cluster(
     """
     check_cluster(context)
     from eligo.cli.cluster import answer
-    from eligo.cli.places import check_place
+    from eligo.cli.export import check_place
     from eligo.cli.plan_text import read_told
 
     flow = read_told(file, reading)
@@ -239,7 +239,7 @@ def convert(
 
     Reports what the target format cannot represent.
     """
-    from eligo.cli.places import check_place
+    from eligo.cli.export import check_place
     from eligo.cli.plan_text import read_told, tell, tell_renamed
     from eligo.formats import format_to_write, lost, write
     from eligo.formats.fidelity import rewritten
@@ -277,8 +277,8 @@ def generate(
 
     For example, `eligo generate out-mesh 10` or `eligo generate w 3 2`.
     """
+    from eligo.cli.export import check_place
     from eligo.cli.facts import family_usages, make_dag
-    from eligo.cli.places import check_place
     from eligo.cli.plan_text import tell
     from eligo.formats import write
     from eligo.workflow import Workflow

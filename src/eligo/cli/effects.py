@@ -1,10 +1,19 @@
-"""Options without effect: refused, so that nobody believes that they were honoured."""
+"""What a verb checks on its command line before it starts: options that have no effect, and the server that is named."""
+
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from eligo.errors import InputError
 
+if TYPE_CHECKING:
+    from eligo.client.owner import Owner
+
 SERVER = ("http://", "https://")
+URL = "ELIGO_URL"
+ID = re.compile(r"w-[0-9a-f]+")
 #: the options that say how a workflow's file is read
 READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace")
 #: of `run`, those that a server, DAGMan and a rehearsal have no use for
@@ -84,8 +93,6 @@ def check_token(context: typer.Context, place: str, name: str | None) -> None:
 
 def is_server(context: typer.Context) -> bool:
     """Whether RUN is on a server; where it is a folder, options for servers are refused."""
-    from eligo.cli.server_door import is_on_server
-
     if is_on_server(context.params["folder"]):
         return True
     refuse_useless(context, "with a run folder", *({"token_file", "ca"} & context.params.keys()))
@@ -114,3 +121,71 @@ def given_names(context: typer.Context) -> set[str]:
 def _is_given(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
+
+
+# The server that a command line names
+
+
+def is_on_server(text: str | None) -> bool:
+    """Whether this names a server, or a workflow there; an id does so where ELIGO_URL names the server.
+
+    >>> is_on_server("http://127.0.0.1:8750/w-1a"), is_on_server("mosaic.run"), is_on_server(None)
+    (True, False, False)
+    """
+    if text is None or text.startswith(SERVER):
+        return text is not None
+    return bool(ID.fullmatch(text) and os.environ.get(URL)) and not os.path.exists(text)
+
+
+def full_address(text: str | None) -> str:
+    """The address that is meant by URL, URL/ID, ID or nothing: ELIGO_URL says what is left out."""
+    if text is not None and text.startswith(SERVER):
+        return text
+    if text is not None and ID.fullmatch(text) is None:
+        raise InputError(
+            f"{text!r} is neither a server's URL (http://... or https://...) nor the id of a workflow;"
+            " the URL comes before FILE"
+        )
+    server = os.environ.get(URL)
+    if not server:
+        raise InputError(f"unknown server: give its URL{'/' + text if text else ''}, or set {URL}")
+    from eligo.client.owner import split_address
+
+    server = split_address(server)[0]
+    return server if text is None else f"{server}/{text}"
+
+
+def usual_place(text: str | None) -> str | None:
+    """What RUN names, where nothing is given the server of ELIGO_URL; None where there is none."""
+    return text if text is not None else os.environ.get(URL) or None
+
+
+class ServerDoor(NamedTuple):
+    """The way to a server."""
+
+    url: str
+    token: str | None = None
+    ca: str | None = None
+
+    def owner(self) -> "Owner":
+        """The owner's connection to the server."""
+        from eligo.client.owner import Owner
+
+        return Owner(self.server, self.token, self.ca)
+
+    @property
+    def server(self) -> str:
+        """The address of the server itself."""
+        from eligo.client.owner import split_address
+
+        return split_address(self.url)[0]
+
+    @property
+    def workflow(self) -> str:
+        """The workflow that the address names."""
+        from eligo.client.owner import split_address
+
+        workflow = split_address(self.url)[1]
+        if workflow is None:
+            raise InputError(f"missing workflow id: give {self.url.rstrip('/')}/ID")
+        return workflow

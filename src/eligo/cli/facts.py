@@ -165,7 +165,7 @@ def _figures(profile: Sequence[int], bound: Sequence[int], area: int, area_bound
 
 def carried(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What else was checked of a plan's document, as facts."""
-    from eligo.cli.orders import number
+    from eligo.cli.plan import number
     from eligo.simulation.pebble import name_of
 
     for entry in document.get("orders", ()):

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from eligo.cli.effects import is_on_server
 from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_facts, print_json, print_lines
 from eligo.cli.plan_text import tell, working
-from eligo.cli.server_door import is_on_server
 from eligo.errors import InputError, NotBuiltError, shorten
 from eligo.estimating import lasting
 from eligo.pages.html import save_page

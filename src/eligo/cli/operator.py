@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from eligo.additions import LARGEST, read_addition
+from eligo.cli.effects import SERVER, URL, ServerDoor, full_address
 from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.plan_text import tell
-from eligo.cli.server_door import SERVER, URL, ServerDoor, full_address
 from eligo.client.owner import Owner, hash_files
 from eligo.errors import InputError, check_choice
 from eligo.formats.shared.files import load

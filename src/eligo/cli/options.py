@@ -13,7 +13,7 @@ import typer
 from eligo.errors import InputError
 
 if TYPE_CHECKING:
-    from eligo.cli.server_door import ServerDoor
+    from eligo.cli.effects import ServerDoor
     from eligo.running import Settings
 
 Answer = TypeVar("Answer")
@@ -226,7 +226,7 @@ class Access:
 
     def door(self, place: str | None) -> "ServerDoor":
         """The way to what URL, URL/ID, ID or nothing names."""
-        from eligo.cli.server_door import ServerDoor, full_address
+        from eligo.cli.effects import ServerDoor, full_address
 
         return ServerDoor(full_address(place), self.token_file, self.ca)
 

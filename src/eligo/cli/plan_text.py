@@ -11,9 +11,8 @@ from textwrap import wrap
 from types import FrameType
 from typing import Any
 
-from eligo.cli.charts import chart
 from eligo.cli.options import Reading
-from eligo.cli.output import harmless, print_facts, print_json, print_lines, width, wrapped
+from eligo.cli.output import chart, harmless, print_facts, print_json, print_lines, width, wrapped
 from eligo.deciding.work import Clock, Outlook
 from eligo.errors import InputError, UnknownTaskError
 from eligo.estimating import lasting

@@ -12,11 +12,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
+from eligo.cli.effects import ServerDoor, full_address
 from eligo.cli.look import counts_told, failures_told, notes_told
 from eligo.cli.options import RunRequest
 from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import accepted, heeding, tell, working
-from eligo.cli.server_door import ServerDoor, full_address
 from eligo.client.owner import Owner, hash_files
 from eligo.client.transfers import HashedFile
 from eligo.errors import InputError, shorten

@@ -1,29 +1,36 @@
-"""`eligo run` as people see it: a run, or a rehearsal, what goes on meanwhile, and what came of it."""
+"""`eligo run` and `eligo page`: a run, a rehearsal or a live page, and what they print."""
 
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
+import webbrowser
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
+from html import escape
+from pathlib import Path
+from threading import Thread
 from types import FrameType
 from typing import Any
+from urllib.parse import quote
 
-from eligo.cli.effects import SERVER
+from eligo.cli.effects import SERVER, full_address
 from eligo.cli.live_display import watching
 from eligo.cli.look import MOST_SHOWN, written_report
 from eligo.cli.options import Access, Reading, RunRequest
 from eligo.cli.output import harmless, print_json, print_lines
 from eligo.cli.plan_text import accepted, heeding, read_told, tell, working
 from eligo.cli.remote import FAILED, INTERRUPTED, Ended, by_server
-from eligo.cli.run_page import shown
+from eligo.client.credentials import place_of, state_folder, token_for
+from eligo.client.owner import split_address
 from eligo.errors import InputError, ShortageError, shorten
 from eligo.estimating import lasting
 from eligo.formats.fidelity import words_in
-from eligo.pages.process_source import WatchedProcess
+from eligo.pages.folder_source import WatchedProcess
 from eligo.plotting.labels import counted
 from eligo.prioritising import order_to_follow
 from eligo.running import Result, Resumed, RunFolder, Runner, execute, prepare_run
@@ -104,7 +111,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         plan = folder.store.curves().get("plan", ())
         process = WatchedProcess(flow, runner, request.settings().slots, plan)
         with (
-            shown(place) if request.page else nullcontext(),
+            live_page(place) if request.page else nullcontext(),
             watching(process, sys.stderr, request.quiet),
             interruptible(runner),
             _warned_of_shortage(runner, place),
@@ -376,3 +383,81 @@ def _rehearsal_sentence(stage: Stage) -> str:
         else f"{stage.scale:,.3g} times slower than real time"
     )
     return f"Rehearsed {len(stage.flow):,} tasks as sleeps, {speed}, on {count:,} worker{'' if count == 1 else 's'}:"
+
+
+# The page of a run
+
+
+PATIENT = 5.0  # seconds that the page may take to end
+
+
+def show_page(name: str, port: int, browse: bool, with_parent: bool) -> int:
+    """Show a run in a browser until this is stopped."""
+    from eligo.pages.sources import run_folder
+    from eligo.server.view.run_page import show_run
+
+    def ready(address: str) -> None:
+        sys.stdout.write(f"page: {address}\n")
+        sys.stdout.flush()
+        if browse:
+            webbrowser.open(address)
+
+    with suppress(KeyboardInterrupt):
+        show_run(name if with_parent else run_folder(name), port, ready, with_parent)
+    return 0
+
+
+def link_page(place: str, token_file: str | None, browse: bool) -> int:
+    """Print the link to a server's page, with the token behind a #, which browsers never send; or open it."""
+    server, workflow = split_address(full_address(place))
+    token = token_for(server, token_file)
+    if token is None:
+        tell([
+            f"warning: no token for {server} was found, so the link has none: unless the server is open, the page asks for"
+            " one (give it with --token-file or ELIGO_TOKEN_FILE)"
+        ])  # fmt: skip
+    link = f"{server}/#" + "&".join(f"{name}={quote(value)}" for name, value in _fragment(token, workflow))
+    if browse:
+        webbrowser.open(_redirect(server, link))
+        tell([f"page: {server}/"])
+    else:
+        sys.stdout.write(f"{link.removesuffix('#')}\n")
+    return 0
+
+
+def _fragment(token: str | None, workflow: str | None) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in (("token", token), ("workflow", workflow)) if value]
+
+
+def _redirect(server: str, link: str) -> str:
+    """A page that only this user can read and that leads there: everybody may see the command line of a browser."""
+    path = Path(state_folder(), "pages", f"{place_of(server)}.html")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={escape(link)}">\n')
+    return path.as_uri()
+
+
+@contextmanager
+def live_page(place: str) -> Iterator[None]:
+    """The page of a run while it goes on."""
+    words = [sys.executable, "-m", "eligo", "page", place, "--port", "0", "--with-parent"]
+    page = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
+    Thread(target=_say, args=(page,), daemon=True).start()
+    try:
+        yield
+    finally:
+        if page.stdin is not None:
+            page.stdin.close()
+        try:
+            page.wait(PATIENT)
+        except subprocess.TimeoutExpired:
+            page.kill()
+            page.wait()
+
+
+def _say(page: "subprocess.Popen[str]") -> None:
+    """Where the page is, or why there is none."""
+    for line in page.stdout or ():
+        tell([line.strip().removeprefix("eligo: ")])

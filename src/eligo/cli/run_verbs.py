@@ -94,8 +94,8 @@ def status(
     json: Json = False,
 ) -> int:
     """Show the counts, running tasks and failures of a run."""
+    from eligo.cli.effects import usual_place
     from eligo.cli.look import show_status
-    from eligo.cli.server_door import usual_place
 
     folder = context.params["folder"] = usual_place(folder)
     check_look(context)
@@ -157,7 +157,7 @@ def page(
 
     For a server, print the link to its page; the link contains your token.
     """
-    from eligo.cli.run_page import link_page, show_page
+    from eligo.cli.run_text import link_page, show_page
 
     if is_server(context):
         refuse_useless(context, "with a server", "port")

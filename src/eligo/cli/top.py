@@ -9,11 +9,10 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from eligo.cli.top_board import EVERY, Overview, Poller, Tidings
 from eligo.cli.top_board import STYLE as BOARD_STYLE
-from eligo.cli.top_board import Overview
 from eligo.cli.top_panes import STYLE as SHEET_STYLE
 from eligo.cli.top_panes import THEMES, Sheet
-from eligo.cli.top_poll import EVERY, Poller, Tidings
 from eligo.cli.top_style import Look, said
 from eligo.cli.top_tables import detail_text, worker_text
 from eligo.pages.sources import RunSource

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.estimating import all_kinds
-from eligo.plotting.coarse import Groups
-from eligo.plotting.layout import layered
+from eligo.plotting.layout import Groups, layered
 from eligo.rows import Ints
 from eligo.running.states import STATES
 from eligo.workflow import Workflow

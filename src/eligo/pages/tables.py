@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from eligo.errors import InputError
 from eligo.execution import ALLOCATED, ELIGIBLE, EXECUTED, FAILED, HELD
-from eligo.pages.attempts import NOTHING
-from eligo.pages.watched import Watched
+from eligo.pages.watched import NOTHING, Watched
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, STATES
 
 COLUMNS = ("place", "task", "kind", "state", "client", "began", "took", "expected", "tries", "code", "memory")

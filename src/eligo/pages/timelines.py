@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.estimating import lasting
-from eligo.pages.attempts import ROW, UNUSED, WENT_WELL
 from eligo.pages.dag_drawing import numbered
 from eligo.pages.tables import Query, Stand, stand, table
 from eligo.pages.views import last_lines, view
-from eligo.pages.watched import Watched
+from eligo.pages.watched import ROW, UNUSED, WENT_WELL, Watched
 from eligo.plotting.labels import counted
 
 MOST_LOGS = 1_000  # failed tasks whose last lines come with the page

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.estimating import kind_of, lasting
-from eligo.pages.attempts import VANISHED, WENT_WELL, WENT_WRONG
-from eligo.pages.watched import Watched, Worker
+from eligo.pages.watched import VANISHED, WENT_WELL, WENT_WRONG, Watched, Worker
 from eligo.plotting.labels import counted
 from eligo.running.forecast import time_left
 from eligo.running.states import BAD, BLOCKED, DONE, RUNNING, Trying

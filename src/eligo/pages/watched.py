@@ -1,24 +1,192 @@
-"""A workflow while it is carried out: follows its execution move by move, and knows every attempt that has ended."""
+"""A workflow during its execution, as displays see it: its moves, its attempts, its workers, and a forecast."""
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.estimating import Estimate, estimate
-from eligo.execution import ELIGIBLE, WAITING
-from eligo.pages.attempts import WENT_WELL, Attempts
+from eligo.execution import COMPLETE, ELIGIBLE, FAIL, GROW, MANY, RELEASE, WAITING, Addition, Execution, unpacked
 from eligo.pages.dag_drawing import Drawn
-from eligo.rows import Ints, places
-from eligo.running.curves import ReadyCurve
+from eligo.rows import Ints, places, released
 from eligo.running.forecast import Forecast, Left
 from eligo.running.reasons import order_of
 from eligo.running.states import Curve, Looked
+from eligo.stores import Attempt
 from eligo.theory.eligibility import eligible_counts
+from eligo.work.attempts import ACCEPTED, FAILED, LOSSES
 from eligo.workflow import Workflow
+
+# The number of tasks that could run
+
+
+class ReadyCurve:
+    """After each completed task, the number of tasks that were running or ready."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._game, dag = execution, execution.begun
+        self._read = 0
+        self._failed: set[int] = set()
+        self._missing = array("i", dag.indegree.tobytes())
+        self._ready = int((dag.indegree == 0).sum())
+        #: the completed tasks in order, and two curves with one more entry, the initial value: without and with tasks
+        #: that await a retry
+        self.order, self.counts, self.eligible = array("i"), array("q", [self._ready]), array("q", [self._ready])
+
+    def follow(self) -> None:
+        """Process the moves since the last call."""
+        game, missing = self._game, self._missing
+        moves = game.since(self._read)
+        self._read += len(moves)
+        for kind, v in unpacked(moves):
+            if kind == COMPLETE:
+                self.order.append(v)
+                self._ready -= 1
+                missing[v] = -1
+                self._ready += self._rendered(v)
+                self.eligible.append(self._ready)
+                self.counts.append(self._ready - len(self._failed))
+            elif kind == FAIL:
+                self._failed.add(v)
+            elif kind == RELEASE:
+                self._failed.discard(v)
+            elif kind == GROW:
+                self._grow(game.additions[v])
+
+    def _rendered(self, v: int) -> int:
+        """Update the parents of a task's children once it is done; returns the number of tasks that become ready."""
+        graph, missing, count = self._game.graph, self._missing, 0
+        if graph.has_many(v, MANY):
+            row = graph.row_of(v)
+            return len(released(row[row < len(missing)], missing))
+        for w in graph.children_of(v):
+            if w < len(missing):
+                missing[w] -= 1
+                count += not missing[w]
+        return count
+
+    def _grow(self, added: Addition) -> None:
+        """Process added tasks: some are ready, and some that were ready must wait."""
+        missing = self._missing
+        missing.extend([0] * len(added.tasks))
+        self._ready += len(added.tasks)
+        for u, w in added.arcs:
+            if missing[u] >= 0:  # not done
+                self._ready -= not missing[w]
+                missing[w] += 1
+
+
+# Attempts that have ended
+
+
+#: what came of an attempt: it was done, failed, was lost with its worker, or nobody needed it any more
+WENT_WELL, WENT_WRONG, VANISHED, UNUSED = range(4)
+OUTCOMES = {ACCEPTED: WENT_WELL, FAILED: WENT_WRONG, "conflict": WENT_WRONG, **dict.fromkeys(LOSSES, VANISHED)}
+NOTHING = -(2**31)  # where there is no exit code, or no memory
+ROW = np.dtype([
+    ("task", np.int32), ("attempt", np.int32), ("client", np.int32), ("outcome", np.int8), ("code", np.int64),
+    ("memory", np.int64), ("began", np.float64), ("ended", np.float64),
+])  # fmt: skip
+
+
+def outcome_of(attempt: Attempt) -> int:
+    """What came of an attempt, as the column has it."""
+    return OUTCOMES.get(attempt.answer, UNUSED)
+
+
+class Attempts:
+    """Attempts as they end; one that is told again takes the place of what was told before."""
+
+    def __init__(self) -> None:
+        self._rows = np.zeros(64, ROW)
+        self._size = 0
+        self._places: dict[int, int] = {}
+        #: who made them, by the numbers in the column; why they failed, and the last that these printed
+        self.clients: list[str] = []
+        self._clients: dict[str, int] = {}
+        #: of each of them: how many attempts came to what, when the first began and the last ended
+        self.tallies: list[list[int]] = []
+        self.first: list[float] = []
+        self.latest: list[float] = []
+        self.failures: dict[int, str] = {}
+        self.tails: dict[int, str] = {}
+        self.last: dict[int, int] = {}  # the place of the last attempt at each task
+        self.tries: dict[int, list[int]] = {}  # and of all, where there were several
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def rows(self) -> NDArray[np.void]:
+        """All so far, in the order in which they were told; this does not change when more come."""
+        return self._rows[: self._size]
+
+    def add(self, attempts: Iterable[Attempt]) -> None:
+        """More attempts have ended."""
+        for one in attempts:
+            place, client, outcome = self._places.get(one.number), self._client(one.client), outcome_of(one)
+            if place is None:
+                place = self._places[one.number] = self._new(one.task)
+            else:
+                self.tallies[client][self._rows["outcome"][place]] -= 1
+            self._note(client, one, outcome)
+            self._rows[place] = (
+                one.task, one.attempt, client, outcome, NOTHING if one.code is None else one.code,
+                NOTHING if one.memory is None else one.memory, one.began, max(one.began, one.ended),
+            )  # fmt: skip
+            if outcome == WENT_WELL:
+                self.failures.pop(place, None)  # it came late, but it came
+            else:
+                self.failures[place] = one.failure or one.answer
+            if one.tail:
+                self.tails[place] = one.tail
+
+    def _note(self, client: int, one: Attempt, outcome: int) -> None:
+        self.tallies[client][outcome] += 1
+        self.first[client] = min(self.first[client], one.began)
+        self.latest[client] = max(self.latest[client], one.ended)
+
+    def _new(self, task: int) -> int:
+        if self._size == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.zeros(len(self._rows), ROW)])
+        place, self._size = self._size, self._size + 1
+        before = self.last.get(task)
+        if before is not None:
+            self.tries.setdefault(task, [before]).append(place)
+        self.last[task] = place
+        return place
+
+    def _client(self, name: str) -> int:
+        number = self._clients.get(name)
+        if number is None:
+            number = self._clients[name] = len(self.clients)
+            self.clients.append(name)
+            self.tallies.append([0, 0, 0, 0])
+            self.first.append(float("inf"))
+            self.latest.append(0.0)
+        return number
+
+    def tally(self, client: str) -> list[int]:
+        """How many attempts of a client came to what."""
+        number = self._clients.get(client)
+        return [0, 0, 0, 0] if number is None else self.tallies[number]
+
+    def of(self, task: int) -> list[int]:
+        """The places of the attempts at a task, the first first."""
+        return self.tries.get(task) or ([self.last[task]] if task in self.last else [])
+
+    def last_places(self, size: int) -> NDArray[np.int64]:
+        """For each of so many tasks the place of its last attempt, or -1."""
+        places = np.full(size, -1, np.int64)
+        tasks = self.rows["task"]
+        places[tasks] = np.arange(len(tasks))
+        return places
+
 
 RECENT = 30.0  # seconds over which the rate is taken
 MOST_TAIL = 64 * 1024  # bytes of what was printed that are looked at for the last lines

@@ -12,10 +12,10 @@ from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.dag import Dag
 from eligo.estimating import kind_of
-from eligo.plotting.canvas import new_axes, new_figure
-from eligo.plotting.coarse import Groups, Limits, grouped
 from eligo.plotting.dags import paint, paint_within, panel_size
 from eligo.plotting.labels import counted, elided
+from eligo.plotting.layout import Groups, Limits, grouped
+from eligo.plotting.profiles import new_axes, new_figure
 from eligo.plotting.sketches import COLOURS, NEUTRAL, SMALL, Sketch, members_of, needed, numbered
 from eligo.plotting.sketches import sizes_by_level as level_sizes
 from eligo.rows import Ints

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from eligo.clusters import FatTask
 from eligo.errors import InputError
-from eligo.plotting.canvas import GREY, INK, PALETTE, look, new_axes, new_figure
 from eligo.plotting.clusters import draw_dealing, draw_fat_task
 from eligo.plotting.labels import legible, wrapped
+from eligo.plotting.profiles import GREY, INK, PALETTE, look, new_axes, new_figure
 from eligo.simulation import Dealing
 from eligo.simulation.reports import Curve, Panel, Picture, Report, Section
 

@@ -11,10 +11,21 @@ from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.planning import Plan
-from eligo.plotting.canvas import FAINT, GREY, INK, PALETTE, look, new_axes, new_figure, png_of, svg_of
 from eligo.plotting.labels import legible, wrapped
 from eligo.plotting.layout import Floats
-from eligo.plotting.profiles import HEIGHT, paint_profile
+from eligo.plotting.profiles import (
+    FAINT,
+    GREY,
+    HEIGHT,
+    INK,
+    PALETTE,
+    look,
+    new_axes,
+    new_figure,
+    paint_profile,
+    png_of,
+    svg_of,
+)
 from eligo.plotting.sketches import (
     BOLD,
     LINE,

@@ -17,10 +17,9 @@ from eligo.deciding.conflicts import Conflict
 from eligo.errors import InputError
 from eligo.names import without_shared_path
 from eligo.planning import Plan
-from eligo.plotting.coarse import Groups, Limits, grouped
 from eligo.plotting.labels import counted, elided, kinds, stem, text_width
 from eligo.plotting.labels import places as places_in_words
-from eligo.plotting.layout import Floats, Layout, layered
+from eligo.plotting.layout import Floats, Groups, Layout, Limits, grouped, layered
 from eligo.rows import Ints, places
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.skeleton import shortcut_mask, skeleton
