@@ -160,9 +160,7 @@ def batch(
     method: Annotated[
         str, typer.Option(metavar="NAME", autocompletion=offered("method"), help="auto, exact, greedy or expansive.")
     ] = "auto",
-    seconds: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time limit of the search. [default: none]")
-    ] = None,
+    seconds: SearchSeconds = None,
     reading: Reading,
     json: Json = False,
 ) -> None:

@@ -22,7 +22,8 @@ NOT_ON_DAGMAN = ("batch", "fat", "max_failures", "skip_done", "page", "quiet")
 NOT_REHEARSED = ("skip_done", "directory", "ignore", "page", "quiet")
 #: of `work`, those that say how tasks are run
 NOT_OF_LEAVES = (
-    "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace", "verbose",
+    "workers", "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace",
+    "verbose",
 )  # fmt: skip
 #: of `compare`, those that an experiment's file says itself
 BESIDE_EXPERIMENTS = "with an experiment file, which sets these itself"

@@ -5,18 +5,11 @@ from typing import Annotated
 
 import typer
 
-from eligo.cli.options import Access, Force, Json, grouped
+from eligo.cli.options import Access, Force, Json, Server, WorkflowPlace, grouped
 from eligo.cli.run_verbs import app
 
-__all__ = ["Server", "WorkflowPlace", "app"]
+__all__ = ["app"]
 
-Server = Annotated[
-    str | None,
-    typer.Argument(metavar="[URL]", show_default=False, help="URL of a server. [default: $ELIGO_URL]"),
-]
-WorkflowPlace = Annotated[
-    str, typer.Argument(metavar="URL/ID", help="Workflow on a server; only its ID if ELIGO_URL is set.")
-]
 Tasks = Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="Names of tasks. [default: all failed]")]
 
 

@@ -1,4 +1,4 @@
-"""The options of verbs: each by itself, and in groups, which a verb takes as one argument."""
+"""The options that several verbs share, and groups of options, each of which a verb takes as one argument."""
 
 import inspect
 import json
@@ -54,8 +54,9 @@ def values_of(kind: str) -> list[str]:
     return [*getattr(import_module(module), name)]
 
 
-# By themselves
+# Options that several verbs have, each in one place
 
+WITH_COMMANDS = "Workflow with commands, in any supported format."
 File = Annotated[str, typer.Argument(metavar="FILE", help="Workflow in any supported format; - reads standard input.")]
 Token = Annotated[
     str | None,
@@ -78,7 +79,7 @@ Workers = Annotated[
 ]
 Cores = Annotated[
     int | None,
-    typer.Option("--cores", metavar="N", help="Estimate the time on N cores, with tasks sharing them as they need."),
+    typer.Option("--cores", metavar="N", help="Estimate the time on N cores that tasks share."),
 ]
 Histories = Annotated[
     list[str] | None,
@@ -148,7 +149,7 @@ TextTo = Annotated[
         "--to",
         metavar="NAME",
         autocompletion=offered("format", "text"),
-        help="Output format, or names, or snakemake. [default: by OUT's suffix]",
+        help="Format, names or snakemake. [default: OUT's suffix]",
     ),
 ]
 Prefer = Annotated[
@@ -156,8 +157,7 @@ Prefer = Annotated[
     typer.Option(
         metavar="RULE",
         autocompletion=offered("prefer"),
-        help="Tie-break between equally good orders: path (longest remaining path first) or finish (started branches"
-        " first).",
+        help="Tie-break: path (longest remaining path first) or finish (started branches first).",
     ),
 ]
 Override = Annotated[
@@ -171,9 +171,40 @@ PriorityBase = Annotated[
     int | None,
     typer.Option(metavar="N", help="Priority of the first task; later ones count down."),
 ]
+Concurrency = Annotated[
+    int | None,
+    typer.Option("--workers", "-j", "--jobs", metavar="N", help="Maximum concurrent tasks. [default: all cores]"),
+]
+Timeout = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each attempt. [default: none]")]
+RunPlace = Annotated[
+    str, typer.Argument(metavar="RUN", help="Run folder (such as FILE.run), its FILE, or a server's URL[/WORKFLOW].")
+]
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="Name of a task.")]
+Server = Annotated[
+    str | None, typer.Argument(metavar="[URL]", show_default=False, help="URL of a server. [default: $ELIGO_URL]")
+]
+WorkflowPlace = Annotated[
+    str, typer.Argument(metavar="URL/ID", help="Workflow on a server; only its ID if ELIGO_URL is set.")
+]
+Policy = Annotated[
+    str, typer.Option(metavar="NAME", autocompletion=offered("policy"), help="Policy that chooses the next task.")
+]
+Quorum = Annotated[int, typer.Option(metavar="N", help="Matching results needed from clients not yet trusted.")]
+Lease = Annotated[float, typer.Option(metavar="SECONDS", help="Time after which a silent client loses its tasks.")]
+Open = Annotated[bool, typer.Option("--open", help="Require no token: anyone on this machine may use it.")]
+Insecure = Annotated[
+    bool,
+    typer.Option("--insecure", help="Allow access from other machines without TLS, or with --open without tokens."),
+]
+Cert = Annotated[str | None, typer.Option(metavar="FILE", help="TLS certificate.")]
+CertKey = Annotated[str | None, typer.Option("--key", metavar="FILE", help="Private key of the certificate.")]
+AllowHost = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Additional accepted Host name, such as a proxy's.")
+]
+NoFiles = Annotated[bool, typer.Option("--no-files", help="Transfer no files: clients must already have them.")]
 
 
-# In groups
+# Groups of options
 
 
 def grouped(verb: Callable[..., Answer]) -> Callable[..., Answer]:
@@ -349,7 +380,13 @@ class CompareRequest:
     ] = "finish,ready,critical-path,greedy,fifo,lifo"
     workers: Annotated[
         str | None,
-        typer.Option(metavar="N,...", help="Numbers of steady workers, if all run times are known: 4,16,64."),
+        typer.Option(
+            "--workers",
+            "-j",
+            "--jobs",
+            metavar="N,...",
+            help="Numbers of steady workers, if all run times are known: 4,16,64.",
+        ),
     ] = None
     rates: Annotated[str, typer.Option(metavar="N,...", help="Mean numbers of simultaneous requests.")] = (
         "2,4,8,16,32,64,128,256"
@@ -391,22 +428,13 @@ class CompareRequest:
 class RunRequest:
     """What is asked of `eligo run`."""
 
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            "-j",
-            "--jobs",
-            metavar="N",
-            help="Maximum number of concurrent tasks. [default: number of cores]",
-        ),
-    ] = None
+    workers: Concurrency = None
     on: Annotated[
         str,
         typer.Option(
             metavar="ENGINE",
-            help="Engine that runs the tasks: local, dask[=ADDRESS], ray[=ADDRESS], parsl, slurm, slurm-steps, htcondor,"
-            " htcondor-dagman, or the URL of an eligo server.",
+            help="Engine: local, dask[=ADDRESS], ray[=ADDRESS], parsl, slurm, slurm-steps, htcondor, htcondor-dagman, or"
+            " an eligo server's URL.",
         ),
     ] = "local"
     policy: Annotated[
@@ -421,13 +449,11 @@ class RunRequest:
         str | None, typer.Option(metavar="RUN", help="Resume the run in this folder; FILE is not needed.")
     ] = None
     retries: Annotated[int, typer.Option(metavar="N", help="Retries of a failed task.")] = 2
-    timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time limit of each attempt. [default: none]")
-    ] = None
+    timeout: Timeout = None
     max_failures: Annotated[int | None, typer.Option(metavar="N", help="Start no more tasks after N failures.")] = None
-    skip_done: Annotated[
-        bool, typer.Option("--skip-done", help="Skip tasks whose outputs are newer than their inputs, like make.")
-    ] = False
+    skip_done: Annotated[bool, typer.Option("--skip-done", help="Skip tasks with up-to-date outputs, like make.")] = (
+        False
+    )
     page: Annotated[bool, typer.Option("--page", help="Serve a live web page of the run and print its URL.")] = False
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the result.")] = False
     json: Json = False

@@ -6,24 +6,16 @@ import typer
 
 from eligo.cli.app import app
 from eligo.cli.effects import check_look, check_run, given_names, is_server, refuse_useless
-from eligo.cli.options import Access, Json, Reading, RunRequest, Token, grouped
+from eligo.cli.options import WITH_COMMANDS, Access, Json, Reading, RunPlace, RunRequest, TaskName, Token, grouped
 
 __all__ = ["app"]
-
-Folder = Annotated[
-    str,
-    typer.Argument(metavar="RUN", help="Run folder (such as FILE.run), its FILE, or a server's URL[/WORKFLOW]."),
-]
-TaskName = Annotated[str, typer.Argument(metavar="TASK", help="Name of a task.")]
 
 
 @app.command()
 @grouped
 def run(
     context: typer.Context,
-    file: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="Workflow with commands, in any supported format.")
-    ] = None,
+    file: Annotated[str | None, typer.Argument(metavar="[FILE]", help=WITH_COMMANDS)] = None,
     *,
     request: RunRequest,
     reading: Reading,
@@ -31,7 +23,7 @@ def run(
 ) -> int:
     """Run the tasks of a workflow.
 
-    Run the same command again to resume, even after kill -9. Finished tasks are not repeated.
+    Run it again to resume, even after kill -9; finished tasks do not rerun.
     """
     check_run(context)
     from eligo.cli.plan_text import read_told, recall
@@ -50,7 +42,7 @@ def run(
 @grouped
 def add(
     context: typer.Context,
-    folder: Folder,
+    folder: RunPlace,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Tasks to add: a workflow in JSON or YAML.")],
     directory: Annotated[
         str | None,
@@ -106,7 +98,7 @@ def status(
 @grouped
 def why(
     context: typer.Context,
-    folder: Folder,
+    folder: RunPlace,
     task: TaskName,
     *,
     access: Access,
@@ -126,7 +118,7 @@ def why(
 @grouped
 def log(
     context: typer.Context,
-    folder: Folder,
+    folder: RunPlace,
     task: TaskName,
     err: Annotated[bool, typer.Option("--err", help="Print standard error instead of standard output.")] = False,
     attempt: Annotated[
@@ -201,7 +193,7 @@ def top(
 @grouped
 def report(
     context: typer.Context,
-    folder: Folder,
+    folder: RunPlace,
     output: Annotated[
         str | None,
         typer.Option(
