@@ -13,15 +13,16 @@ from eligo.cli.output import harmless, print_facts, print_json, print_lines
 from eligo.cli.plan_text import tell, working
 from eligo.errors import InputError, NotBuiltError, shorten
 from eligo.estimating import lasting
+from eligo.pages.details import why_document
 from eligo.pages.html import save_page
 from eligo.pages.sources import Document, FolderSource, RunSource, ServerSource, only_run, run_folder
-from eligo.pages.views import STATE_WORDS
+from eligo.pages.views import MOST_LINES, STATE_WORDS, count_words, status_document
 from eligo.running.forecast import time_left
-from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING
+from eligo.running.states import BAD, BLOCKED
 
 REPORT = "report.html"
 MOST_SHOWN = 5  # failures that are told one by one
-MOST_RUNNING, MOST_CAUSES, MOST_NAMES, MOST_LINES = 10, 10, 6, 3
+MOST_RUNNING, MOST_CAUSES, MOST_NAMES = 10, 10, 6
 _COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 
 
@@ -66,7 +67,7 @@ def show_status(name: str | None, as_json: bool, access: Access) -> int:
         return 0
     view = source.view(sight.workflow, every=as_json)
     if as_json:
-        print_json(words | _status_document(sight, view))
+        print_json(words | {"run": sight.place} | status_document(view))
     else:
         print_lines([harmless(f"{view['title']}: {view['headline']}")])
         print_facts("", _status_facts(sight, view))
@@ -88,14 +89,9 @@ def _show_list(source: ServerSource, as_json: bool) -> int:
 
 def _workflow_row(words: Mapping[str, Any]) -> list[str]:
     """A workflow among others: what it is called, how it goes, what failed, and what the server says of it."""
-    stands = harmless(words["reason"]) if words.get("reason") else counts_told(words["counts"])
+    stands = harmless(words["reason"]) if words.get("reason") else count_words(words["counts"])
     line = f"{harmless(words['name'])} ({words['workflow']}): {words['state']}; {stands}"
     return [line, *failures_told(words), *notes_told(words)]
-
-
-def counts_told(counts: Mapping[str, int]) -> str:
-    """How many tasks stand where, as far as there are any."""
-    return ", ".join(f"{count:,} {state}" for state, count in counts.items() if count)
 
 
 def failures_told(words: Mapping[str, Any]) -> list[str]:
@@ -113,7 +109,7 @@ def notes_told(words: Mapping[str, Any]) -> list[str]:
 
 def _status_facts(sight: Sight, view: Document) -> list[tuple[str, object]]:
     counts, tasks = view["counts"], view["tasks"]
-    facts: list[tuple[str, object]] = [("tasks", f"{tasks:,}: {counts_told(counts)}" if tasks else "0")]
+    facts: list[tuple[str, object]] = [("tasks", f"{tasks:,}: {count_words(counts)}" if tasks else "0")]
     facts += [("now", _now_told(view)), *_interrupted_told(view), *_running_told(sight, view)]
     if onward := _onward(sight, view):
         facts.append(("resume with", onward))
@@ -175,47 +171,6 @@ def _names(tasks: list[str], count: int | None = None) -> str:
     return ", ".join(map(shorten, tasks[:MOST_NAMES])) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _status_document(sight: Sight, view: Document) -> Document:
-    counts, causes = view["counts"], view["failures"]
-    return {
-        "run": sight.place,
-        "name": view["title"],
-        "state": view["state"],
-        "under_way": view["under_way"],
-        "tasks": view["tasks"],
-        "counts": counts,
-        "done": counts[DONE],
-        "ready": counts[READY],
-        "pending": counts[PENDING],
-        "blocked": counts[BLOCKED],
-        "retrying": counts[RETRYING],
-        "waiting": counts[PENDING],  # the names of schema 1, for one release more
-        "futile": counts[BLOCKED],
-        "again": counts[RETRYING],
-        "failed": counts[BAD],
-        "running": [
-            {
-                "task": one["task"],
-                "attempt": one["attempt"],
-                "worker": one["client"],
-                "seconds": max(0.0, view["now"] - one["since"]),
-            }
-            for one in view["running"]
-        ],
-        "interrupted": view["interrupted"],
-        "seconds": view["seconds"],
-        "left": view["left"],
-        "policy": view["policy"],
-        "workers": view["workers"],
-        "engine": view["engine"],
-        "failures": [{key: one[key] for key in ("cause", "count", "tasks")} for one in causes],
-        "causes": [
-            {"failure": one["cause"], "tasks": one["tasks"], "lines": one["tail"][-MOST_LINES:], "log": one["log"]}
-            for one in causes
-        ],
-    }
-
-
 # eligo why
 
 
@@ -223,7 +178,7 @@ def show_why(sight: Sight, task: str, as_json: bool) -> int:
     """Say why a task stands where it does."""
     detail = sight.source.detail(sight.workflow, task)
     if as_json:
-        print_json(_why_document(detail))
+        print_json(why_document(detail))
         return 0
     first, *more = detail["why"]
     lines = [f"{shorten(detail['task'])}: {first[0].lower()}{first[1:]}", *more, *_tries_told(sight, detail)]
@@ -250,39 +205,6 @@ def _where(sight: Sight, detail: Document, attempt: Document) -> str:
     command = f"{_log_command(sight, detail['task'])} --attempt {attempt['attempt']}"
     commands = {"out": command, "err": f"{command} --err"}
     return ", ".join(attempt["logs"][stream] or commands[stream] for stream in streams) or "no output"
-
-
-def _why_document(detail: Document) -> Document:
-    onward = detail["onward"] or {"tasks": None, "seconds": None, "releases": None}
-    return {
-        "task": detail["task"],
-        "state": detail["state"],
-        "kind": detail["kind"],
-        "why": detail["why"],
-        "needs": [{"task": task, "state": state} for task, state in detail["needs"]],
-        "next": [{"task": task, "state": state} for task, state in detail["next"]],
-        "because": detail["because"],
-        "place": detail["place"],
-        "policy": detail["policy"],
-        "path": onward["tasks"],
-        "path_seconds": onward["seconds"],
-        "children": detail["children_total"],
-        "releases": onward["releases"],
-        "running": detail["running"],
-        "attempts": [_attempt(one) for one in detail["attempts"]],
-    }
-
-
-def _attempt(attempt: Document) -> Document:
-    fields = {
-        key: attempt[key] for key in ("attempt", "client", "began", "ended", "answer", "failure", "code", "memory")
-    }
-    return fields | {
-        "worker": attempt["client"],
-        "seconds": attempt["ended"] - attempt["began"],
-        "printed": attempt["printed"],
-        **attempt["logs"],
-    }
 
 
 # eligo log

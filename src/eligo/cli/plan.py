@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eligo.choice import SHOWN, Candidate, ChosenOrder, without_priorities
+from eligo.choice import SHOWN, Candidate, ChosenOrder, choose
 from eligo.cli.export import check_place, export, next_steps, text_to_write
 from eligo.cli.options import PlanRequest
 from eligo.cli.output import chart, json_text, print_json, print_lines
@@ -35,22 +35,13 @@ def answer(times: RunTimes, asked: PlanRequest) -> None:
     text = text_to_write(flow, asked.file, asked.place, to) if asked.writing else None
     for place in (asked.place, asked.save):
         check_place(flow, place, asked.force)
-    used_times = without_priorities(times) if asked.override else times
     brief = not (asked.writing or asked.json or asked.save or pool)
     with searching(len(flow), asked.seconds) as (clock, watch):
-        choice = ChosenOrder(
-            used_times,
-            asked.policy,
-            pool,
-            effort=asked.effort,
-            prefer=asked.prefer,
-            brief=brief,
-            clock=clock,
-            watch=watch,
-        )
+        search = {"effort": asked.effort, "prefer": asked.prefer, "brief": brief, "clock": clock, "watch": watch}
+        choice = choose(times, asked.policy, pool, asked.override, **search)
         _ = choice.plan, choice.candidates  # while it is shown that they are made, and Ctrl-C stops the search
     tell_cut(choice.plan)
-    if has_classes(used_times.flow):
+    if has_classes(choice.flow):
         tell(["tasks with higher priority go first, as in `eligo run`; --override ignores priorities"])
     remarks = []
     if asked.writing:

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from eligo.cli.effects import ServerDoor, full_address
-from eligo.cli.look import counts_told, failures_told, notes_told
+from eligo.cli.look import failures_told, notes_told
 from eligo.cli.options import RunRequest
 from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import accepted, heeding, tell, working
@@ -23,6 +23,7 @@ from eligo.errors import InputError, shorten
 from eligo.estimating import lasting
 from eligo.names import check_workflow_name
 from eligo.pages.sources import OVER
+from eligo.pages.views import count_words, headline
 from eligo.plotting.labels import counted
 from eligo.server.rules.file_travel import Travels
 from eligo.workflow import Workflow
@@ -141,8 +142,10 @@ def submit(flow: Workflow, door: ServerDoor, wishes: dict[str, str], options: Su
     if options.json:
         print_json(last | {"fetched": fetched})
     else:
-        counts = [words for words in [_counted(last)] if words]  # those of a cancelled workflow are not kept
-        line = "; ".join([f"{workflow} is {last['state']}", *counts, f"{fetched:,} files fetched"])
+        counts = count_words(last["counts"])  # empty if the workflow was cancelled
+        line = "; ".join(
+            [f"{workflow} is {last['state']}", *([counts] if counts else []), f"{fetched:,} files fetched"]
+        )
         print_lines([*failures_told(last), line])
     return 0 if last["state"] == "done" else FAILED
 
@@ -217,7 +220,7 @@ def follow(owner: Owner, workflow: str, quiet: bool = False) -> dict[str, Any]:
     status, due, last_line = dict[str, Any](), 0.0, ""
     with heeding(stop, signal.SIGINT, signal.SIGTERM):
         for status in owner.followed(workflow, lambda: bool(stopping)):
-            line = _counted(status)
+            line = count_words(status["counts"])
             if not quiet and line != last_line and (time.monotonic() >= due):
                 tell([line])
                 last_line, due = line, time.monotonic() + (2.0 if sys.stderr.isatty() else SELDOM)
@@ -235,10 +238,6 @@ def follow_and_fetch(
     place = f"{door.server}/{workflow}"
     tell([f"the workflow continues on the server; see eligo status {place}, or stop it with eligo cancel {place}"])
     return None
-
-
-def _counted(status: Mapping[str, Any]) -> str:
-    return counts_told(status["counts"])
 
 
 def by_server(flow: Workflow, request: RunRequest, door: ServerDoor) -> int:
@@ -272,9 +271,9 @@ def by_server(flow: Workflow, request: RunRequest, door: ServerDoor) -> int:
 
 def _end_line(last: Mapping[str, Any], ended: Ended) -> str:
     """How a workflow ended, and after how many seconds."""
-    if last["state"] == "cancelled":
+    if last["state"] == "cancelled":  # the server keeps no counts of its tasks
         return f"{ended.run} was cancelled after {lasting(round(ended.seconds, 1))}"
-    return f"{ended.tasks:,} tasks: {_counted(last)}, in {lasting(round(ended.seconds, 1))}"
+    return headline({"counts": last["counts"], "tasks": ended.tasks, "state": last["state"], "seconds": ended.seconds})
 
 
 def make_key(path: str) -> int:

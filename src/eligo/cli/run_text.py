@@ -31,12 +31,14 @@ from eligo.errors import InputError, ShortageError, shorten
 from eligo.estimating import lasting
 from eligo.formats.fidelity import words_in
 from eligo.pages.folder_source import WatchedProcess
+from eligo.pages.views import end_headline
 from eligo.plotting.labels import counted
 from eligo.prioritising import order_to_follow
 from eligo.running import Result, Resumed, RunFolder, Runner, execute, prepare_run
 from eligo.running.api import commands_in
 from eligo.running.dagman import DagmanJob, Fate, run_dagman
 from eligo.running.rehearsal import Rehearsal, Stage, build_stage, rehearse
+from eligo.running.states import BAD, BLOCKED, DONE
 from eligo.running.task_files import TaskFiles
 from eligo.workflow import Workflow, in_priority_order
 
@@ -232,18 +234,12 @@ def _print_result(runner: Runner, result: Result, place: str, request: RunReques
 
 def _sentence(result: Result, place: str, report: str | None) -> str:
     game = result.execution
-    done = (
-        f"{len(game.executed):,} of {len(game.dag):,} tasks done"
-        if not result.ok
-        else ("The only task is done" if len(game.dag) == 1 else f"All {len(game.dag):,} tasks done")
-    )
-    bad = f", {len(result.failed):,} failed" if result.failed else ""
-    blocked = f", {len(game.blocked):,} blocked" if game.blocked else ""
     where = f"logs: {place}/logs" if report is None else f"report: {report}"
     if result.ok and game.dag.tasks and not result.begun:
         all_of_it = "the only task is" if len(game.dag) == 1 else f"all {len(game.dag):,} tasks are"
         return f"Nothing to do: {all_of_it} already done; {where}"
-    return f"{done}{bad}{blocked}, in {lasting(result.seconds)}; {where}"
+    counts = {DONE: len(game.executed), BAD: len(result.failed), BLOCKED: len(game.blocked)}
+    return f"{end_headline(counts, len(game.dag), result.seconds)}; {where}"
 
 
 def _failures(runner: Runner, result: Result) -> list[str]:
@@ -307,11 +303,8 @@ def _print_fates(fates: Mapping[Any, Fate], ended: Ended, request: RunRequest) -
         blocked = [str(task) for task, fate in fates.items() if fate.state == "blocked"]
         print_json(ended.document(request.used_policy, counts["done"], failed, blocked))
         return
-    summary = ", ".join(
-        f"{counts[state]:,} {state}" for state in ("done", "failed", "blocked", "pending") if counts[state]
-    )
     lines = [f"{shorten(harmless(task))}: {harmless(why)}" for task, why in list(failed.items())[:MOST_SHOWN]]
-    print_lines([*lines, f"{ended.tasks:,} tasks: {summary}, in {lasting(ended.seconds)}; logs: {ended.run}/logs"])
+    print_lines([*lines, f"{end_headline(counts, ended.tasks, ended.seconds)}; logs: {ended.run}/logs"])
 
 
 # Rehearsals

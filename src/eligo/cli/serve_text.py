@@ -17,6 +17,7 @@ from eligo.cli.plan_text import accepted, read_told, tell, working
 from eligo.errors import InputError
 from eligo.formats.fidelity import words_in
 from eligo.pages.html import ABSENT, is_built
+from eligo.pages.views import count_words
 from eligo.plotting.labels import counted
 
 if TYPE_CHECKING:
@@ -85,8 +86,7 @@ def served_until_stopped(
 def _summary_lines(document: Mapping[str, Any]) -> list[str]:
     lines = []
     for one in document["workflows"]:
-        counts = ", ".join(f"{number:,} {state}" for state, number in one["counts"].items() if number)
-        lines.append(f"{one['name']} ({one['workflow']}): {one['state']}; {counts}")
+        lines.append(f"{one['name']} ({one['workflow']}): {one['state']}; {count_words(one['counts'])}")
         lines += [f"  {failure['count']:,} failed: {failure['cause']}" for failure in one["failures"]]
     leases, again = counted(document["lost"], "lease"), counted(document["repeated"], "task")
     lines.append(f"{leases} expired, {again} handed out more than once, {document['saved']:,} bytes of transfers saved")

@@ -1,5 +1,6 @@
 """One task: why it stands where it does, what it hangs on, how it was tried, and what it printed."""
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -115,3 +116,25 @@ def _chain(dag: Dag, v: int, seconds: "np.ndarray[Any, Any]", up: bool) -> list[
         u = int(further[np.argmax((length + seconds)[further])])
         chain.append(u)
     return chain
+
+
+#: the keys of an attempt that its short form has too
+SHORT_ATTEMPT = ("attempt", "client", "began", "ended", "answer", "failure", "code", "memory")
+
+
+def why_document(detail: Mapping[str, Any]) -> dict[str, Any]:
+    """The short form of a detail, for `eligo why --json`."""
+    onward = detail["onward"] or {"tasks": None, "seconds": None, "releases": None}
+    return {
+        **{key: detail[key] for key in ("task", "state", "kind", "why")},
+        **{key: [{"task": task, "state": state} for task, state in detail[key]] for key in ("needs", "next")},
+        **{key: detail[key] for key in ("because", "place", "policy")},
+        "path": onward["tasks"], "path_seconds": onward["seconds"],
+        "children": detail["children_total"], "releases": onward["releases"], "running": detail["running"],
+        "attempts": [_short_attempt(one) for one in detail["attempts"]],
+    }  # fmt: skip
+
+
+def _short_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
+    worker = {"worker": attempt["client"], "seconds": attempt["ended"] - attempt["began"]}
+    return {key: attempt[key] for key in SHORT_ATTEMPT} | worker | {"printed": attempt["printed"]} | attempt["logs"]

@@ -33,7 +33,15 @@ def completed(watched: Watched, summary: dict[str, Any], stood: Stand) -> dict[s
     }  # fmt: skip
 
 
-# Who did what when
+# The attempts of each worker over time
+
+
+class Window(NamedTuple):
+    """The part of a run that is drawn: its begin and end, and the maximum number of bars."""
+
+    begin: float
+    end: float
+    most: int
 
 
 def gantt(
@@ -50,7 +58,7 @@ def gantt(
     worker = np.zeros(len(names), np.int64)
     worker[ranked] = np.arange(len(names))
     kinds, kind = numbered(watched.kinds)
-    bars = _bars(watched, rows, worker[rows["client"]], kind[rows["task"]], (begin, end, most))
+    bars = _bars(watched, rows, worker[rows["client"]], kind[rows["task"]], Window(begin, end, most))
     worked = np.minimum(rows["ended"], end) - np.maximum(rows["began"], begin)
     busy = np.bincount(worker[rows["client"]], worked, len(names)) / max(end - begin, 1e-9)
     workers = [
@@ -80,11 +88,11 @@ def _rows(watched: Watched) -> tuple[NDArray[np.void], list[str]]:
 
 def _bars(
     watched: Watched, rows: NDArray[np.void], worker: NDArray[np.int64], kind: NDArray[np.int64],
-    bounds: tuple[float, float, int],
+    window: Window,
 ) -> list[list[Any]]:  # fmt: skip
     if not len(rows):
         return []
-    begin, end, most = bounds
+    begin, end, most = window
     order = np.lexsort((rows["began"], worker))
     rows, worker, kind = rows[order], worker[order], kind[order]
     first = np.ones(len(rows), np.bool_)

@@ -2,10 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,12 @@ from eligo.estimating import kind_of, lasting
 from eligo.pages.watched import VANISHED, WENT_WELL, WENT_WRONG, Watched, Worker
 from eligo.plotting.labels import counted
 from eligo.running.forecast import time_left
-from eligo.running.states import BAD, BLOCKED, DONE, RUNNING, Trying
+from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, Trying
 
 MOST_COLUMNS = 480  # of a curve
 MOST_RUNNING, MOST_RECENT, MOST_HELD, MOST_NAMED, MOST_CAUSES = 100, 20, 20, 10, 50
 MOST_READ = 200  # failed tasks whose last lines are looked at
+MOST_LINES = 3  # of a failure's output in a short form
 SLOW = 1 / 3  # of the usual speed
 SOME = 3  # failures, or losses, that say something of a worker
 #: how the state of a whole is told where that is more than its name, and what became of it after so long
@@ -60,20 +61,73 @@ def summary(watched: Watched) -> dict[str, Any]:
     return document | {"headline": headline(document)}
 
 
-def headline(view: dict[str, Any]) -> str:
-    """How far it has come and how long it still takes: "292 of 400 tasks done, 8 running; 6 s to 20 s left"."""
+def headline(view: Mapping[str, Any]) -> str:
+    """The progress and the estimated time left, or how it ended: "292 of 400 tasks done, 8 running; 6 s to 20 s left"."""
     counts, tasks, end = view["counts"], view["tasks"], ENDED.get(view["state"])
-    if end and counts[DONE] == tasks:
-        return f"All {counted(tasks, 'task')} done in {lasting(round(view['seconds'], 1))}"
-    parts = [f"{counts[DONE]:,} of {counted(tasks, 'task')} done"]
-    parts += [f"{counts[RUNNING]:,} running"] if counts[RUNNING] and not end else []
-    parts += [f"{counts[BAD]:,} failed"] if counts[BAD] else []
-    parts += [f"{counts[BLOCKED]:,} blocked"] if counts[BLOCKED] else []
+    done = counts.get(DONE, 0)
+    if end and done == tasks:
+        return f"{'The only task is' if tasks == 1 else f'All {tasks:,} tasks'} done in {lasting(view['seconds'])}"
+    states = (BAD, BLOCKED) if end else (RUNNING, BAD, BLOCKED)
+    parts = [f"{done:,} of {counted(tasks, 'task')} done", *(f"{counts[k]:,} {k}" for k in states if counts.get(k))]
     if end:
-        rest = f"{end} after {lasting(round(view['seconds'], 1))}"
+        rest = f"{end} after {lasting(view['seconds'])}"
     else:
         rest = "paused" if view["state"] in {"paused", "held"} else time_left(view["left"])
     return f"{', '.join(parts)}; {rest}"
+
+
+def end_headline(counts: Mapping[str, int], tasks: int, seconds: float) -> str:
+    """The headline of a run that has ended, from the number of tasks in each state.
+
+    >>> end_headline({"done": 4}, 4, 2.5), end_headline({"done": 2, "failed": 1, "blocked": 1}, 4, 75.0)
+    ('All 4 tasks done in 2.5 s', '2 of 4 tasks done, 1 failed, 1 blocked; ended after 1 min 15 s')
+    >>> end_headline({"done": 2, "failed": 1}, 4, 2.5)
+    '2 of 4 tasks done, 1 failed; stopped after 2.5 s'
+    """
+    settled = sum(counts.get(state, 0) for state in (DONE, BAD, BLOCKED))
+    state = "stopped" if settled < tasks else "done" if counts.get(DONE, 0) == tasks else "failed"
+    return headline({"counts": counts, "tasks": tasks, "state": state, "seconds": seconds})
+
+
+def count_words(counts: Mapping[str, int]) -> str:
+    """The number of tasks in each state that has any.
+
+    >>> count_words({"done": 1200, "failed": 0, "ready": 3})
+    '1,200 done, 3 ready'
+    """
+    return ", ".join(f"{count:,} {state}" for state, count in counts.items() if count)
+
+
+#: the keys of a view that its short form has too; and the counts among its keys, with their names in schema 1
+SHORT = ("state", "under_way", "tasks", "counts")
+SHORT_COUNTS = {
+    "done": DONE, "ready": READY, "pending": PENDING, "blocked": BLOCKED, "retrying": RETRYING,
+    "waiting": PENDING, "futile": BLOCKED, "again": RETRYING, "failed": BAD,
+}  # fmt: skip
+
+
+def status_document(view: Mapping[str, Any]) -> dict[str, Any]:
+    """The short form of a view, for `eligo status --json`."""
+    running = [
+        {
+            "task": one["task"], "attempt": one["attempt"], "worker": one["client"],
+            "seconds": max(0.0, view["now"] - one["since"]),
+        }
+        for one in view["running"]
+    ]  # fmt: skip
+    causes = view["failures"]
+    return {
+        "name": view["title"],
+        **{key: view[key] for key in SHORT},
+        **{key: view["counts"][state] for key, state in SHORT_COUNTS.items()},
+        "running": running,
+        **{key: view[key] for key in ("interrupted", "seconds", "left", "policy", "workers", "engine")},
+        "failures": [{key: one[key] for key in ("cause", "count", "tasks")} for one in causes],
+        "causes": [
+            {"failure": one["cause"], "tasks": one["tasks"], "lines": one["tail"][-MOST_LINES:], "log": one["log"]}
+            for one in causes
+        ],
+    }
 
 
 # The curve
@@ -224,10 +278,19 @@ def clients(watched: Watched) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda one: (not one["bad"], not one["alive"], one["name"]))
 
 
+class Tally(NamedTuple):
+    """The numbers of a worker's tasks: done, failed, lost, and held now."""
+
+    done: int
+    failed: int
+    lost: int
+    held: int
+
+
 def _client(watched: Watched, worker: Worker, holds: list[Trying]) -> dict[str, Any]:
     tally = watched.attempts.tally(worker.client)
     done, failed, lost = tally[WENT_WELL], tally[WENT_WRONG], max(tally[VANISHED], worker.lost)
-    remark = _remark(watched, worker, (done, failed, lost, len(holds)))
+    remark = _remark(watched, worker, Tally(done, failed, lost, len(holds)))
     held = [
         {"task": watched.labels[one.task], "since": one.since, "attempt": one.attempt}
         for one in sorted(holds, key=lambda one: one.since)[:MOST_HELD]
@@ -240,9 +303,9 @@ def _client(watched: Watched, worker: Worker, holds: list[Trying]) -> dict[str, 
     }  # fmt: skip
 
 
-def _remark(watched: Watched, worker: Worker, counts: tuple[int, int, int, int]) -> str:
+def _remark(watched: Watched, worker: Worker, tally: Tally) -> str:
     """What is to be said against a worker; nothing mostly."""
-    done, failed, lost, held = counts
+    done, failed, lost, held = tally
     if not worker.approved:
         return "waiting for approval"
     if failed >= SOME and not done:
