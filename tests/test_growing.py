@@ -572,5 +572,5 @@ def test_the_display_goes_on_with_what_was_added(tmp_path: Path) -> None:
         runner.took.extend((task, 2.0) for task in ("a", "d", "a"))
         process.look()
         process.foresight()()
-        assert process.left is not None
+        assert process.remaining is not None
         runner.engine.close()

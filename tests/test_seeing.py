@@ -583,7 +583,7 @@ def test_the_process_counts_every_task_once(process: WatchedProcess) -> None:
     assert process.counts == dict(zip(STATES, (2, 1, 1, 36, 0, 0, 0), strict=True))
     process.ready.follow()
     assert process.ready.counts.tolist() == [1, 1, 2]
-    assert process.left is None
+    assert process.remaining is None
     assert summary(process)["headline"] == "2 of 40 tasks done, 1 running; time left not known yet"
 
 

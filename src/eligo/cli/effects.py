@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 SERVER = ("http://", "https://")
 URL = "ELIGO_URL"
 ID = re.compile(r"w-[0-9a-f]+")
-#: the options that say how a workflow's file is read
+#: the options about how a workflow's file is read
 READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace")
-#: of `run`, those that a server, DAGMan and a rehearsal have no use for
+#: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
 NOT_ON_SERVER = ("workers", "folder", "fat", "max_failures", "skip_done", "history", "page")
 NOT_ON_DAGMAN = ("batch", "fat", "max_failures", "skip_done", "page", "quiet")
 NOT_REHEARSED = ("skip_done", "directory", "ignore", "page", "quiet")
-#: of `work`, those that say how tasks are run
+#: the options of `work` about how tasks are run, which a client that serves others does not do
 NOT_OF_LEAVES = (
     "workers", "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace",
     "verbose",
 )  # fmt: skip
-#: of `compare`, those that an experiment's file says itself
+#: the options of `compare` that an experiment's file sets itself
 BESIDE_EXPERIMENTS = "with an experiment file, which sets these itself"
 NOT_OF_EXPERIMENTS = ("policy", "order", "rates", "workers", "clients", "stay", "away", "runs", "seed", "reverse")
 
 
 def check_plan(context: typer.Context) -> None:
-    """Refuse options of `eligo plan` that have no effect beside the others."""
+    """Refuse options of `eligo plan` that have no effect with the others."""
     params = context.params
     if params["names"]:
         refuse_useless(context, "with --names", "in_place", "priority_base", "to", "verbose")
@@ -44,7 +44,7 @@ def check_plan(context: typer.Context) -> None:
 
 
 def check_cluster(context: typer.Context) -> None:
-    """Refuse options of `eligo cluster` that have no effect beside the others."""
+    """Refuse options of `eligo cluster` that have no effect with the others."""
     params = context.params
     if params["goal"] != "mixed":
         refuse_useless(context, "unless --goal is mixed", "weight")
@@ -57,7 +57,7 @@ def check_cluster(context: typer.Context) -> None:
 
 
 def check_run(context: typer.Context) -> None:
-    """Refuse options of `eligo run` that have no effect beside the others."""
+    """Refuse options of `eligo run` that have no effect with the others."""
     params, on = context.params, str(context.params["on"])
     if params["file"] is None:
         refuse_useless(context, "without FILE (the original reading options apply)", *READING)
@@ -78,7 +78,7 @@ def check_run(context: typer.Context) -> None:
 
 
 def check_token(context: typer.Context, place: str, name: str | None) -> None:
-    """Refuse options of `eligo token` that have no effect beside the others."""
+    """Refuse options of `eligo token` that have no effect with the others."""
     params = context.params
     if params["list_"]:
         refuse_useless(context, "with --list", "scope", "days", "revoke")
@@ -93,7 +93,7 @@ def check_token(context: typer.Context, place: str, name: str | None) -> None:
 
 
 def is_server(context: typer.Context) -> bool:
-    """Whether RUN is on a server; where it is a folder, options for servers are refused."""
+    """Whether RUN is on a server; if it is a folder, options for servers are refused."""
     if is_on_server(context.params["folder"]):
         return True
     refuse_useless(context, "with a run folder", *({"token_file", "ca"} & context.params.keys()))
@@ -101,12 +101,12 @@ def is_server(context: typer.Context) -> bool:
 
 
 def check_look(context: typer.Context) -> None:
-    """Refuse options for servers where RUN is a folder."""
+    """Refuse options for servers if RUN is a folder."""
     is_server(context)
 
 
 def refuse_useless(context: typer.Context, reason: str, *names: str) -> None:
-    """Refuse options that were given although they have no effect, for a *reason* such as "without --output"."""
+    """Refuse options that were given but have no effect, for a *reason* such as "without --output"."""
     options = {str(each.name): each.opts for each in context.command.params}
     flags = [next(flag for flag in options[name] if flag[:2] == "--") for name in names if _is_given(context, name)]
     if flags:
@@ -115,7 +115,7 @@ def refuse_useless(context: typer.Context, reason: str, *names: str) -> None:
 
 
 def given_names(context: typer.Context) -> set[str]:
-    """The names of the options that stand on the command line."""
+    """The names of the options on the command line."""
     return {name for name in context.params if _is_given(context, name)}
 
 
@@ -128,7 +128,7 @@ def _is_given(context: typer.Context, name: str) -> bool:
 
 
 def is_on_server(text: str | None) -> bool:
-    """Whether this names a server, or a workflow there; an id does so where ELIGO_URL names the server.
+    """Whether a text names a server or a workflow there; an ID does if ELIGO_URL names the server.
 
     >>> is_on_server("http://127.0.0.1:8750/w-1a"), is_on_server("mosaic.run"), is_on_server(None)
     (True, False, False)
@@ -139,7 +139,7 @@ def is_on_server(text: str | None) -> bool:
 
 
 def full_address(text: str | None) -> str:
-    """The address that is meant by URL, URL/ID, ID or nothing: ELIGO_URL says what is left out."""
+    """The address that URL, URL/ID, ID or nothing stands for; ELIGO_URL supplies the server if it is omitted."""
     if text is not None and text.startswith(SERVER):
         return text
     if text is not None and ID.fullmatch(text) is None:
@@ -157,19 +157,19 @@ def full_address(text: str | None) -> str:
 
 
 def usual_place(text: str | None) -> str | None:
-    """What RUN names, where nothing is given the server of ELIGO_URL; None where there is none."""
+    """The given RUN, else the server of ELIGO_URL, else None."""
     return text if text is not None else os.environ.get(URL) or None
 
 
 class ServerDoor(NamedTuple):
-    """The way to a server."""
+    """The address of a server or of a workflow there, with the token and the certificates to trust."""
 
     url: str
     token: str | None = None
     ca: str | None = None
 
     def owner(self) -> "Owner":
-        """The owner's connection to the server."""
+        """A connection to the server."""
         from eligo.client.owner import Owner
 
         return Owner(self.server, self.token, self.ca)

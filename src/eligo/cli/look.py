@@ -1,4 +1,4 @@
-"""Looking at a run or a server's workflow: where it stands, why a task stands where it does, its output, the report."""
+"""The verbs `status`, `why`, `log` and `report`: print the documents of a run or of a server's workflow."""
 
 import os
 import re
@@ -21,13 +21,13 @@ from eligo.running.forecast import time_left
 from eligo.running.states import BAD, BLOCKED
 
 REPORT = "report.html"
-MOST_SHOWN = 5  # failures that are told one by one
+MOST_SHOWN = 5  # failures that are printed one by one
 MOST_RUNNING, MOST_CAUSES, MOST_NAMES = 10, 10, 6
 _COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 
 
 class Sight(NamedTuple):
-    """What a verb looks at: a workflow of a source, and how people name it; *folder* is that of a run."""
+    """What a verb looks at: a workflow of a source, and its name for people; *folder* is that of a run."""
 
     source: RunSource
     workflow: str
@@ -36,7 +36,7 @@ class Sight(NamedTuple):
 
 
 def source_of(name: str | None, access: Access) -> RunSource:
-    """The run of a folder or of a workflow's file, a server, or the only run here."""
+    """The source that a name means: the run of a folder or file, a server, or the only run in this folder."""
     if is_on_server(name):
         door = access.door(name)
         return ServerSource(door.url, door.owner())
@@ -44,7 +44,7 @@ def source_of(name: str | None, access: Access) -> RunSource:
 
 
 def sight_of(name: str | None, access: Access) -> Sight:
-    """The one workflow that RUN names: of a folder, or of a server."""
+    """The single workflow that RUN names: of a folder, or of a server."""
     source = source_of(name, access)
     if isinstance(source, ServerSource):
         workflow = access.door(name).workflow
@@ -56,7 +56,7 @@ def sight_of(name: str | None, access: Access) -> Sight:
 
 
 def show_status(name: str | None, as_json: bool, access: Access) -> int:
-    """Say where a run or a server's workflows stand; the exit code is 1 where tasks failed."""
+    """Print the state of a run or of a server's workflows; the exit code is 1 if tasks failed."""
     source = source_of(name, access)
     if isinstance(source, ServerSource) and source.named is None:
         return _show_list(source, as_json)
@@ -71,12 +71,12 @@ def show_status(name: str | None, as_json: bool, access: Access) -> int:
     else:
         print_lines([harmless(f"{view['title']}: {view['headline']}")])
         print_facts("", _status_facts(sight, view))
-        print_lines([*notes_told(words), *_causes_told(sight, view)])
+        print_lines([*note_lines(words), *_cause_lines(sight, view)])
     return 1 if view["counts"][BAD] else 0
 
 
 def _show_list(source: ServerSource, as_json: bool) -> int:
-    """Every workflow of a server, in a line each."""
+    """Print one line for every workflow of a server."""
     listed = source.summaries()
     if as_json:
         print_json({"workflows": listed})
@@ -88,29 +88,29 @@ def _show_list(source: ServerSource, as_json: bool) -> int:
 
 
 def _workflow_row(words: Mapping[str, Any]) -> list[str]:
-    """A workflow among others: what it is called, how it goes, what failed, and what the server says of it."""
+    """A workflow in a list: its name, state, failures, and the server's notes."""
     stands = harmless(words["reason"]) if words.get("reason") else count_words(words["counts"])
     line = f"{harmless(words['name'])} ({words['workflow']}): {words['state']}; {stands}"
-    return [line, *failures_told(words), *notes_told(words)]
+    return [line, *failure_lines(words), *note_lines(words)]
 
 
-def failures_told(words: Mapping[str, Any]) -> list[str]:
-    """Why tasks failed, and which, in a line a cause."""
+def failure_lines(words: Mapping[str, Any]) -> list[str]:
+    """The causes of failures and the tasks that failed, one cause per line."""
     return [
         f"{shorten(harmless(', '.join(one['tasks'])))}: {harmless(one['cause'])}"
         for one in words["failures"][:MOST_SHOWN]
     ]
 
 
-def notes_told(words: Mapping[str, Any]) -> list[str]:
-    """What the owner should know; servers of before this version say nothing of it."""
+def note_lines(words: Mapping[str, Any]) -> list[str]:
+    """The server's notes for the owner; servers before this version send none."""
     return [f"warning: {harmless(note)}" for note in words.get("notes", ())[:MOST_SHOWN]]
 
 
 def _status_facts(sight: Sight, view: Document) -> list[tuple[str, object]]:
     counts, tasks = view["counts"], view["tasks"]
     facts: list[tuple[str, object]] = [("tasks", f"{tasks:,}: {count_words(counts)}" if tasks else "0")]
-    facts += [("now", _now_told(view)), *_interrupted_told(view), *_running_told(sight, view)]
+    facts += [("now", _now(view)), *_interrupted_facts(view), *_running_facts(sight, view)]
     if onward := _onward(sight, view):
         facts.append(("resume with", onward))
     if sight.folder is not None and (sight.folder / REPORT).exists():
@@ -118,7 +118,7 @@ def _status_facts(sight: Sight, view: Document) -> list[tuple[str, object]]:
     return facts
 
 
-def _now_told(view: Document) -> str:
+def _now(view: Document) -> str:
     if view["state"] == "running":
         return f"running, {time_left(view['left'])}"
     state = str(view["state"])
@@ -126,14 +126,14 @@ def _now_told(view: Document) -> str:
 
 
 def _onward(sight: Sight, view: Document) -> str:
-    """The command that goes on with what has stopped."""
+    """The command that resumes a workflow that has stopped; empty if there is none."""
     if sight.folder is not None:
         return f"eligo run --resume {sight.place}" if view["state"] in {"failed", "stopped"} else ""
     verb = {"failed": "retry", "held": "resume"}.get(view["state"])
     return f"eligo {verb} {sight.place}" if verb else ""
 
 
-def _running_told(sight: Sight, view: Document) -> list[tuple[str, object]]:
+def _running_facts(sight: Sight, view: Document) -> list[tuple[str, object]]:
     facts: list[tuple[str, object]] = []
     for place, one in enumerate(view["running"][:MOST_RUNNING]):
         again = f", attempt {one['attempt']}" if one["attempt"] > 1 else ""
@@ -144,8 +144,8 @@ def _running_told(sight: Sight, view: Document) -> list[tuple[str, object]]:
     return [*facts, ("", f"... and {more:,} more; eligo status {sight.place} --json lists all")] if more > 0 else facts
 
 
-def _interrupted_told(view: Document) -> list[tuple[str, object]]:
-    """The tasks that a killed run left behind, which are counted as ready."""
+def _interrupted_facts(view: Document) -> list[tuple[str, object]]:
+    """The tasks that were running when the run was killed, which count as ready."""
     tasks = view["interrupted"]
     if not tasks:
         return []
@@ -154,7 +154,7 @@ def _interrupted_told(view: Document) -> list[tuple[str, object]]:
     return [("interrupted", harmless(f"{_names(tasks)}: {killed}"))]
 
 
-def _causes_told(sight: Sight, view: Document) -> list[str]:
+def _cause_lines(sight: Sight, view: Document) -> list[str]:
     causes, lines = view["failures"], list[str]()
     for cause in causes[:MOST_CAUSES]:
         names = _names(cause["tasks"], cause["count"])
@@ -175,13 +175,13 @@ def _names(tasks: list[str], count: int | None = None) -> str:
 
 
 def show_why(sight: Sight, task: str, as_json: bool) -> int:
-    """Say why a task stands where it does."""
+    """Print why a task is in its state."""
     detail = sight.source.detail(sight.workflow, task)
     if as_json:
         print_json(why_document(detail))
         return 0
     first, *more = detail["why"]
-    lines = [f"{shorten(detail['task'])}: {first[0].lower()}{first[1:]}", *more, *_tries_told(sight, detail)]
+    lines = [f"{shorten(detail['task'])}: {first[0].lower()}{first[1:]}", *more, *_attempt_lines(sight, detail)]
     lines += [f"Output: {_log_command(sight, other)} --err" for other in detail["because"][:1]]
     print_lines(harmless(line) for line in lines)
     return 0
@@ -191,7 +191,7 @@ def _log_command(sight: Sight, task: str) -> str:
     return f"eligo log {sight.place} {shorten(task)}"
 
 
-def _tries_told(sight: Sight, detail: Document) -> Iterable[str]:
+def _attempt_lines(sight: Sight, detail: Document) -> Iterable[str]:
     for one in detail["attempts"]:
         what = "succeeded" if one["failure"] is None else one["failure"]
         took, after = lasting(round(one["ended"] - one["began"], 2)), lasting(round(one["after"], 2))
@@ -200,7 +200,7 @@ def _tries_told(sight: Sight, detail: Document) -> Iterable[str]:
 
 
 def _where(sight: Sight, detail: Document, attempt: Document) -> str:
-    """Where what an attempt printed is: files, or the commands that print it."""
+    """The files with the output of an attempt, or the commands that print it."""
     streams = [stream for stream in ("out", "err") if attempt["printed"][stream]]
     command = f"{_log_command(sight, detail['task'])} --attempt {attempt['attempt']}"
     commands = {"out": command, "err": f"{command} --err"}
@@ -211,7 +211,7 @@ def _where(sight: Sight, detail: Document, attempt: Document) -> str:
 
 
 def show_log(sight: Sight, task: str, err: bool, attempt: int | None) -> int:
-    """Print what a task printed: in its last attempt, or another; also of one that runs."""
+    """Print the output of a task, of its last attempt or another one, even while it is running."""
     detail = sight.source.detail(sight.workflow, task)
     number = detail["tried"] if attempt is None else attempt
     _check_attempt(detail, number, attempt)
@@ -235,7 +235,7 @@ def _check_attempt(detail: Document, number: int, asked: int | None) -> None:
 
 
 def _write(data: bytes) -> None:
-    """As it is to a file or pipe; on a terminal, what would do more than change colours is written out."""
+    """Write output unchanged to a file or pipe; on a terminal, escape everything that does more than change colours."""
     if not sys.stdout.isatty():
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -246,7 +246,7 @@ def _write(data: bytes) -> None:
 
 
 def _silence(detail: Document, number: int, err: bool, other: bool) -> str:
-    """What is said where nothing was printed."""
+    """The sentence for an attempt without output."""
     stream, second = ("error", "output") if err else ("output", "error")
     yet = " yet" if detail["running"] is not None else ""
     sentence = f"{shorten(detail['task'])}, attempt {number}, printed nothing on standard {stream}{yet}"
@@ -259,7 +259,7 @@ def _silence(detail: Document, number: int, err: bool, other: bool) -> str:
 
 
 def write_report(sight: Sight, output: str | None) -> int:
-    """Write the report of a run or a server's workflow, as it is now."""
+    """Write the current report of a run or of a server's workflow."""
     path = output or str(Path(REPORT) if sight.folder is None else sight.folder / REPORT)
     save_page(path, lambda: sight.source.report(sight.workflow))
     tell([f"wrote {path}"])
@@ -267,14 +267,14 @@ def write_report(sight: Sight, output: str | None) -> int:
 
 
 def written_report(place: str) -> str | None:
-    """The report of a run that has ended, where it can be written: its path."""
+    """Write the report of a run that has ended; returns its path, or None if it cannot be written."""
     path = os.path.join(place, REPORT)
     try:
         with working("writing the report"):
             save_page(path, lambda: FolderSource(Path(place)).report("run"))
-    except NotBuiltError:  # `eligo report` says how to build the page
+    except NotBuiltError:  # `eligo report` explains how to build the page
         return None
-    except Exception as error:  # whatever is wrong with the page: what came of the run is told all the same
+    except Exception as error:  # whatever is wrong with the page, the result of the run is printed
         tell([f"no report: {error}"])
         return None
     return path

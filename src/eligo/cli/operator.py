@@ -1,4 +1,4 @@
-"""What owners and operators do to workflows, clients, tokens and the server itself, over HTTP."""
+"""The verbs of owners and operators: change workflows, clients, tokens and the server itself, over HTTP."""
 
 import os
 import time
@@ -17,7 +17,7 @@ from eligo.errors import InputError, check_choice
 from eligo.formats.shared.files import load
 from eligo.plotting.labels import counted
 
-NONE = 1  # the exit code where nothing was there to be done
+NONE = 1  # the exit code if there was nothing to do
 STATES = ("running", "paused", "held", "failed", "done", "cancelled", "unavailable")
 PAGE = 1_000  # workflows in one answer
 ACCESS = {"revoked": "revoked", "void": "expired"}  # of clients that are not approved; others wait for approval
@@ -25,16 +25,16 @@ PATIENCE = 30.0  # seconds for which a run may leave an addition in its inbox
 
 
 def post_to_workflow(door: ServerDoor, verb: str, message: str, json: bool) -> int:
-    """Do something to a workflow, and say that it is done, or that nothing had to be done; both are a success."""
+    """Change a workflow, and print that it is done or that nothing had to change; both are a success."""
     answer = door.owner().post(f"/v1/workflows/{quote(door.workflow)}/{verb}", {})
-    changed = answer.get("changed", True)  # servers of before this version do not say
+    changed = answer.get("changed", True)  # servers before this version do not send it
     line = message.format(door.workflow) if changed else f"{door.workflow} is {answer['state']}: nothing changed"
     print_json({"workflow": door.workflow, "done": verb, "changed": changed}) if json else print_lines([line])
     return 0
 
 
 def change_tasks(door: ServerDoor, verb: str, tasks: Sequence[str], json: bool) -> int:
-    """Retry or release tasks of a workflow; exit code 1 where there was none to be."""
+    """Retry or release tasks of a workflow; the exit code is 1 if there were none."""
     words = {"tasks": list(tasks) or None}
     count = door.owner().post(f"/v1/workflows/{quote(door.workflow)}/{verb}", words)["count"]
     if json:
@@ -46,7 +46,7 @@ def change_tasks(door: ServerDoor, verb: str, tasks: Sequence[str], json: bool) 
 
 
 def fetch_results(door: ServerDoor, folder: str | None, force: bool, json: bool) -> int:
-    """Bring the files that a workflow made into a folder; each is checked against its hash."""
+    """Fetch the files that a workflow wrote into a folder, and check each against its hash."""
     place = folder or f"{door.workflow}-results"
     try:
         os.makedirs(place, exist_ok=True)
@@ -65,7 +65,7 @@ def fetch_results(door: ServerDoor, folder: str | None, force: bool, json: bool)
 
 
 def list_workflows(door: ServerDoor, state: str | None, limit: int, json: bool) -> int:
-    """The workflows of a server, the newest first."""
+    """Print the workflows of a server, newest first."""
     if limit < 0:
         raise InputError(f"--limit must be at least 0, got {limit}")
     if state is not None:
@@ -87,7 +87,7 @@ def list_workflows(door: ServerDoor, state: str | None, limit: int, json: bool) 
 
 
 def _fetch_workflows(owner: Owner, state: str | None, limit: int) -> tuple[list[dict[str, Any]], bool]:
-    """So many workflows, the newest first, or all where the limit is 0; whether there are more."""
+    """The newest workflows, at most *limit* of them, or all if that is 0; and whether there are more."""
     workflows, before = list[dict[str, Any]](), None
     while not limit or len(workflows) < limit:
         asked = {"limit": min(PAGE, limit - len(workflows)) if limit else PAGE, "state": state, "before": before}
@@ -101,7 +101,7 @@ def _fetch_workflows(owner: Owner, state: str | None, limit: int) -> tuple[list[
 
 
 def drain(door: ServerDoor, stop: bool, json: bool) -> int:
-    """Have a server hand out nothing new, or again."""
+    """Stop a server from handing out tasks, or let it do so again."""
     reply = door.owner().post("/v1/drain", {"on": not stop})
     if json:
         print_json(reply)
@@ -113,7 +113,7 @@ def drain(door: ServerDoor, stop: bool, json: bool) -> int:
 
 
 class ClientChanges(NamedTuple):
-    """What is to be changed of clients, each by its id."""
+    """The requested changes of clients, each by its id."""
 
     approve: Sequence[str]
     revoke: Sequence[str]
@@ -123,7 +123,7 @@ class ClientChanges(NamedTuple):
     tag: Sequence[str]
 
     def calls(self) -> list[tuple[str, dict[str, Any]]]:
-        """The addresses to be called, and what is told there."""
+        """The paths to post to, each with its body."""
         verbs = {"approve": self.approve, "revoke": self.revoke, "pause": self.pause, "resume": self.resume}
         calls = [(f"{quote(client)}/{verb}", dict[str, Any]()) for verb, some in verbs.items() for client in some]
         for text in self.tag:
@@ -135,7 +135,7 @@ class ClientChanges(NamedTuple):
 
 
 def list_clients(door: ServerDoor, changes: ClientChanges, json: bool) -> int:
-    """The clients of a server, after what is to be changed of them."""
+    """Change clients as requested, then print all clients of the server."""
     owner = door.owner()
     for path, words in changes.calls():
         owner.post(f"/v1/clients/{path}", words)
@@ -161,7 +161,7 @@ def list_clients(door: ServerDoor, changes: ClientChanges, json: bool) -> int:
 
 
 def _fetch_clients(owner: Owner) -> list[dict[str, Any]]:
-    """All clients, page by page; servers of before this version send all at once."""
+    """All clients, fetched page by page; servers before this version send all at once."""
     page = owner.get("/v1/clients")
     clients: list[dict[str, Any]] = page["clients"]
     while after := page.get("after"):
@@ -193,7 +193,7 @@ def add_to_folder(name: str, file: str, json: bool) -> int:
 
 
 def add_to_server(door: ServerDoor, file: str, directory: str | None, json: bool) -> int:
-    """Add the tasks of a file to a workflow of a server, with the files that they read and that no task makes."""
+    """Add the tasks of a file to a workflow of a server, with the files that they read and that no task writes."""
     text = load(file, LARGEST)
     tasks, owner, folder = addition_names(file, text), door.owner(), directory or os.path.dirname(file) or os.curdir
     answer = owner.add(door.workflow, text)
@@ -204,7 +204,7 @@ def add_to_server(door: ServerDoor, file: str, directory: str | None, json: bool
 
 
 def addition_names(file: str, text: str) -> tuple[str, ...]:
-    """The tasks of an addition in a file; errors name the file."""
+    """The names of the tasks that a file adds; errors name the file."""
     try:
         return tuple(map(str, read_addition(text).flow.dag.tasks))
     except InputError as error:
@@ -212,7 +212,7 @@ def addition_names(file: str, text: str) -> tuple[str, ...]:
 
 
 def report_added(tasks: tuple[str, ...], where: str, json: bool) -> None:
-    """Say what was added."""
+    """Print how many tasks were added."""
     print_json({"added": list(tasks)}) if json else print_lines([f"added {counted(len(tasks), 'task')} to {where}"])
 
 
@@ -220,7 +220,7 @@ def report_added(tasks: tuple[str, ...], where: str, json: bool) -> None:
 
 
 class TokenRequest(NamedTuple):
-    """What is asked of `eligo token`."""
+    """The options of `eligo token`."""
 
     scopes: list[str]
     days: float | None
@@ -230,7 +230,7 @@ class TokenRequest(NamedTuple):
 
 
 def place_and_name(place: str | None, name: str | None, listed: bool) -> tuple[str, str | None]:
-    """The server or store, and the name of the token, where ELIGO_URL may say the former."""
+    """The server or store, and the name of the token; ELIGO_URL supplies the server if it is omitted."""
     if name is None and not listed and place is not None and not _is_place(place):
         place, name = None, place
     return (full_address(None) if place is None else place), name
@@ -241,7 +241,7 @@ def _is_place(text: str) -> bool:
 
 
 def change_tokens(place: str, access: Access, name: str | None, request: TokenRequest) -> int:
-    """Make, list or revoke tokens: over HTTP, or in the store itself on the server's own machine."""
+    """Create, list or revoke tokens over HTTP, or create one in the store itself on the server's own machine."""
     if not place.startswith(SERVER):
         return _make_locally(place, name, request)
     owner = access.door(place).owner()
@@ -257,7 +257,7 @@ def change_tokens(place: str, access: Access, name: str | None, request: TokenRe
 
 
 def _print_revoked(name: str, count: int, json: bool) -> int:
-    """Say how many tokens were revoked; exit code 1 where there was none."""
+    """Print how many tokens were revoked; returns the exit code, 1 if there were none."""
     if json:
         print_json({"name": name, "count": count})
     elif count:
@@ -275,7 +275,7 @@ def _print_token(token: str, name: str, request: TokenRequest) -> None:
 
 
 def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:
-    """A token for whoever may write the store: the way back where no admin token is left."""
+    """Create a token in the store, for operators who have lost every admin token."""
     from eligo.server.auth.admission import DAY, as_row
     from eligo.server.auth.tokens import Gate
     from eligo.stores.database import locked
@@ -311,7 +311,7 @@ def _print_tokens(tokens: Sequence[dict[str, Any]]) -> None:
 
 
 def _tree(tokens: Sequence[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Every token below the one with which it was made, and how deep; those whose maker is forgotten stand first."""
+    """Every token below the one that created it, with its depth; those whose parent is no longer known come first."""
     ids = {one["id"] for one in tokens}
     below: dict[str | None, list[dict[str, Any]]] = {}
     for one in tokens:

@@ -1,4 +1,4 @@
-"""The verbs with which owners and operators change what a server does."""
+"""The verbs of owners and operators on the command line."""
 
 from inspect import cleandoc
 from typing import Annotated
@@ -34,7 +34,7 @@ def list_(
     return list_workflows(access.door(url), state, limit, json)
 
 
-#: verbs that change a workflow: what is said when that is done, and what they do
+#: verbs that change a workflow, each with its message and its help text
 CHANGES = {
     "pause": (
         "{} is paused: eligo resume continues it",
@@ -56,7 +56,7 @@ CHANGES = {
 
 
 def _add_change(name: str, message: str, help: str) -> None:
-    """Add a verb that changes a workflow."""
+    """Register a verb that changes a workflow."""
 
     def change(url: WorkflowPlace, *, access: Access, json: Json = False) -> int:
         from eligo.cli.operator import post_to_workflow

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-#: where the values of an option are listed
+#: the module and name that list the values of an option
 VALUES = {
     "effort": ("eligo.deciding.effort", "EFFORTS"),
     "prefer": ("eligo.deciding.moves", "PREFERENCES"),
@@ -35,7 +35,7 @@ VALUES = {
 
 
 def offered(*kinds: str) -> Callable[[str], Iterator[str]]:
-    """What completes a word to values of these kinds; where several stand with commas between them, the last one."""
+    """A completer for values of these kinds; in a comma-separated list it completes the last one."""
 
     def completed(incomplete: str) -> Iterator[str]:
         before = incomplete[: incomplete.rfind(",") + 1]
@@ -237,7 +237,7 @@ def _options(group: Any) -> Iterator[inspect.Parameter]:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How the file of a workflow is read."""
+    """The options about how a workflow's file is read."""
 
     from_: From = None
     allow_outside: Outside = False
@@ -250,13 +250,13 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """How a server is reached: the token, and the certificates to trust."""
+    """The options about access to a server: the token, and the certificates to trust."""
 
     token_file: Token = None
     ca: Annotated[str | None, typer.Option("--ca", metavar="FILE", help="Certificates to trust, for https.")] = None
 
     def door(self, place: str | None) -> "ServerDoor":
-        """The way to what URL, URL/ID, ID or nothing names."""
+        """The address that URL, URL/ID, ID or nothing stands for, with this access."""
         from eligo.cli.effects import ServerDoor, full_address
 
         return ServerDoor(full_address(place), self.token_file, self.ca)
@@ -264,7 +264,7 @@ class Access:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
-    """What is asked of `eligo plan`."""
+    """The options of `eligo plan`."""
 
     file: File
     workers: Workers = None
@@ -305,7 +305,7 @@ class PlanRequest:
 
     @property
     def place(self) -> str | None:
-        """Where the order is written, if anywhere but into the workflow's own file."""
+        """The file that gets the order, if it is not the workflow's own file; - is standard output."""
         return self.output or "-" if self.names else self.output
 
     @property
@@ -316,7 +316,7 @@ class PlanRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterRequest:
-    """What is asked of `eligo cluster`."""
+    """The options of `eligo cluster`."""
 
     size: Annotated[int | None, typer.Option(metavar="N", help="Number of tasks in the cluster.")] = None
     seconds: Annotated[
@@ -367,7 +367,7 @@ class ClusterRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareRequest:
-    """What is asked of `eligo compare`."""
+    """The options of `eligo compare`."""
 
     files: Annotated[
         list[str] | None, typer.Argument(metavar="FILE...", help="Workflows, or one experiment (YAML).")
@@ -426,7 +426,7 @@ class CompareRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What is asked of `eligo run`."""
+    """The options of `eligo run`."""
 
     workers: Concurrency = None
     on: Annotated[
@@ -477,26 +477,26 @@ class RunRequest:
 
     @property
     def place(self) -> str | None:
-        """The folder of the run, where it is given."""
+        """The folder of the run, if it is given."""
         return self.folder or self.resume
 
     @property
     def used_policy(self) -> str:
-        """The policy by the name that the library has for it."""
+        """The policy by its name in the library."""
         return "batch-optimal" if self.batch else self.policy
 
     def as_before(self, facts: Mapping[str, str], given: Collection[str]) -> "RunRequest":
-        """The same with the options of the run that is resumed, except for those that are given now."""
+        """This request with the options of the run that is resumed, except those that are given now."""
         before = json.loads(facts.get("options", "{}"))
         fixed = {*given, *(["policy"] if "batch" in given else [])}
         return replace(self, **{name: before[name] for name in REMEMBERED if name in before and name not in fixed})
 
     def remembered(self) -> dict[str, Any]:
-        """The options with which the run is resumed, unless others are given then."""
+        """The options that a resumed run uses unless others are given."""
         return {name: getattr(self, name) for name in REMEMBERED} | {"policy": self.used_policy}
 
     def settings(self, policy: str | None = None) -> "Settings":
-        """The same in the library's words, or with another policy."""
+        """The settings of the library for these options, with another policy if it is given."""
         from eligo.running import Retries, Settings
 
         return Settings(
@@ -511,5 +511,5 @@ class RunRequest:
         )
 
 
-#: the options with which a run is resumed, unless others are given then
+#: the options that a resumed run uses unless others are given
 REMEMBERED = ("on", "workers", "policy", "fat", "retries", "timeout", "max_failures")

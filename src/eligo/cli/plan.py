@@ -23,12 +23,12 @@ from eligo.simulation.pebble import name_of
 from eligo.simulation.steady import Finish
 from eligo.times import RunTimes
 
-WORTH_SAYING = 0.0005  # as a share: what rounds to a tenth of a per cent
-HEIGHT = 5  # lines of the chart: all of a plan fits on a screen
+WORTH_SAYING = 0.0005  # the smallest share that rounds to a tenth of a per cent
+HEIGHT = 5  # lines of the chart, so that all output fits on a screen
 
 
 def answer(times: RunTimes, asked: PlanRequest) -> None:
-    """Plan, and show, write and save what is asked for."""
+    """Plan, then print, write and save what was requested."""
     flow = times.flow
     pool = Pool(cores=asked.cores) if asked.cores is not None else Pool.parse(asked.workers) if asked.workers else None
     to = "names" if asked.names else asked.to
@@ -39,7 +39,7 @@ def answer(times: RunTimes, asked: PlanRequest) -> None:
     with searching(len(flow), asked.seconds) as (clock, watch):
         search = {"effort": asked.effort, "prefer": asked.prefer, "brief": brief, "clock": clock, "watch": watch}
         choice = choose(times, asked.policy, pool, asked.override, **search)
-        _ = choice.plan, choice.candidates  # while it is shown that they are made, and Ctrl-C stops the search
+        _ = choice.plan, choice.candidates  # computed here, where the progress is shown and Ctrl-C stops the search
     tell_cut(choice.plan)
     if has_classes(choice.flow):
         tell(["tasks with higher priority go first, as in `eligo run`; --override ignores priorities"])
@@ -57,7 +57,7 @@ def answer(times: RunTimes, asked: PlanRequest) -> None:
 
 
 def document(choice: ChosenOrder, asked: PlanRequest, names: Sequence[str] = ()) -> dict[str, Any]:
-    """The plan as plain data, with its orders, or those in *names*, and with when it ends where that is asked for."""
+    """The plan as plain data with its orders, or those in *names*, and with the finish if it was requested."""
     plan = plan_document(choice.plan) | choice.document(names)
     pool = choice.asked_pool
     if asked.history or pool is not None:
@@ -66,7 +66,7 @@ def document(choice: ChosenOrder, asked: PlanRequest, names: Sequence[str] = ())
 
 
 def _finish_document(choice: ChosenOrder, pool: Pool) -> dict[str, Any]:
-    """What JSON says of the finish; nothing where no time can be promised."""
+    """The finish as plain data; None if no time can be predicted."""
     finish = choice.finish
     return {
         "workers": pool.written,
@@ -89,7 +89,7 @@ def _save(plan: dict[str, Any], path: str) -> None:
 
 
 def _print(choice: ChosenOrder, asked: PlanRequest) -> None:
-    """What it means and what each order gives; then, where nothing is written, ready tasks over time and what to do next."""
+    """Print the result and the table of orders; then, unless something is written, a chart and the next commands."""
     flow, pool = choice.flow, choice.asked_pool
     print_lines(sentences(choice))
     if len(flow):
@@ -103,7 +103,7 @@ def _print(choice: ChosenOrder, asked: PlanRequest) -> None:
 
 
 def sentences(choice: ChosenOrder) -> list[str]:
-    """What is proved, and of which order; what the order used gains; or that nothing is left to plan."""
+    """What is proved about which order, and what the order used gains; or that there is nothing to plan."""
     plan, chosen, ready = choice.plan, choice.chosen, choice.candidates["ready"]
     if not len(plan):
         return [headline(choice.flow, "The workflow has no tasks.")]
@@ -117,7 +117,7 @@ def sentences(choice: ChosenOrder) -> list[str]:
 
 
 def _gain(choice: ChosenOrder, candidate: Candidate) -> str:
-    """What an order gains on first come, first served: in time where that is known, else in ready tasks."""
+    """The gain of an order over first come, first served: in time if that is known, else in ready tasks."""
     usual = choice.candidates["fifo"].seconds
     if candidate.seconds is None or usual is None:
         than = gained(candidate.area, sum(choice.plan.first_come))
@@ -127,12 +127,12 @@ def _gain(choice: ChosenOrder, candidate: Candidate) -> str:
 
 
 def _pool_phrase(choice: ChosenOrder, words: str) -> str:
-    """For what the order used was made, where it was made for a pool."""
+    """The words with the pool that the order used was made for; empty if there is none."""
     return "" if choice.pool is None or choice.origin is None else words.format(choice.pool.head)
 
 
 def _remarks(choice: ChosenOrder) -> Iterator[str]:
-    """What the mark means, and whether anything is gained."""
+    """The meaning of the mark, and whether anything is gained."""
     aim = _pool_phrase(choice, ", made for {}") or (", aims to finish soonest" if choice.used == "finish" else "")
     yield f"{USED} the order you get{aim}; --policy NAME selects another"
     yield from _choice(choice)
@@ -149,7 +149,7 @@ def _remarks(choice: ChosenOrder) -> Iterator[str]:
 
 
 def _choice(choice: ChosenOrder) -> Iterator[str]:
-    """What the order used was made from, which order ends sooner, and what run times cost in rounds; if anything."""
+    """The origin of the order used, an order that ends sooner, and the cost of run times in rounds, if any."""
     chosen, soonest = choice.chosen, choice.candidates.get("finish")
     if chosen is None:
         return
@@ -163,7 +163,7 @@ def _choice(choice: ChosenOrder) -> Iterator[str]:
 
 
 def _print_rest(choice: ChosenOrder, steps: Sequence[tuple[str, str]]) -> None:
-    """Ready tasks over time in the order used, its first tasks, and what can be done next."""
+    """Print the chart of ready tasks, the first tasks of the order, and commands to run next."""
     plan, candidate = choice.plan, choice.chosen or choice.candidates["ready"]
     curve = tuple(candidate.counts.tolist())
     picture = chart(curve, plan.upper_bound, plan.first_come, height=HEIGHT, name=name_of(candidate.name))
@@ -181,12 +181,12 @@ WIDTH = 80  # characters
 USED = "*"
 UNCOUNTED = "not computed: too many tasks"
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-ROUNDED = 1e-6  # a share that only comes from rounding
-LITTLE = 0.01  # more workers that gain less than this share gain nothing
+ROUNDED = 1e-6  # smaller shares come from rounding
+LITTLE = 0.01  # a gain below this share counts as nothing
 
 
 class Phrases(NamedTuple):
-    """What the table's heads say, and what is said of an order that has the most possible."""
+    """The heads of the table, and the words for an order with the largest possible average."""
 
     ready: str
     of_possible: str
@@ -202,7 +202,7 @@ SHORTEST = SHORT._replace(rounds="rounds at {}", of_possible="ready, of possible
 
 
 def table(choice: ChosenOrder) -> Iterator[str]:
-    """A row for every order, the one used marked; within the width of a screen."""
+    """A row for every order, with a mark at the one used, within the width of a screen."""
     names, full_name = dict.fromkeys((*SHOWN, choice.used)), os.path.basename
     for phrases, called in ((LONG, full_name), (SHORT, full_name), (SHORTEST, full_name), (SHORTEST, name_of)):
         rows = [_head(choice, phrases), *(_row(choice, name, called(name), phrases) for name in names)]
@@ -234,7 +234,7 @@ def _row(choice: ChosenOrder, name: str, called: str, phrases: Phrases) -> list[
 
 
 def _share(choice: ChosenOrder, candidate: Candidate, most: str) -> str:
-    """Which share of the most possible it is, never rounded up, and whether that is known or at least so much."""
+    """The share of the largest possible average, never rounded up, marked "at least" if the maximum is not proved."""
     if candidate.area == choice.plan.area_bound:
         return most
     tenths = math.floor(1000 * candidate.area / max(1, choice.plan.area_bound)) / 10
@@ -242,7 +242,7 @@ def _share(choice: ChosenOrder, candidate: Candidate, most: str) -> str:
 
 
 def number(value: float) -> str:
-    """A number with as many digits as people want to see.
+    """A number with three digits, or all digits before the point.
 
     >>> [number(value) for value in (1.8333, 62.917, 12345.6)]
     ['1.83', '62.9', '12,346']
@@ -251,7 +251,7 @@ def number(value: float) -> str:
 
 
 def quoted(name: str) -> str:
-    """An order as it is called within a sentence; a file without its folder."""
+    """The name of an order within a sentence; a file without its folder."""
     return f"`{os.path.basename(name)}`"
 
 
@@ -259,7 +259,7 @@ def quoted(name: str) -> str:
 
 
 def finish_lines(choice: ChosenOrder, pool: Pool) -> list[str]:
-    """When the order used ends on a pool, before when it cannot, why, and what more workers would bring."""
+    """The finish of the order used on a pool, its lower bound and reason, and the effect of other pool sizes."""
     finish = choice.finish
     if finish is None:
         count = int((~choice.times.estimate.own).sum())
@@ -277,7 +277,7 @@ def finish_lines(choice: ChosenOrder, pool: Pool) -> list[str]:
 
 
 def _more(choice: ChosenOrder, pool: Pool, finish: Finish) -> str:
-    """What other numbers of workers or cores come to, and from which number on nothing is gained."""
+    """The finish on other numbers of workers or cores, and the number beyond which more gain nothing."""
     cores = cores_of(choice.flow, pool)
     fewest, most = (1.0, float(len(choice.flow))) if cores is None else (cores.max(initial=1), math.fsum(cores))
     base = min(pool.size, max(1.0, most))
@@ -290,7 +290,7 @@ def _more(choice: ChosenOrder, pool: Pool, finish: Finish) -> str:
 
 
 def sooner(makespan: float, usual: float) -> str:
-    """How much sooner than first come, first served, which ends at *usual*, something ends.
+    """How much sooner something ends than first come, first served, which ends at *usual*.
 
     >>> sooner(90.0, 120.0), sooner(5.0, 5.0)
     ('25 % sooner than first come, first served', 'as soon as first come, first served')

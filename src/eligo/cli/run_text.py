@@ -23,7 +23,7 @@ from eligo.cli.live_display import watching
 from eligo.cli.look import MOST_SHOWN, written_report
 from eligo.cli.options import Access, Reading, RunRequest
 from eligo.cli.output import harmless, print_json, print_lines
-from eligo.cli.plan_text import accepted, heeding, read_told, tell, working
+from eligo.cli.plan_text import accept, heeding, read_workflow, tell, working
 from eligo.cli.remote import FAILED, INTERRUPTED, Ended, by_server
 from eligo.client.credentials import place_of, state_folder, token_for
 from eligo.client.owner import split_address
@@ -43,14 +43,14 @@ from eligo.running.task_files import TaskFiles
 from eligo.workflow import Workflow, in_priority_order
 
 RESCUE = "rescue.dag"
-SELDOM = 30.0  # seconds between two lines that tell how DAGMan goes
-ALIKE = 0.01  # what differs by less is alike, as far as a rehearsal tells
+SELDOM = 30.0  # seconds between two lines about the progress of DAGMan
+ALIKE = 0.01  # rehearsals that differ by a smaller share count as equal
 TITLES = ("policy", "rehearsed", "predicted", "ratio")
-UNSAID = "[null, false, false, [null, false, null, null]]"  # how a file is read where no option says
+UNSAID = "[null, false, false, [null, false, null, null]]"  # how a file is read without options
 
 
 def flow_of_run(folder: str | None) -> Workflow:
-    """The workflow of a run: its file, read with the options that the run was begun with, or what was kept of it."""
+    """The workflow of a run: its file, read with the options with which the run was started, or the copy in the folder."""
     from eligo.formats import read
     from eligo.running.folder import KEPT, kept_workflow
 
@@ -63,18 +63,18 @@ def flow_of_run(folder: str | None) -> Workflow:
     how = Reading(
         from_=format, allow_outside=outside, reverse=reverse, args=args, env=env, columns=columns, trace=trace
     )
-    return read_told(path, how)
+    return read_workflow(path, how)
 
 
 def facts_of_run(folder: str | None) -> Mapping[str, str]:
-    """What the folder of a run that is resumed keeps of it."""
+    """The facts that the folder of a resumed run has stored."""
     from eligo.running.folder import kept_workflow
 
     return {} if folder is None else kept_workflow(folder)[0]
 
 
 def resumed_request(request: RunRequest, given: Collection[str]) -> RunRequest:
-    """What is asked of a run that is resumed: its options, except for those that are given now."""
+    """The request for a resumed run: its own options, except for those that are given now."""
     resumed = request.as_before(facts_of_run(request.resume), given)
     before, now = request.remembered(), resumed.remembered()
     words = [f"--{name.replace('_', '-')} {value}" for name, value in now.items() if value != before[name]]
@@ -83,7 +83,7 @@ def resumed_request(request: RunRequest, given: Collection[str]) -> RunRequest:
 
 
 def facts_to_keep(request: RunRequest, reading: Reading | None, ignore: Collection[str]) -> dict[str, str]:
-    """What the folder of a run keeps of this, for those who resume it without FILE and its options."""
+    """The facts to store in the folder of a run, to resume it without FILE and its options."""
     facts = {"ignored": ",".join(ignore), "options": json.dumps(request.remembered())}
     if reading is None:
         return facts
@@ -93,10 +93,10 @@ def facts_to_keep(request: RunRequest, reading: Reading | None, ignore: Collecti
 
 
 def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access: Access) -> int:
-    """Run it, and say what came of it; the exit code."""
+    """Run the workflow and print the result; returns the exit code."""
     served = request.on.startswith(SERVER)
     ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
-    flow = accepted(flow, ignore, elsewhere=request.on != "local", served=served)
+    flow = accept(flow, ignore, elsewhere=request.on != "local", served=served)
     if served:
         return by_server(flow, request, access.door(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
@@ -109,7 +109,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         folder.store.remember(**facts)
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
-            tell(_resumed(resumed, place))
+            tell(_resume_lines(resumed, place))
         plan = folder.store.curves().get("plan", ())
         process = WatchedProcess(flow, runner, request.settings().slots, plan)
         with (
@@ -119,13 +119,13 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
             _warned_of_shortage(runner, place),
         ):
             result = execute(runner)
-        tell(_rescued(flow, result, place))
+        tell(_write_rescue(flow, result, place))
     report = written_report(place)
     return _print_result(runner, result, place, request, report)
 
 
-def _rescued(flow: Workflow, result: Result, place: str) -> list[str]:
-    """Of a DAGMan file that was not done, write down what is, as DAGMan reads it; what to tell of that."""
+def _write_rescue(flow: Workflow, result: Result, place: str) -> list[str]:
+    """Write a rescue file of the finished nodes of a DAGMan file that did not finish; returns messages about it."""
     from eligo.formats.dagman.writer import doubtful, next_rescue, rescue_text
     from eligo.formats.shared.files import save
 
@@ -162,9 +162,9 @@ def default_folder(flow: Workflow) -> str:
 
 @contextmanager
 def interruptible(runner: Runner) -> Iterator[None]:
-    """The first Ctrl-C begins nothing more, the second stops what runs; so does the request to end, and a lost terminal.
+    """Handle signals: the first Ctrl-C starts no more tasks; the second, SIGTERM or a lost terminal stop running ones.
 
-    Where the loss of the terminal was ignored before (nohup), it still is.
+    If the loss of the terminal was ignored before (nohup), it still is.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -185,7 +185,7 @@ def interruptible(runner: Runner) -> Iterator[None]:
 
 @contextmanager
 def _warned_of_shortage(runner: Runner, place: str) -> Iterator[None]:
-    """Say it where tasks wait because this machine lacks something, and how to resume where none could be started at all."""
+    """Print warnings while tasks wait for the machine's resources, and how to resume if none could be started."""
     from eligo.engines.local import LocalEngine
 
     if isinstance(runner.engine, LocalEngine):
@@ -197,8 +197,8 @@ def _warned_of_shortage(runner: Runner, place: str) -> Iterator[None]:
         raise
 
 
-def _resumed(resumed: Resumed, place: str) -> list[str]:
-    """What is told where a run goes on."""
+def _resume_lines(resumed: Resumed, place: str) -> list[str]:
+    """The message about a resumed run, if there is anything to say."""
     parts = [
         f"{count:,} {what}"
         for count, what in (
@@ -215,7 +215,7 @@ def _resumed(resumed: Resumed, place: str) -> list[str]:
 
 
 def _print_result(runner: Runner, result: Result, place: str, request: RunRequest, report: str | None) -> int:
-    """Say how it ended."""
+    """Print the result of a run; returns the exit code."""
     game = result.execution
     remaining = len(game.dag) - len(game.executed) - len(result.failed) - len(game.blocked)
     if request.json:
@@ -258,27 +258,27 @@ def _failures(runner: Runner, result: Result) -> list[str]:
 
 
 class DagmanWatch:
-    """Tells now and then how it goes, and whether somebody wants it to stop."""
+    """Prints the progress of DAGMan now and then, and knows whether the user wants it to stop."""
 
     def __init__(self) -> None:
         self.stopping = False
         self._due = time.monotonic()
 
     def __call__(self, events: Mapping[str, int]) -> bool:
-        """How many events of each kind there were; whether to stop."""
+        """Print the number of events of each kind; returns whether to stop."""
         if time.monotonic() >= self._due and events:
             self._due = time.monotonic() + SELDOM
             tell([", ".join(f"{count:,} {kind}" for kind, count in events.items())])
         return self.stopping
 
     def stop(self, number: int, frame: FrameType | None) -> None:
-        """Somebody wants it to stop."""
+        """Handle a signal to stop."""
         self.stopping = True
         tell(["removing the jobs of this run"])
 
 
 def by_dagman(flow: Workflow, request: RunRequest, folder: RunFolder) -> int:
-    """Hand a workflow to DAGMan, follow it to its end, and say what came of it; the exit code."""
+    """Run a workflow with DAGMan, follow it to its end, and print the result; returns the exit code."""
     settings, order = request.settings(), tuple(in_priority_order(flow, order_to_follow(flow, request.used_policy)))
     commands = commands_in(folder, flow, request.directory)
     files = TaskFiles(flow, commands.folder)
@@ -311,7 +311,7 @@ def _print_fates(fates: Mapping[Any, Fate], ended: Ended, request: RunRequest) -
 
 
 def rehearse_all(flow: Workflow, request: RunRequest, seconds: float) -> int:
-    """Rehearse the policies that were asked for, one after another, and say how long each takes; the exit code."""
+    """Rehearse the requested policies one after another, and print how long each takes; returns the exit code."""
     policies = list(dict.fromkeys(name for name in request.used_policy.split(",") if name))
     if not policies:
         raise InputError("--policy must name at least one policy to rehearse")
@@ -334,7 +334,7 @@ def _live_display(stage: Stage, runner: Runner) -> Iterator[None]:
 
 
 def rehearsal_document(stage: Stage, rehearsals: list[Rehearsal]) -> dict[str, Any]:
-    """What JSON says of rehearsals."""
+    """The results of rehearsals as plain data."""
     best = min(rehearsals, key=lambda each: each.makespan, default=None)
     return {
         "tasks": len(stage.flow),
@@ -347,7 +347,7 @@ def rehearsal_document(stage: Stage, rehearsals: list[Rehearsal]) -> dict[str, A
 
 
 def rehearsal_table(rehearsals: list[Rehearsal]) -> list[str]:
-    """The policies side by side, the best marked, as far as they differ."""
+    """A row for every policy, with a mark at the best unless they are alike."""
     times = [each.makespan for each in rehearsals]
     most = min(times, default=0.0) * (1 + ALIKE)
     alike = max(times, default=0.0) <= most
@@ -381,11 +381,11 @@ def _rehearsal_sentence(stage: Stage) -> str:
 # The page of a run
 
 
-PATIENT = 5.0  # seconds that the page may take to end
+PATIENT = 5.0  # seconds within which the page must end
 
 
 def show_page(name: str, port: int, browse: bool, with_parent: bool) -> int:
-    """Show a run in a browser until this is stopped."""
+    """Serve the page of a run until the user stops it."""
     from eligo.pages.sources import run_folder
     from eligo.server.view.run_page import show_run
 
@@ -401,7 +401,7 @@ def show_page(name: str, port: int, browse: bool, with_parent: bool) -> int:
 
 
 def link_page(place: str, token_file: str | None, browse: bool) -> int:
-    """Print the link to a server's page, with the token behind a #, which browsers never send; or open it."""
+    """Print or open the link to a server's page, with the token behind a #, which browsers never send."""
     server, workflow = split_address(full_address(place))
     token = token_for(server, token_file)
     if token is None:
@@ -423,7 +423,7 @@ def _fragment(token: str | None, workflow: str | None) -> list[tuple[str, str]]:
 
 
 def _redirect(server: str, link: str) -> str:
-    """A page that only this user can read and that leads there: everybody may see the command line of a browser."""
+    """A page, readable only by this user, that redirects to the link: command lines of browsers are public."""
     path = Path(state_folder(), "pages", f"{place_of(server)}.html")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
@@ -434,7 +434,7 @@ def _redirect(server: str, link: str) -> str:
 
 @contextmanager
 def live_page(place: str) -> Iterator[None]:
-    """The page of a run while it goes on."""
+    """Serve the page of a run in a process of its own, so that viewers do not slow the run."""
     words = [sys.executable, "-m", "eligo", "page", place, "--port", "0", "--with-parent"]
     page = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
     Thread(target=_say, args=(page,), daemon=True).start()
@@ -451,6 +451,6 @@ def live_page(place: str) -> Iterator[None]:
 
 
 def _say(page: "subprocess.Popen[str]") -> None:
-    """Where the page is, or why there is none."""
+    """Print the address of the page, or why there is none."""
     for line in page.stdout or ():
         tell([line.strip().removeprefix("eligo: ")])

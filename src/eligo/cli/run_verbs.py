@@ -1,4 +1,4 @@
-"""The verbs that do the work, and those that look at it."""
+"""The verbs that run workflows, and those that show runs."""
 
 from typing import Annotated
 
@@ -26,12 +26,12 @@ def run(
     Run it again to resume, even after kill -9; finished tasks do not rerun.
     """
     check_run(context)
-    from eligo.cli.plan_text import read_told, recall
+    from eligo.cli.plan_text import read_workflow, recall
     from eligo.cli.run_text import answer, flow_of_run, rehearse_all, resumed_request
 
     if file is None and request.rehearse is None:
         request = resumed_request(request, given_names(context))
-    flow = flow_of_run(request.resume) if file is None else read_told(file, reading)
+    flow = flow_of_run(request.resume) if file is None else read_workflow(file, reading)
     flow = recall(flow, request.history, request.place).flow
     if request.rehearse is not None:
         return rehearse_all(flow, request, request.rehearse)

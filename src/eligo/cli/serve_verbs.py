@@ -1,4 +1,4 @@
-"""The verbs of the server, its clients and the owners of workflows."""
+"""The verbs of the server, of its clients, and of owners who submit workflows."""
 
 from typing import Annotated
 
@@ -90,7 +90,7 @@ def serve(
 
     State is durable: after a crash it resumes where it stopped.
     """
-    from eligo.cli.serve_text import ServeOutput, checked, served_until_stopped, set_up
+    from eligo.cli.serve_text import ServeOutput, checked, serve_until_stopped, set_up
 
     if not files:
         refuse_useless(context, "without FILE", "policy", "quorum", "no_files", "from_", "allow_outside", "ignore")
@@ -106,7 +106,7 @@ def serve(
         return checked(setup, json)
     wishes = {"policy": policy, "quorum": quorum, "files": not no_files, "ignore": ",".join(ignore or ())}
     reading = Reading(from_=from_, allow_outside=allow_outside)
-    return served_until_stopped(setup, files or [], reading, wishes, ServeOutput(quiet, json))
+    return serve_until_stopped(setup, files or [], reading, wishes, ServeOutput(quiet, json))
 
 
 @app.command()
@@ -244,7 +244,7 @@ def submit(
 
     Submitting the same file again does not create a second workflow.
     """
-    from eligo.cli.plan_text import read_told
+    from eligo.cli.plan_text import read_workflow
     from eligo.cli.remote import Signer, SubmitOptions
     from eligo.cli.remote import submit as submit_workflow
     from eligo.formats.fidelity import words_in
@@ -253,12 +253,12 @@ def submit(
         refuse_useless(context, "without --sign", "sign_days")
     if not 0 < sign_days <= MOST_DAYS:
         raise InputError(f"--sign-days must be more than 0 and at most {MOST_DAYS:,}, got {sign_days:g}")
-    if file is None:  # the only argument is the file
+    if file is None:  # a single argument is the file
         url, file = None, url
     if file is None:
         raise InputError("no FILE to submit: eligo submit [URL] FILE")
     door = access.door(url)
-    flow = read_told(file, reading)
+    flow = read_workflow(file, reading)
     asked = {"name": name, "policy": policy, "share": share, "quorum": quorum, "timeout": timeout, "retries": retries}
     wishes = {what: str(value) for what, value in asked.items() if value is not None}
     if no_files:
@@ -334,6 +334,6 @@ def backup(
     ] = None,
 ) -> int:
     """Copy a server's state and files, even while it is running."""
-    from eligo.cli.serve_text import backed_up
+    from eligo.cli.serve_text import back_up
 
-    return backed_up(store, copy, folder)
+    return back_up(store, copy, folder)

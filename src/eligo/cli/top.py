@@ -1,4 +1,4 @@
-"""`eligo top`: where a workflow stands, on the whole screen of a terminal, as it goes on."""
+"""`eligo top`: a run or a server's workflow, live on the whole screen of a terminal."""
 
 from contextlib import suppress
 from typing import ClassVar
@@ -36,7 +36,7 @@ T retrying, F failed."""
 
 
 class TopApp(App[None]):
-    """Looks at a source, and shows what it sees until somebody has seen enough."""
+    """Shows what a source reports until the user quits."""
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "eligo top"
@@ -49,7 +49,7 @@ class TopApp(App[None]):
     ]
 
     class Learned(Message):
-        """Something was learned."""
+        """The source has new data."""
 
         def __init__(self, tidings: Tidings) -> None:
             self.tidings = tidings
@@ -69,21 +69,21 @@ class TopApp(App[None]):
         return self.board
 
     def on_mount(self) -> None:
-        """Take the colours of the page."""
+        """Use the colours of the page."""
         for theme in THEMES:
             self.register_theme(theme)
         self._paint_ground()
 
     def on_ready(self) -> None:
-        """Everything is there: begin to look."""
+        """Start to read the source, once all parts of the screen exist."""
         self._poller.start()
 
     def on_unmount(self) -> None:
-        """No more of it."""
+        """Stop reading the source."""
         self._poller.stop(0.2)
 
     def _heard(self, tidings: Tidings) -> None:
-        """From the other thread."""
+        """Receive data from the other thread."""
         with suppress(RuntimeError):  # the screen is being closed
             self.post_message(self.Learned(tidings))
 
@@ -91,7 +91,7 @@ class TopApp(App[None]):
     def _update(self, news: Learned) -> None:
         self._last = news.tidings
         if self.board.is_attached:
-            self.board.told(news.tidings)
+            self.board.receive(news.tidings)
             self._paint_sheet()
 
     def _paint_ground(self) -> None:
@@ -99,16 +99,16 @@ class TopApp(App[None]):
         self.board.look = Look(self._dark, not self.no_color)
 
     def action_ground(self) -> None:
-        """Dark or light."""
+        """Switch between dark and light background."""
         self._dark = not self._dark
         self._paint_ground()
         self.board.paint()
 
     def action_help(self) -> None:
-        """What the keys do."""
+        """Show what the keys do."""
         self.push_screen(Sheet(Text(HELP), "eligo top"))
 
-    # All about something
+    # Sheets with details
 
     @on(Overview.Curious)
     def _open_sheet(self, wanted: Overview.Curious) -> None:

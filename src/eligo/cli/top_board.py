@@ -38,13 +38,13 @@ from eligo.running.states import STATES
 # Reading the source in a thread of its own
 
 
-EVERY = 1.0  # seconds between two looks
-SHARE = 4  # of the time, one part in so many is spent looking
-SELDOM = 10.0  # seconds between two looks at which workflows there are
+EVERY = 1.0  # seconds between two rounds
+SHARE = 4  # reading takes at most one part in this many of the time
+SELDOM = 10.0  # seconds between two requests for the list of workflows
 
 
 class Wish(NamedTuple):
-    """What is looked at: a workflow, none: the first there is; a part of its tasks; a task of it."""
+    """What to read: a workflow, None for the first one; a part of its tasks; one of its tasks."""
 
     workflow: str | None = None
     query: Query | None = None
@@ -52,7 +52,7 @@ class Wish(NamedTuple):
 
 
 class Tidings(NamedTuple):
-    """What came of one round, and for which wish; *trouble* says why nothing did."""
+    """The result of one round, and its wish; *trouble* is the reason if there is no result."""
 
     wish: Wish
     at: float
@@ -65,7 +65,7 @@ class Tidings(NamedTuple):
 
 
 class Poller:
-    """Asks a source once a second, and at once where something else is wished for; *tell* is told what came of it."""
+    """Reads a source once a second, and at once after a new wish; *tell* receives the results."""
 
     def __init__(self, source: RunSource, tell: Callable[[Tidings], None], every: float = EVERY) -> None:
         self._source, self._tell, self._every = source, tell, every
@@ -76,18 +76,18 @@ class Poller:
         self._thread = threading.Thread(target=self._loop, name="eligo top", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, patience: float = 0.0) -> None:
-        """End, once what is under way has come to its end; that is not waited for longer than so many seconds."""
+        """End the thread after the current round; waits for it at most *patience* seconds."""
         self._over = True
         self._wake.set()
         if patience and self._thread.is_alive():
             self._thread.join(patience)
 
     def wish(self, **changed: Any) -> None:
-        """Look at something else as well, at once."""
+        """Change what is read, at once."""
         with self._lock:
             self._wish = self._wish._replace(**changed)
         self._wake.set()
@@ -105,12 +105,12 @@ class Poller:
             self._wake.wait(max(self._every, (SHARE - 1) * (time.monotonic() - begin)))
 
     def _round(self, wish: Wish) -> Tidings:
-        """One look at everything that is wished for."""
+        """Read everything in the wish once."""
         try:
             return self._fetch(wish)
         except EligoError as error:
             return Tidings(wish, time.time(), self._workflows, trouble=str(error))
-        except Exception as error:  # a folder that is just being written, a server that says strange things
+        except Exception as error:  # a folder that is just being written, or a server with invalid answers
             return Tidings(wish, time.time(), self._workflows, trouble=f"{type(error).__name__}: {error}")
 
     def _fetch(self, wish: Wish) -> Tidings:
@@ -133,9 +133,9 @@ class Poller:
 
 
 PANES = ("running", "workers", "failures", "tasks")
-SILENT = 4.0  # seconds without a word after which that is told
-WIDE = 120  # columns from which on there is room beside the curve
-TALL = 20  # lines below which there is none for the curve
+SILENT = 4.0  # seconds without an answer after which the screen says so
+WIDE = 120  # columns; wider screens have room beside the curve
+TALL = 20  # lines; lower screens have no room for the curve
 ASIDE = 48
 
 STYLE = """
@@ -161,7 +161,7 @@ Listing:focus > .datatable--cursor { background: $accent 30%; color: $foreground
 
 
 class Overview(Screen[None]):
-    """Where a workflow stands."""
+    """The state of a workflow."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "turn(1)", "pane", priority=True, key_display="Tab"),
@@ -177,7 +177,7 @@ class Overview(Screen[None]):
     ]
 
     class Curious(Message):
-        """Somebody wants to know all about a task or a worker."""
+        """The user wants details of a task or a worker."""
 
         def __init__(self, what: str, key: str) -> None:
             self.what, self.key = what, key
@@ -217,15 +217,15 @@ class Overview(Screen[None]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Look at the clock now and then."""
+        """Check now and then how long the source has been silent."""
         self.set_interval(1.0, self._tick)
 
     def _tick(self) -> None:
         if self.ready:
             self._paint_trouble()
 
-    def told(self, tidings: Tidings) -> None:
-        """Something was learned."""
+    def receive(self, tidings: Tidings) -> None:
+        """Take in new data and show it."""
         before = self._last
         self._last, self._heard_at = tidings, time.monotonic()
         if not tidings.trouble:
@@ -239,19 +239,19 @@ class Overview(Screen[None]):
             self.refresh_bindings()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw it anew in this size."""
+        """Redraw in the new size."""
         self.call_after_refresh(self.paint)
 
-    # What is shown
+    # Drawing
 
     @property
     def ready(self) -> bool:
-        """Whether all parts are there: not at the very beginning, nor at the end."""
+        """Whether all parts exist: not at the very beginning, nor at the end."""
         complete = all(len(self.query(part)) == len(PANES) for part in (Listing, Tab))
         return complete and all(self.query(part) for part in ("#trouble", "#found"))
 
     def paint(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         if not self.ready:
             return
         self._paint_trouble()
@@ -275,13 +275,13 @@ class Overview(Screen[None]):
                 tabs.get_tab(name).label = label
 
     def _which(self) -> str:
-        """Which of several workflows this is."""
+        """The place of the workflow among several; empty if there is only one."""
         ids = [one.workflow for one in self._last.workflows] if self._last else []
         here = self._last.wish.workflow if self._last else None
         return f"  workflow {ids.index(here) + 1} of {len(ids)}" if len(ids) > 1 and here in ids else ""
 
     def _paint_curve(self, view: Document) -> None:
-        """The curve in its room: a third of a screen; and where there is more, in words what to think of it."""
+        """Draw the curve in a third of the screen, with an assessment in words beside it if there is room."""
         middle, aside = self.query_one("#middle"), self.query_one("#aside", Static)
         height, wide = max(7, min(16, (self.size.height - 8) // 3 + 2)), self.size.width >= WIDE
         middle.display = self._with_curve and self.size.height >= TALL
@@ -293,7 +293,7 @@ class Overview(Screen[None]):
             aside.update(Text("").join([*words, Text("\nfinished last:\n"), *recent_lines(view, ASIDE - 2, self.look)]))
 
     def _paint_trouble(self) -> None:
-        """That nothing is heard, since when, and why."""
+        """Show since when the source has not answered, and why."""
         line, trouble = self.query_one("#trouble", Static), self._last.trouble if self._last else ""
         silent = time.monotonic() - self._heard_at
         if not trouble and silent > SILENT and self._last is not None:
@@ -333,7 +333,7 @@ class Overview(Screen[None]):
 
     @property
     def pane(self) -> str:
-        """Which is open."""
+        """The name of the open pane."""
         return self.query_one(TabbedContent).active
 
     def action_open(self, pane: str) -> None:
@@ -357,7 +357,7 @@ class Overview(Screen[None]):
         self.refresh_bindings()
 
     def _ask(self, **changed: object) -> None:
-        """Ask for the tasks that are wanted now, where they are looked at."""
+        """Request the tasks to show, if their pane is open."""
         room = self.query_one(TaskListing).page
         self._query = self._query._replace(most=room, **changed)  # type: ignore[arg-type]
         self._poller.wish(query=self._query if self.pane == "tasks" else None)
@@ -400,23 +400,23 @@ class Overview(Screen[None]):
         self._ask(sort=names[(names.index(self._query.sort) + 1) % len(names)], offset=0)
 
     def action_reverse(self) -> None:
-        """Sort the other way round."""
+        """Reverse the order of the tasks."""
         self._ask(descending=not self._query.descending, offset=0)
 
     def action_filter(self) -> None:
-        """Only tasks of the next state."""
+        """Show only tasks of the next state."""
         states = ("", *STATES)
         self._ask(state=states[(states.index(self._query.state) + 1) % len(states)], offset=0)
 
     def action_next_workflow(self) -> None:
-        """Look at the next workflow."""
+        """Show the next workflow."""
         ids = [one.workflow for one in self._last.workflows] if self._last else []
         if len(ids) > 1 and self._last is not None:
             here = ids.index(self._last.wish.workflow) if self._last.wish.workflow in ids else -1
             self._poller.wish(workflow=ids[(here + 1) % len(ids)])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Which keys there are for what is open."""
+        """Whether a key applies to what is open."""
         if action == "next_workflow":
             return self._last is not None and len(self._last.workflows) > 1
         if action in {"sort", "reverse", "filter"}:
@@ -424,7 +424,7 @@ class Overview(Screen[None]):
         return True
 
     def action_curve(self) -> None:
-        """Hide the curve, or show it."""
+        """Hide or show the curve."""
         self._with_curve = not self._with_curve
         self.paint()
 

@@ -41,7 +41,7 @@ class WatchedRun(Watched):
         stored = read_run(self._path)
         flow = _workflow(self.folder, stored)
         with readable(self._path):
-            self.execution = _played(flow, stored, self.under_way)
+            self.execution = _execution_of(flow, stored, self.under_way)
         super().__init__(LiveWorkflow(flow, self.execution).flow)
         self.at, self.moves, self._curves = at, stored.moves, stored.curves
         self.facts, self.sessions, self._position = stored.facts, stored.sessions, stored.position
@@ -170,7 +170,7 @@ def _workflow(folder: Path, stored: Kept) -> Workflow:
         raise
 
 
-def _played(flow: Workflow, stored: Kept, going: bool) -> Execution:
+def _execution_of(flow: Workflow, stored: Kept, going: bool) -> Execution:
     """The execution so far; one that goes on is followed as it is, with moves that belong to the next ones."""
     if not going:
         return Execution.replay(flow, stored.moves, stored.additions)
@@ -229,7 +229,7 @@ class WatchedProcess(Watched):
         self._begin = time.monotonic()
         self._due = self.at + SHORTEST
         self._rates: deque[tuple[float, int]] = deque([(self._begin, len(self.execution.executed))])
-        self._told = 0
+        self._reported = 0
         self.look()
 
     def look(self) -> None:
@@ -265,9 +265,9 @@ class WatchedProcess(Watched):
         """The tasks that failed for good since this was asked last, and why."""
         new = [
             (task, str(ending.attempt.failure))
-            for task, ending in islice(self.runner.failures.items(), self._told, None)
+            for task, ending in islice(self.runner.failures.items(), self._reported, None)
         ]
-        self._told += len(new)
+        self._reported += len(new)
         return new
 
     # See `Watched` for these

@@ -66,7 +66,7 @@ def _figures(section: Section) -> Iterator[dict[str, str]]:
             drawable = Picture(name=picture.name, title=picture.title, panels=panels, columns=picture.columns)
             yield figure_of(svg_of(draw_picture(drawable)), picture.title, "; ".join(map(_alt_text, panels)))
     for fat in section.fat_tasks.values():
-        yield figure_of(svg_of(draw_clusters(section.flow, fat)), *_fat_seen(fat))
+        yield figure_of(svg_of(draw_clusters(section.flow, fat)), *_fat_caption(fat))
 
 
 def _alt_text(panel: Panel) -> str:
@@ -77,7 +77,7 @@ def _alt_text(panel: Panel) -> str:
     return f"{panel.title}: {panel.up} over {panel.across}, {', '.join(ends)}"
 
 
-def _fat_seen(fat: FatTask | Dealing) -> tuple[str, str]:
+def _fat_caption(fat: FatTask | Dealing) -> tuple[str, str]:
     """What a picture of fat tasks is called, and what one sees."""
     if isinstance(fat, Dealing):
         return f"{counted(len(fat), 'fat task')} in their workflow", "each drawn as a box with its tasks"

@@ -48,7 +48,7 @@ def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), 
 
 def summary(watched: Watched) -> dict[str, Any]:
     """What is told first, and is soon made: how far a workflow has come, how fast, and how long it still takes."""
-    counts, remaining, spans = watched.counts, watched.left, watched.spans
+    counts, remaining, spans = watched.counts, watched.remaining, watched.spans
     document = {
         "kind": "run", "workflow": watched.id, "title": watched.title, "state": watched.status,
         "source": watched.source, "under_way": watched.under_way, "now": watched.at,

@@ -365,7 +365,7 @@ class Watched(Looked):
         return count / long if long >= 1.0 else 0.0
 
     @property
-    def left(self) -> Left | None:
+    def remaining(self) -> Left | None:
         """How much longer it takes, as was last foreseen."""
         at, remaining = self._left
         elapsed = max(0.0, self.at - at)

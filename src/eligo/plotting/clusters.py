@@ -39,7 +39,7 @@ def draw_fat_task(flow: object, fat: FatTask) -> "Figure":
     """The dag with the fat task as one box, its tasks numbered in the client's order, and the residual beside it.
 
     The arcs that it cuts have a colour. Alike tasks are drawn as one where they are many; where that does not do, what
-    is next to the fat task is shown.
+    is next to the fat task is drawn.
     """
     workflow = as_workflow(flow)
     parcels, why = _drawable(workflow, fat)
@@ -62,7 +62,7 @@ def draw_dealing(flow: object, dealing: Dealing) -> "Figure":
 def _drawable(flow: Workflow, fat: FatTask) -> tuple["Parcels", str]:
     """What is drawn: the dag, or where the fat task cannot be told apart in it, that with what is next to it."""
     parcels = Parcels(flow, [flow.dag.indices(fat.tasks)])
-    if parcels.told_apart:
+    if parcels.is_distinct:
         return parcels, ""
     part = flow.dag.subdag(dict.fromkeys([*fat.tasks, *(u for u, _ in fat.inputs), *(v for _, v in fat.cut)]))
     near = Parcels(Workflow(part, {name: flow.task(name) for name in part.tasks}), [part.indices(fat.tasks)])
@@ -112,7 +112,7 @@ class Parcels:
         return [kind_of(self.flow.task(name)) for name in self.flow.dag.tasks]
 
     @cached_property
-    def shown(self) -> Groups:
+    def drawn_nodes(self) -> Groups:
         """The nodes that are drawn: those of `boxed`, alike ones merged where there are too many."""
         pairs = zip(members_of(self.boxed), self.number.tolist(), strict=True)
         only = "fat " if len(self.groups) == 1 else ""  # nothing is merged with the only one
@@ -120,10 +120,10 @@ class Parcels:
         return grouped(self.boxed.dag, kind_numbers, kind_numbers, BOX_LIMITS)
 
     @property
-    def told_apart(self) -> bool:
+    def is_distinct(self) -> bool:
         """Whether the first group is drawn by itself."""
         group = self.boxed.of[self.groups[0][:1]]
-        return int((self.shown.of == self.shown.of[group]).sum()) == 1
+        return int((self.drawn_nodes.of == self.drawn_nodes.of[group]).sum()) == 1
 
     def kind_lines(self, tasks: Ints) -> list[str]:
         """How many there are of each kind, the most frequent first."""
@@ -146,8 +146,8 @@ class Box(NamedTuple):
 
 def _sketch(parcels: Parcels, title: str) -> tuple[Sketch, dict[int, Sketch]]:
     """The picture with a box for each group; and what is drawn in its boxes."""
-    dag, alone = parcels.shown.dag, len(parcels.groups) == 1
-    boxes = [_box(parcels, nodes) for nodes in members_of(parcels.shown)]
+    dag, alone = parcels.drawn_nodes.dag, len(parcels.groups) == 1
+    boxes = [_box(parcels, nodes) for nodes in members_of(parcels.drawn_nodes)]
     inside = {place: box.inside for place, box in enumerate(boxes) if box.inside is not None}
     sizes = np.array([_size(box) for box in boxes]).reshape(-1, 2)
     colour = np.array([box.colour for box in boxes], np.int32)

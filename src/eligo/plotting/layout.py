@@ -72,7 +72,7 @@ class Groups:
         tails, heads = label[self.dag.tails], label[self.dag.child]
         crossing = tails != heads
         small = Dag.from_arrays(len(first), tails[crossing], heads[crossing])
-        return Groups(small, label[self.of], _shared(self.kind, label), _shared(self.family, label))
+        return Groups(small, label[self.of], _common_value(self.kind, label), _common_value(self.family, label))
 
 
 def grouped(dag: Dag, kind: Ints, family: Ints, limits: Limits) -> Groups:
@@ -92,11 +92,11 @@ def grouped(dag: Dag, kind: Ints, family: Ints, limits: Limits) -> Groups:
         (limits.too_deep, _half_runs),
         (limits.too_deep, lambda g: g.dag.level // 2),
     ):
-        groups = _repeated(groups, trouble, merge)
+        groups = _merge_while(groups, trouble, merge)
     return groups
 
 
-def _repeated(groups: Groups, trouble: Callable[[Dag], bool], merge: Callable[[Groups], Ints]) -> Groups:
+def _merge_while(groups: Groups, trouble: Callable[[Dag], bool], merge: Callable[[Groups], Ints]) -> Groups:
     while trouble(groups.dag):
         smaller = groups.merged(merge(groups))
         if len(smaller.dag) == len(groups.dag):
@@ -138,7 +138,7 @@ def _level_and(groups: Groups, kind: Ints) -> Ints:
     return (groups.dag.level * (int(kind.max(initial=0)) + 2) + kind + 1).astype(np.int32)
 
 
-def _shared(values: Ints, label: Ints) -> Ints:
+def _common_value(values: Ints, label: Ints) -> Ints:
     """What the members of each group have in common, or MIXED."""
     low = np.full(int(label.max(initial=-1)) + 1, np.iinfo(np.int32).max, np.int32)
     high = np.full(len(low), MIXED, np.int32)
@@ -241,15 +241,15 @@ def layered(
     net = with_bends(dag, np.arange(n) if rank is None else rank, light)
     width = np.full(len(net.level), BEND)
     width[:n] = 10.0 if widths is None else widths
-    rows, crossings = _ordered(net)
-    x = _placed(net, rows, width)
+    rows, crossings = _sort_rows(net)
+    x = _place_nodes(net, rows, width)
     y = _heights(net, x, np.full(n, 10.0) if heights is None else heights)[net.level]
     points = np.column_stack([x, y])
     bends = [points[net.stops[a + 1 : b - 1]] for a, b in pairwise(net.ptr.tolist())]
     return Layout(x[:n], y[:n], bends, crossings)
 
 
-def _ordered(net: Net) -> tuple[list[Integers], int]:
+def _sort_rows(net: Net) -> tuple[list[Integers], int]:
     """The nodes of each level from left to right, after the pass with the fewest crossings."""
     place = np.lexsort((net.rank, net.group, net.level)).argsort().astype(np.float64)
     best, fewest = place.copy(), count_crossings(net.gaps, place)
@@ -284,7 +284,7 @@ def count_crossings(gaps: list[tuple[Integers, Integers]], place: Floats) -> int
     return total
 
 
-def _placed(net: Net, rows: list[Integers], width: Floats) -> Floats:
+def _place_nodes(net: Net, rows: list[Integers], width: Floats) -> Floats:
     """The x of every node: each row is drawn to the row above or below, the last time outward from the widest."""
     x = np.zeros(len(net.level))
     rooms = [(width[row[1:]] + width[row[:-1]]) / 2 + GAP for row in rows]
@@ -294,11 +294,11 @@ def _placed(net: Net, rows: list[Integers], width: Floats) -> Floats:
     outward = [step for step in down if step[0] > widest] + [step for step in up if step[0] < widest]
     for k, mine, theirs in (down + up) * SETTLING + outward:
         weight = np.bincount(mine, net.heft[theirs], minlength=len(x))[rows[k]] * net.heft[rows[k]] + 0.01
-        x[rows[k]] = _spread_out(_means(net, x, mine, theirs)[rows[k]], weight, rooms[k])
+        x[rows[k]] = _spread(_means(net, x, mine, theirs)[rows[k]], weight, rooms[k])
     return x - (x - width / 2).min() if len(x) else x
 
 
-def _spread_out(wanted: Floats, weight: Floats, room: Floats) -> Floats:
+def _spread(wanted: Floats, weight: Floats, room: Floats) -> Floats:
     """The places nearest to the wanted ones, in least squares, that keep the order and the room between neighbours."""
     offset = np.concatenate([[0.0], np.cumsum(room)])[: len(wanted)]
     pools: list[tuple[float, float, int]] = []  # mean, weight, size: pool adjacent violators

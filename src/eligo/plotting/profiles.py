@@ -144,7 +144,7 @@ def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figur
     both = [np.asarray(plan.profile, np.int64), np.asarray(plan.upper_bound, np.int64)]
     curves = both if fifo_profile is None else [*both, np.asarray(fifo_profile, np.int64)]
     with look():
-        lines = _paint_curves(axes, _thinned(curves), curves)
+        lines = _paint_curves(axes, _thin(curves), curves)
         _paint_frame(axes, len(plan.profile) - 1, max(int(curve.max()) for curve in curves))
         place = (MARGIN - LEFT, heading)
         axes.annotate(title, (0, 1), place, "axes fraction", "offset points", size=TITLE, weight="bold", va="top")
@@ -162,7 +162,7 @@ def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figur
         )
 
 
-def _thinned(curves: Sequence[Curve]) -> Curve:
+def _thin(curves: Sequence[Curve]) -> Curve:
     """The steps to draw: all, or where there are many, the least and the most of every stretch of every curve."""
     n = len(curves[0])
     if n <= 4 * STRETCHES:

@@ -343,7 +343,7 @@ def sketch_of_conflict(conflict: Conflict) -> Sketch:
     done = [_mask(conflict.part, chosen) for chosen in conflict.sets]
     ready = [_rendered(conflict.part, mask) & ~done[0] & ~done[1] for mask in done]
     visible = np.flatnonzero(done[0] | done[1] | ready[0] | ready[1]).astype(np.int32)
-    colour = np.where(done[0] | done[1], _told_apart(*done), _told_apart(*ready))[visible].astype(np.int32)
+    colour = np.where(done[0] | done[1], _step_colours(*done), _step_colours(*ready))[visible].astype(np.int32)
     hollow = ~(done[0] | done[1])[visible]
     dag = conflict.part.induced(visible)
     part = (2 * (colour - NEUTRAL) + hollow).astype(np.int32)
@@ -407,7 +407,7 @@ def _rendered(dag: Dag, done: Mask) -> Mask:
     return rendered
 
 
-def _told_apart(one: Mask, two: Mask) -> NDArray[np.int64]:
+def _step_colours(one: Mask, two: Mask) -> NDArray[np.int64]:
     return np.where(one & two, NEUTRAL, np.where(one, FIRST, SECOND))
 
 
