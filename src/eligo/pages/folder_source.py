@@ -28,7 +28,7 @@ from eligo.workflow import Workflow
 
 
 class WatchedRun(Watched):
-    """A run; `renew` takes in what is new. Nothing is written, and another process may be at the run."""
+    """The run in a folder; `renew` reads what is new. It only reads, and another process may be running it."""
 
     source = "run"
 
@@ -51,11 +51,11 @@ class WatchedRun(Watched):
             self._learn()
 
     def _title(self) -> str:
-        """What to call it: the workflow's name, or that of its file, or of the folder."""
+        """The title: the name of the workflow, of its file, or of the folder."""
         return self.flow.name or os.path.basename(self.facts.get("file", "")) or self.folder.name
 
     def renew(self) -> "WatchedRun":
-        """The run as it is now: this one, or another where it was begun anew with another workflow."""
+        """The current run: this object updated, or another one if the run was started again with another workflow."""
         news = read_news(self._path, self._position)
         if news is None or len(news.sessions) != len(self.sessions):
             return WatchedRun(self.folder)
@@ -70,11 +70,11 @@ class WatchedRun(Watched):
         return self
 
     def _take(self, attempts: Sequence[Attempt]) -> None:
-        """Attempts have ended; those at tasks that the workflow has no longer are left out."""
+        """Add attempts that have ended, except those at tasks that the workflow no longer has."""
         self.attempts.add(one for one in attempts if one.task < len(self.flow))
 
     def _learn(self) -> None:
-        """What runs now, and what is tried again: as the run told last, up to a second ago."""
+        """Read the running tasks and the retries, as the run last reported them, up to a second ago."""
         self.policy = self.sessions[-1].policy if self.sessions else "finish"
         running, again = _present(self.facts, self.execution)
         self.trying, self.again, self.cut_off = (running, again, {}) if self.under_way else ({}, {}, running)
@@ -84,7 +84,7 @@ class WatchedRun(Watched):
     def curve(self, name: str) -> Curve | None:
         """See `Looked`."""
         points = self._curves.get(name)
-        if points is None or self.execution.additions:  # the plan was one of what there was at the beginning
+        if points is None or self.execution.additions:  # the plan covers only the original tasks
             return None
         return np.array(points, np.int64)
 
@@ -114,7 +114,7 @@ class WatchedRun(Watched):
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """See `Watched`: all who did anything, and those of whom nothing was seen yet."""
+        """See `Watched`: all workers with attempts, and those that have started their first."""
         last, attempts = self.sessions[-1] if self.sessions else None, self.attempts
         began = last.began if last is not None else 0.0
         busy = {one.client for one in self.trying.values()}
@@ -132,17 +132,17 @@ class WatchedRun(Watched):
 
     @property
     def present(self) -> int:
-        """See `Watched`: as many as tasks can run at a time, whether all of them were needed yet or not."""
+        """See `Watched`: the number of tasks that can run at a time, whether all of these workers were needed yet or not."""
         return self.sessions[-1].workers if self.under_way and self.sessions else 0
 
     @property
     def worker_seconds(self) -> float:
-        """See `Watched`: of every session, its workers for as long as it went on."""
+        """See `Watched`: the workers of every session, for as long as it lasted."""
         spans = zip(self.sessions, self.spans, strict=True)
         return sum(session.workers * (end - begin) for session, (begin, end) in spans)
 
     def log(self, v: int, attempt: int, err: bool) -> str:
-        """See `Watched`: also while it runs, where it prints elsewhere."""
+        """See `Watched`: the output of a running attempt is in another file."""
         commands = Commands(self.flow, "", str(self.folder / LOGS))
         path = commands.log(self.flow.dag.tasks[v], attempt)[err]
         now = self.trying.get(v) or self.cut_off.get(v)
@@ -165,13 +165,13 @@ def _workflow(folder: Path, stored: Kept) -> Workflow:
     try:
         return read_kept(folder, stored.facts, stored.tasks)
     except InputError:
-        if under_way(folder / STATE):  # whoever begins it has not written all of it yet
+        if under_way(folder / STATE):  # the process that starts it has not written everything yet
             raise InputError(f"{folder}: this run is just starting: try again in a moment") from None
         raise
 
 
 def _execution_of(flow: Workflow, stored: Kept, going: bool) -> Execution:
-    """The execution so far; one that goes on is followed as it is, with moves that belong to the next ones."""
+    """The execution so far; that of a run under way is followed as it is, without repairs of a cut journal."""
     if not going:
         return Execution.replay(flow, stored.moves, stored.additions)
     execution = Execution(flow)
@@ -180,7 +180,7 @@ def _execution_of(flow: Workflow, stored: Kept, going: bool) -> Execution:
 
 
 def _present(facts: Mapping[str, str], execution: Execution) -> tuple[dict[int, Trying], dict[int, float]]:
-    """What runs just now, and what is tried again when, as a run told last: a second may pass before it is seen here."""
+    """The running tasks, and the times of retries, as a run last reported them: up to a second ago."""
     present = json.loads(facts.get("present", "{}"))
     running = (Trying(*row) for row in present.get("running", ()))
     trying = {one.task: one for one in running if execution.codes[one.task] in {ALLOCATED, HELD}}
@@ -188,12 +188,12 @@ def _present(facts: Mapping[str, str], execution: Execution) -> tuple[dict[int, 
 
 
 def _spans(sessions: Sequence[Session], ends: NDArray[np.float64], at: float, going: bool) -> list[tuple[float, float]]:
-    """From when to when somebody was at a run whose attempts ended then: a pair a session."""
+    """The begin and end of every session of a run; *ends* are those of its attempts."""
     spans = []
     for place, session in enumerate(sessions):
         later = [following.began for following in sessions[place + 1 :]]
         until = session.ended
-        if until is None:  # it goes on, or was killed: then what ended last tells until when it lived
+        if until is None:  # it is running, or was killed after the last attempt that ended
             within = ends[(ends >= session.began) & (ends <= min(later, default=at))]
             until = at if going and not later else float(within.max(initial=session.began))
         spans.append((session.began, max(until, session.began)))
@@ -201,7 +201,7 @@ def _spans(sessions: Sequence[Session], ends: NDArray[np.float64], at: float, go
 
 
 def looked_at(folder: str | Path, before: WatchedRun | None = None) -> WatchedRun:
-    """The run in a folder as it is now, ready to be shown; *before* is what was seen of it last."""
+    """The current run in a folder, ready to be shown; *before* is the result of the previous call."""
     run = WatchedRun(folder) if before is None else before.renew()
     if run is not before:
         run.prepare()
@@ -213,11 +213,11 @@ def looked_at(folder: str | Path, before: WatchedRun | None = None) -> WatchedRu
 # The run of this process
 
 
-SHORTEST = 0.5  # seconds that tell anything of a rate
+SHORTEST = 0.5  # seconds; no rate is computed over a shorter time
 
 
 class WatchedProcess(Watched):
-    """A run as it goes on; `look` is cheap, and is called as often as somebody wants to see it."""
+    """The run of this process; `look` is cheap enough for every update of a display."""
 
     source, id, status = "run", "run", "running"
 
@@ -233,7 +233,7 @@ class WatchedProcess(Watched):
         self.look()
 
     def look(self) -> None:
-        """See where it stands now."""
+        """Read the current state."""
         if len(self.flow) < len(self.execution.graph):
             self.grow()
         now = time.monotonic()
@@ -243,10 +243,10 @@ class WatchedProcess(Watched):
             self._rates.popleft()
         self._learn()
         if self.forecast_due:
-            Thread(target=self.foresight(), daemon=True).start()  # of many tasks this takes a while
+            Thread(target=self.foresight(), daemon=True).start()  # this is slow for many tasks
 
     def _learn(self) -> None:
-        """What runs, what is tried again, and how long those took that are done since."""
+        """Read the running tasks, the retries, and the durations of tasks that are done since."""
         runner, number = self.runner, self.execution.graph.number
         self.trying = {
             lease.task: Trying(lease.task, lease.attempt, lease.client, job.since)
@@ -262,7 +262,7 @@ class WatchedProcess(Watched):
         )
 
     def new_failures(self) -> list[tuple[Name, str]]:
-        """The tasks that failed for good since this was asked last, and why."""
+        """The tasks that failed permanently since the last call, and why."""
         new = [
             (task, str(ending.attempt.failure))
             for task, ending in islice(self.runner.failures.items(), self._reported, None)
@@ -283,7 +283,7 @@ class WatchedProcess(Watched):
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """See `Watched`: nobody asks for them by name."""
+        """See `Watched`: the display of a run does not list workers."""
         return ()
 
     @property
@@ -293,10 +293,10 @@ class WatchedProcess(Watched):
 
     @property
     def rate(self) -> float:
-        """See `Watched`: by what was seen, however many tasks were done between two looks."""
+        """See `Watched`: measured between calls of `look`."""
         (first, before), (last, now) = self._rates[0], self._rates[-1]
         return (now - before) / (last - first) if last - first >= SHORTEST else 0.0
 
     def printed(self, v: int, attempt: int, err: bool) -> str:
-        """See `Watched`: whoever wants to see that looks at the run's folder."""
+        """See `Watched`: displays of this process show no output; it is in the run's folder."""
         return ""

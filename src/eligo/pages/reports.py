@@ -23,13 +23,13 @@ NOTES = "Notes"
 
 
 def title_of(flow: Workflow) -> str:
-    """What to call a workflow: its name, or the name of the file that it was read from."""
+    """The title of a workflow: its name, or the name of its file."""
     path = flow.origin.path if flow.origin else None
     return flow.name or (os.path.basename(path) if path else "A workflow")
 
 
 def report_page(report: Report, facts: Facts = (), headline: Sequence[str] | None = None) -> dict[str, Any]:
-    """The document of a report; its headline is what its sections answer first."""
+    """The document of a report; by default its headline is the first answer of its sections."""
     answers = [section.answer for section in report.sections if section.answer]
     first = list(answers[:1] if headline is None else headline)
     notes = [Section(title=NOTES, words=[line.replace("* best", "★ best") for line in report.words])]
@@ -43,7 +43,7 @@ def report_page(report: Report, facts: Facts = (), headline: Sequence[str] | Non
 
 
 def _section(section: Section, headline: Sequence[str]) -> dict[str, Any]:
-    """A section, without what the headline says already."""
+    """A section, without lines that repeat the headline."""
     panel_words = [panel.words for picture in section.pictures for panel in picture.panels if panel.words]
     findings = [_findings(section.findings)] if section.findings else []
     return {
@@ -55,7 +55,7 @@ def _section(section: Section, headline: Sequence[str]) -> dict[str, Any]:
 
 
 def figure_of(svg: str, title: str, alt: str) -> dict[str, str]:
-    """A drawing as part of a document, without what stands before it in a file."""
+    """A drawing as part of a document, without the preamble of a file."""
     return {"title": title, "svg": svg[svg.index("<svg") :], "alt": alt}
 
 
@@ -70,7 +70,7 @@ def _figures(section: Section) -> Iterator[dict[str, str]]:
 
 
 def _alt_text(panel: Panel) -> str:
-    """What one sees of a panel: the curves, and from where to where each goes."""
+    """The text for readers who do not see a panel: its curves, each with its first and last value."""
     ends = [
         f"{curve.label or 'a curve'} from {curve.y[0]:.4g} to {curve.y[-1]:.4g}" for curve in panel.curves if curve.y
     ]
@@ -78,7 +78,7 @@ def _alt_text(panel: Panel) -> str:
 
 
 def _fat_caption(fat: FatTask | Dealing) -> tuple[str, str]:
-    """What a picture of fat tasks is called, and what one sees."""
+    """The title of a picture of fat tasks, and its text for readers who do not see it."""
     if isinstance(fat, Dealing):
         return f"{counted(len(fat), 'fat task')} in their workflow", "each drawn as a box with its tasks"
     title = f"A fat task of {counted(len(fat), 'task')} in its workflow"
@@ -116,7 +116,7 @@ def _table(table: Table) -> dict[str, Any]:
 
 
 def cluster_report(flow: object, clusters: FatTask | Dealing) -> Report:
-    """Fat tasks as a report: the picture, and a table of what is in each."""
+    """Fat tasks as a report: the picture, and a table of their contents."""
     workflow = as_workflow(flow)
     fats = [clusters] if isinstance(clusters, FatTask) else clusters.fat_tasks
     done = [len(clusters)] if isinstance(clusters, FatTask) else clusters.done

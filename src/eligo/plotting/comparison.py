@@ -24,7 +24,7 @@ MARKS = "osD^vP"
 
 
 def draw_picture(picture: Picture) -> "Figure":
-    """The panels of a picture, side by side and one below the other."""
+    """A figure of the panels of a picture, in rows."""
     columns = min(picture.columns, len(picture.panels))
     wide = ALONE if columns == 1 else WIDE
     across, heading = LEFT + wide + RIGHT, 2 * MARGIN + TITLE
@@ -46,7 +46,7 @@ def draw_picture(picture: Picture) -> "Figure":
 
 
 def _paint_words(panel: Panel, axes: "Axes") -> None:
-    """What is said instead of curves that would show nothing."""
+    """Draw the words of a panel whose curves would show nothing."""
     with look():
         axes.set_axis_off()
         width = 72 * axes.get_window_extent().width / axes.figure.dpi
@@ -132,7 +132,7 @@ def first_figure(report: Report) -> "Figure":
 
 
 def figures_of(sections: Iterable[Section]) -> Iterator[tuple[str, "Figure"]]:
-    """Everything that is drawn, with its name."""
+    """Every figure of the sections, with its name."""
     for section in sections:
         for picture in section.pictures:
             yield picture.name, draw_picture(picture)
@@ -141,6 +141,6 @@ def figures_of(sections: Iterable[Section]) -> Iterator[tuple[str, "Figure"]]:
 
 
 def draw_clusters(flow: object, clusters: FatTask | Dealing) -> "Figure":
-    """A fat task, or all that were dealt, in their workflow."""
-    whole = clusters.dag if flow is None else flow
-    return draw_dealing(whole, clusters) if isinstance(clusters, Dealing) else draw_fat_task(whole, clusters)
+    """A figure of a fat task, or of all tasks that were dealt, in their workflow."""
+    graph = clusters.dag if flow is None else flow
+    return draw_dealing(graph, clusters) if isinstance(clusters, Dealing) else draw_fat_task(graph, clusters)

@@ -32,7 +32,7 @@ MIXED = -1
 
 @dataclass(frozen=True)
 class Limits:
-    """What is still readable: nodes beside one another, nodes below one another, nodes, arcs."""
+    """What a drawing can show legibly: nodes side by side, nodes one below the other, nodes, arcs."""
 
     width: int
     depth: int
@@ -40,24 +40,24 @@ class Limits:
     arcs: int
 
     def too_wide(self, dag: Dag) -> bool:
-        """Whether something must be merged sideways."""
+        """Whether nodes of the same level must be merged."""
         widest = int(dag.level_sizes.max(initial=0))
         return widest > self.width or len(dag) > self.nodes or dag.arc_count > self.arcs
 
     def too_deep(self, dag: Dag) -> bool:
-        """Whether something must be merged downwards."""
+        """Whether nodes of different levels must be merged."""
         return dag.depth > self.depth
 
     def exceeded(self, dag: Dag) -> bool:
-        """Whether a drawing of the dag, node by node, could not be read."""
+        """Whether a drawing of every node would be illegible."""
         return self.too_wide(dag) or self.too_deep(dag)
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A dag whose nodes are groups of another's: `of[v]` is the group of node v, `kind` and `family` what its nodes share.
+    """A dag whose nodes are groups of another's: `of[v]` is the group of node v, `kind` and `family` those of its nodes.
 
-    Kinds and families are numbers; MIXED where a group has several.
+    Kinds and families are numbers; MIXED if a group has several.
     """
 
     dag: Dag
@@ -66,7 +66,7 @@ class Groups:
     family: Ints
 
     def merged(self, label: Ints) -> "Groups":
-        """The groups with equal labels joined; numbered by their first members."""
+        """The groups after merging those with equal labels, numbered by their first members."""
         _, first, which = np.unique(label, return_index=True, return_inverse=True)
         label = places(len(first), np.argsort(first))[which]
         tails, heads = label[self.dag.tails], label[self.dag.child]
@@ -76,7 +76,7 @@ class Groups:
 
 
 def grouped(dag: Dag, kind: Ints, family: Ints, limits: Limits) -> Groups:
-    """The dag's nodes in as many groups as can be drawn: each by itself where they all can.
+    """The dag's nodes in groups, few enough to draw; each node alone if all can be drawn.
 
     >>> chain = Dag.from_arcs([("a", "b"), ("b", "c"), ("c", "d"), ("c", "e"), ("c", "f")])
     >>> same = np.zeros(6, np.int32)
@@ -106,7 +106,7 @@ def _merge_while(groups: Groups, trouble: Callable[[Dag], bool], merge: Callable
 
 
 def _alike(groups: Groups) -> Ints:
-    """Twins joined; where there are none, runs of one kind."""
+    """Labels that merge twins; if there are none, runs of one kind."""
     dag = groups.dag
     ends = zip(dag.parent_ptr[:-1], dag.parent_ptr[1:], dag.child_ptr[:-1], dag.child_ptr[1:], strict=True)
     rows = ((dag.parent[a:b].tobytes(), dag.child[c:d].tobytes()) for a, b, c, d in ends)
@@ -117,12 +117,12 @@ def _alike(groups: Groups) -> Ints:
 
 
 def _half_runs(groups: Groups) -> Ints:
-    """Each two neighbours of a run of one family joined."""
+    """Labels that merge every two neighbours in runs of one family."""
     return _runs(groups.dag, groups.family, groups.dag.level // 2)
 
 
 def _runs(dag: Dag, kind: Ints, band: Ints) -> Ints:
-    """Each node joined with its only parent where it is that one's only child, both of one kind and band."""
+    """Labels that merge each node with its only parent, whose only child it is, if both have the same kind and band."""
     label = np.arange(len(dag), dtype=np.int32)
     only = np.flatnonzero(dag.indegree == 1)
     parent = dag.parent[dag.parent_ptr[only]]
@@ -139,7 +139,7 @@ def _level_and(groups: Groups, kind: Ints) -> Ints:
 
 
 def _common_value(values: Ints, label: Ints) -> Ints:
-    """What the members of each group have in common, or MIXED."""
+    """The common value of each group's members, or MIXED."""
     low = np.full(int(label.max(initial=-1)) + 1, np.iinfo(np.int32).max, np.int32)
     high = np.full(len(low), MIXED, np.int32)
     np.minimum.at(low, label, values)
@@ -156,12 +156,12 @@ LIGHT = 0.05  # the pull of a light arc; that of the others is 1
 
 @dataclass(frozen=True, eq=False)
 class Net:
-    """Tasks and bends with the segments between neighbouring levels; `stops` lists each arc's nodes, row by row."""
+    """Tasks and bends with the segments between neighbouring levels; `stops` lists each arc's nodes, level by level."""
 
     level: Integers
-    rank: Integers  # where a node would like to be in its row, before anything else is known
-    group: Integers  # the connected part it belongs to; parts stand side by side
-    heft: Floats  # how much its neighbours are drawn to it
+    rank: Integers  # the initial order within a row
+    group: Integers  # the connected part that it belongs to; parts are drawn side by side
+    heft: Floats  # how strongly it attracts its neighbours
     stops: Integers
     ptr: Integers
 
@@ -176,7 +176,7 @@ class Net:
 
     @cached_property
     def passes(self) -> tuple[list[Step], list[Step]]:
-        """One pass down and one up: each level with its ends of the segments and those of the level just passed."""
+        """One pass down and one up: each level, with its ends of the segments and their ends on the previous level."""
         down = [(k + 1, lower, upper) for k, (upper, lower) in enumerate(self.gaps)]
         return down, [(k, upper, lower) for k, (upper, lower) in enumerate(self.gaps)][::-1]
 
@@ -229,8 +229,8 @@ def layered(
 ) -> Layout:
     """A layered layout of a dag whose tasks have these widths and heights.
 
-    Rows begin in the order of *rank*, so that the lower stand to the left where nothing speaks against it; arcs marked
-    *light* hardly pull at their ends and share no bends with the others.
+    Rows start in the order of *rank*, so that lower ranks tend to the left; arcs marked *light* hardly attract their ends
+    and share no bends with the others.
 
     >>> drawn = layered(Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]))
     >>> bool(drawn.x[1] < drawn.x[0] == drawn.x[3] < drawn.x[2]), drawn.crossings
@@ -265,14 +265,14 @@ def _sort_rows(net: Net) -> tuple[list[Integers], int]:
 
 
 def _means(net: Net, values: Floats, mine: Integers, theirs: Integers) -> Floats:
-    """The mean value of each node's neighbours, by their heft; its own where it has none."""
+    """The mean value of each node's neighbours, weighted by their heft; its own value if it has none."""
     weight = np.bincount(mine, net.heft[theirs], minlength=len(values))
     total = np.bincount(mine, (net.heft * values)[theirs], minlength=len(values))
     return np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), values)
 
 
 def count_crossings(gaps: list[tuple[Integers, Integers]], place: Floats) -> int:
-    """How many pairs of segments cross when nodes stand in the order of *place*."""
+    """The number of pairs of segments that cross if nodes are in the order of *place*."""
     total = 0
     for upper, lower in gaps:
         ups, up = np.unique(place[upper], return_inverse=True)
@@ -285,7 +285,7 @@ def count_crossings(gaps: list[tuple[Integers, Integers]], place: Floats) -> int
 
 
 def _place_nodes(net: Net, rows: list[Integers], width: Floats) -> Floats:
-    """The x of every node: each row is drawn to the row above or below, the last time outward from the widest."""
+    """The x of every node: rows move towards the row above or below, the last time outward from the widest."""
     x = np.zeros(len(net.level))
     rooms = [(width[row[1:]] + width[row[:-1]]) / 2 + GAP for row in rows]
     for row, room in zip(rows, rooms, strict=True):
