@@ -207,7 +207,7 @@ def with_histories(experiment: Experiment, flows: Mapping[Source, Workflow], pat
 
 
 def document(records: Sequence[Record], times: Mapping[str, RunTimes]) -> dict[str, object]:
-    """The results as plain data, with what histories say of the run times."""
+    """The results as plain data, with the known run times of workflows with histories."""
     best = {
         contest.dag: {
             "answer": answer(contest),

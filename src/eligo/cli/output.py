@@ -130,7 +130,7 @@ def _figures(number: float) -> str:
 
 
 def harmless(text: str) -> str:
-    r"""The text with what would move the cursor, change colours or turn letters round written out.
+    r"""The text with characters escaped that would move the cursor, change colours or reverse the writing direction.
 
     >>> print(harmless("a\x1b[31mb\u202ec"))
     a\x1b[31mb\u202ec

@@ -90,7 +90,7 @@ def _attempt(watched: Watched, v: int, place: int) -> dict[str, Any]:
 
 
 def longest_path(watched: Watched, v: int) -> Ints:
-    """The longest path through a task, from a source to a sink: in seconds where they are known, else in tasks."""
+    """The longest path through a task, from a source to a sink: in seconds if they are known, else in tasks."""
     dag, estimates = watched.flow.dag, watched.expected
     seconds = estimates.seconds if estimates.level != "nothing" else np.ones(len(dag))
     above, under = _chain(dag, v, seconds, up=True), _chain(dag, v, seconds, up=False)

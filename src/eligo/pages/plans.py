@@ -112,7 +112,7 @@ def rows_of(plan: Plan, flow: Workflow, kinds: Sequence[str]) -> list[list[Any]]
 
 
 def reasons(dag: Dag, sequence: Ints) -> list[str]:
-    """For each task, why it stands at its place in an order, in a short sentence.
+    """The reason for each task's place in an order, as a short sentence.
 
     >>> dag = Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "y")])
     >>> reasons(dag, dag.indices(["a", "b", "x", "y"]))

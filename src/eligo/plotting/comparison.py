@@ -113,7 +113,7 @@ def _paint_frame(panel: Panel, axes: "Axes") -> None:
 
 
 def _plain(value: float, position: Any) -> str:
-    """A number on an axis: millions as such, whole ones with commas, others short.
+    """A number on an axis: in millions, with commas, or with few digits.
 
     >>> _plain(2.5e6, 0), _plain(16384.0, 0), _plain(1.25, 0)
     ('2.5 M', '16,384', '1.25')
