@@ -30,7 +30,7 @@ import numpy as np
 
 from eligo.border import as_workflow
 from eligo.dag import Dag
-from eligo.errors import InputError, shorten
+from eligo.errors import InputError, counted, shorten
 from eligo.estimating import estimate
 from eligo.kernels import windows
 from eligo.pools import Floats, Pool, cores_of
@@ -74,7 +74,7 @@ class FinishBound(NamedTuple):
 
     def why(self, duration: Callable[[float], str] = "{:,.6g} s".format) -> str:
         """The reason in words; the argument formats durations."""
-        tasks = f"{self.tasks:,} task{'' if self.tasks == 1 else 's'}"
+        tasks = counted(self.tasks, "task")
         if self.least > 1:
             tasks += f" that need at least {self.least:g} cores"
         if self.least:

@@ -29,6 +29,12 @@ from eligo.theory.skeleton import skeleton
 
 #: the verdicts as they are displayed; a workflow without a single best order is not defective
 VERDICTS = {OPTIMAL: "optimal", IMPOSSIBLE: "no single order is best", BOUNDED: "not decided"}
+#: the same as clauses
+VERDICT_CLAUSES = {
+    OPTIMAL: "one order is best at every step",
+    IMPOSSIBLE: "no order is best at every step",
+    BOUNDED: "undecided whether one order is best at every step",
+}
 
 
 @dataclass(frozen=True, eq=False)

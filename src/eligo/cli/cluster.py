@@ -12,16 +12,12 @@ from eligo.clusters.export import EXPORTS, exported
 from eligo.errors import InputError
 from eligo.formats.fidelity import ALL
 from eligo.formats.shared.files import save
+from eligo.planning import VERDICT_CLAUSES
 from eligo.simulation import Dealing, deal
 from eligo.workflow import Workflow
 
 PICTURES = (".svg", ".png", ".html")
 FIRST_TASKS = 12
-VERDICTS = {
-    "optimal": "one order is best at every step",
-    "impossible": "no order is best at every step",
-    "bounded": "undecided whether one order is best at every step",
-}
 
 
 def answer(flow: Workflow, request: ClusterRequest, output: str | None, export: str | None, json: bool) -> None:
@@ -150,7 +146,7 @@ def _fat_summary(fat: FatTask) -> tuple[str, list[tuple[str, object]]]:
         ("results to send back", f"{fat.cut_arcs:,} arcs" + _bytes(fat.bytes_out)),
         ("inputs to send", f"{len(fat.inputs):,} arcs" + _bytes(fat.bytes_in)),
         ("makes ready", f"{fat.productivity:,} tasks; {fat.eligible_after:,} are ready afterwards"),
-        ("remaining workflow", f"{len(fat.residual):,} tasks; {VERDICTS[fat.residual_verdict]}"),
+        ("remaining workflow", f"{len(fat.residual):,} tasks; {VERDICT_CLAUSES[fat.residual_verdict]}"),
     ]
     facts += [("certificate", fat.certificate)] if fat.certificate else []
     facts += [("seconds", f"{fat.seconds:,.1f}")] if fat.seconds is not None else []

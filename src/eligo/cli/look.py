@@ -11,7 +11,7 @@ from eligo.cli.effects import is_on_server
 from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_facts, print_json, print_lines
 from eligo.cli.plan_text import tell, working
-from eligo.errors import InputError, NotBuiltError, shorten
+from eligo.errors import InputError, NotBuiltError, counted, shorten
 from eligo.estimating import lasting
 from eligo.pages.details import why_document
 from eligo.pages.html import save_page
@@ -230,7 +230,7 @@ def _check_attempt(detail: Document, number: int, asked: int | None) -> None:
         return
     ended = len(attempts)
     never = "never started, because it depends on a failed task" if detail["state"] == BLOCKED else "not started yet"
-    tries = f"{ended:,} attempt{'' if ended == 1 else 's'} so far" if ended else never
+    tries = f"{counted(ended, 'attempt')} so far" if ended else never
     raise InputError(f"{name}: no attempt {number}: {tries}" if asked else f"{name}: {tries}")
 
 

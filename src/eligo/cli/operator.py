@@ -13,9 +13,8 @@ from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.plan_text import tell
 from eligo.client.owner import Owner, hash_files
-from eligo.errors import InputError, check_choice
+from eligo.errors import InputError, check_choice, counted
 from eligo.formats.shared.files import load
-from eligo.plotting.labels import counted
 
 NONE = 1  # the exit code if there was nothing to do
 STATES = ("running", "paused", "held", "failed", "done", "cancelled", "unavailable")
@@ -261,7 +260,7 @@ def _print_revoked(name: str, count: int, json: bool) -> int:
     if json:
         print_json({"name": name, "count": count})
     elif count:
-        print_lines([f"{count:,} token{'' if count == 1 else 's'} revoked"])
+        print_lines([f"{counted(count, 'token')} revoked"])
     else:
         tell([f"no valid token has the name {harmless(name)}"])
     return 0 if count else NONE

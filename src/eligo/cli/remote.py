@@ -19,12 +19,11 @@ from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import accept, heeding, tell, working
 from eligo.client.owner import Owner, hash_files
 from eligo.client.transfers import HashedFile
-from eligo.errors import InputError, shorten
+from eligo.errors import InputError, counted, shorten
 from eligo.estimating import lasting
 from eligo.names import check_workflow_name
 from eligo.pages.sources import OVER
 from eligo.pages.views import count_words, headline
-from eligo.plotting.labels import counted
 from eligo.server.rules.file_travel import Travels
 from eligo.workflow import Workflow
 

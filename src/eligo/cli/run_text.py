@@ -27,12 +27,11 @@ from eligo.cli.plan_text import accept, heeding, read_workflow, tell, working
 from eligo.cli.remote import FAILED, INTERRUPTED, Ended, by_server
 from eligo.client.credentials import place_of, state_folder, token_for
 from eligo.client.owner import split_address
-from eligo.errors import InputError, ShortageError, shorten
+from eligo.errors import InputError, ShortageError, counted, shorten
 from eligo.estimating import lasting
 from eligo.formats.fidelity import words_in
 from eligo.pages.folder_source import WatchedProcess
 from eligo.pages.views import end_headline
-from eligo.plotting.labels import counted
 from eligo.prioritising import order_to_follow
 from eligo.running import Result, Resumed, RunFolder, Runner, execute, prepare_run
 from eligo.running.api import commands_in
@@ -249,7 +248,7 @@ def _failures(runner: Runner, result: Result) -> list[str]:
         log = getattr(work, "err", "")
         where = f" ({os.path.relpath(log)})" if log and os.path.exists(log) else ""
         tries = runner.attempts_at(task)
-        lines.append(harmless(f"{shorten(task)}: {why}, {tries} attempt{'' if tries == 1 else 's'}{where}"))
+        lines.append(harmless(f"{shorten(task)}: {why}, {counted(tries, 'attempt')}{where}"))
     more = len(result.failed) - MOST_SHOWN
     return lines + ([f"... and {more:,} more failed tasks"] if more > 0 else [])
 
@@ -375,7 +374,7 @@ def _rehearsal_sentence(stage: Stage) -> str:
         if slower >= 1
         else f"{stage.scale:,.3g} times slower than real time"
     )
-    return f"Rehearsed {len(stage.flow):,} tasks as sleeps, {speed}, on {count:,} worker{'' if count == 1 else 's'}:"
+    return f"Rehearsed {len(stage.flow):,} tasks as sleeps, {speed}, on {counted(count, 'worker')}:"
 
 
 # The page of a run

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from eligo.cli.options import Reading
 from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import accept, read_workflow, tell, working
-from eligo.errors import InputError
+from eligo.errors import InputError, counted
 from eligo.formats.fidelity import words_in
 from eligo.pages.html import ABSENT, is_built
 from eligo.pages.views import count_words
-from eligo.plotting.labels import counted
 
 if TYPE_CHECKING:
     from eligo.server.app import Server, Setup

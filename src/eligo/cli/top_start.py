@@ -28,9 +28,8 @@ from eligo.cli.top_tables import (
     tail_lines,
     worker_rows,
 )
-from eligo.errors import InputError
+from eligo.errors import InputError, counted
 from eligo.pages.sources import RunSource
-from eligo.plotting.labels import counted
 from eligo.running import states as looked
 
 HEIGHT = 8  # lines of the curve

@@ -8,8 +8,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from eligo.cli.output import format_rate, harmless
+from eligo.errors import counted
 from eligo.pages.views import STATE_WORDS
-from eligo.plotting.labels import counted
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, STATES
 
 #: the letter of each state, for where colours are not enough

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from rich.text import Text
 
 from eligo.cli.top_style import Look, cut, one_line, said
+from eligo.errors import counted
 from eligo.estimating import lasting
 from eligo.pages.tables import COLUMNS
-from eligo.plotting.labels import counted
 
 LATE = 2.0  # tasks that run this many times as long as expected get a mark
 LEAST = 8  # minimum cells of a column that takes the rest

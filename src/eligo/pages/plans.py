@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from eligo.border import as_workflow
 from eligo.dag import Dag
+from eligo.errors import counted
 from eligo.estimating import estimate, kind_of
 from eligo.pages.dag_drawing import Drawn
 from eligo.pages.reports import figure_of, title_of
 from eligo.pages.views import MOST_COLUMNS, Sampled
 from eligo.planning import VERDICTS, Plan, gain_sentence, percent
 from eligo.plotting.dags import picture_of
-from eligo.plotting.labels import counted
 from eligo.plotting.profiles import can_draw, svg_of
 from eligo.plotting.sketches import Anatomy, Sketch, sketch_of_blocks, sketch_of_conflict
 from eligo.rows import Ints, places

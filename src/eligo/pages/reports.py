@@ -8,9 +8,9 @@ from typing import Any
 
 from eligo.border import as_workflow
 from eligo.clusters import FatTask
+from eligo.errors import counted
 from eligo.estimating import kind_of
 from eligo.plotting.comparison import draw_clusters, draw_picture
-from eligo.plotting.labels import counted
 from eligo.plotting.profiles import can_draw, svg_of
 from eligo.simulation import Dealing
 from eligo.simulation.reports import Finding, Panel, Picture, Report, Section, Table

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.errors import counted
 from eligo.estimating import kind_of, lasting
 from eligo.pages.watched import VANISHED, WENT_WELL, WENT_WRONG, Watched, Worker
-from eligo.plotting.labels import counted
 from eligo.running.forecast import time_left
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, Trying
 

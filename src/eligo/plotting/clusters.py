@@ -11,9 +11,11 @@ import numpy as np
 from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.dag import Dag
+from eligo.errors import counted
 from eligo.estimating import kind_of
+from eligo.planning import VERDICT_CLAUSES
 from eligo.plotting.dags import paint, paint_within, panel_size
-from eligo.plotting.labels import counted, elided
+from eligo.plotting.labels import elided
 from eligo.plotting.layout import Groups, Limits, grouped
 from eligo.plotting.profiles import new_axes, new_figure
 from eligo.plotting.sketches import COLOURS, NEUTRAL, SMALL, Sketch, members_of, needed, numbered
@@ -74,11 +76,7 @@ def _title(fat: FatTask) -> str:
 
 
 def _residual_title(fat: FatTask) -> str:
-    verdict = {
-        "optimal": "one order is best at every step",
-        "impossible": "no order is best at every step",
-        "bounded": "undecided whether one order is best at every step",
-    }[fat.residual_verdict]
+    verdict = VERDICT_CLAUSES[fat.residual_verdict]
     return f"Remaining workflow, {counted(len(fat.residual), 'task')}: {verdict}"
 
 

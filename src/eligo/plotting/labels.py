@@ -18,15 +18,6 @@ def legible(text: str) -> str:
     return _ILLEGIBLE.sub("\ufffd", text)
 
 
-def counted(number: int, noun: str) -> str:
-    """The number with its noun.
-
-    >>> counted(1, "task"), counted(1738, "task")
-    ('1 task', '1,738 tasks')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def ordinal(number: int) -> str:
     """The number as an ordinal.
 

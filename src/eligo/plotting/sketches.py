@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.conflicts import Conflict
-from eligo.errors import InputError
+from eligo.errors import InputError, counted
 from eligo.names import without_shared_path
 from eligo.planning import Plan
-from eligo.plotting.labels import counted, elided, kinds, stem, text_width
+from eligo.plotting.labels import elided, kinds, stem, text_width
 from eligo.plotting.labels import places as places_in_words
 from eligo.plotting.layout import Floats, Groups, Layout, Limits, grouped, layered
 from eligo.rows import Ints, places
