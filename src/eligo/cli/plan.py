@@ -255,7 +255,7 @@ def quoted(name: str) -> str:
     return f"`{os.path.basename(name)}`"
 
 
-# When it ends
+# The finish
 
 
 def finish_lines(choice: ChosenOrder, pool: Pool) -> list[str]:

@@ -259,7 +259,7 @@ def _attempt(one: dict[str, Any]) -> str:
     return f"{clock(one['began'])}  {took(one['ended'] - one['began'])}  {one['client']}  {what}{memory}"
 
 
-# One worker, and what ended last
+# One worker, and recent attempts
 
 
 def worker_text(view: dict[str, Any], client: str, look: Look) -> Text:
