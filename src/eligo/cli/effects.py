@@ -161,7 +161,7 @@ def usual_place(text: str | None) -> str | None:
     return text if text is not None else os.environ.get(URL) or None
 
 
-class ServerDoor(NamedTuple):
+class ServerTarget(NamedTuple):
     """The address of a server or of a workflow there, with the token and the certificates to trust."""
 
     url: str

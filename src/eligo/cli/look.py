@@ -26,7 +26,7 @@ MOST_RUNNING, MOST_CAUSES, MOST_NAMES = 10, 10, 6
 _COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 
 
-class Sight(NamedTuple):
+class Subject(NamedTuple):
     """What a verb looks at: a workflow of a source, and its name for people; *folder* is that of a run."""
 
     source: RunSource
@@ -38,18 +38,18 @@ class Sight(NamedTuple):
 def source_of(name: str | None, access: Access) -> RunSource:
     """The source that a name means: the run of a folder or file, a server, or the only run in this folder."""
     if is_on_server(name):
-        door = access.door(name)
-        return ServerSource(door.url, door.owner())
+        target = access.target(name)
+        return ServerSource(target.url, target.owner())
     return FolderSource(only_run() if name is None else run_folder(name))
 
 
-def sight_of(name: str | None, access: Access) -> Sight:
+def subject_of(name: str | None, access: Access) -> Subject:
     """The single workflow that RUN names: of a folder, or of a server."""
     source = source_of(name, access)
     if isinstance(source, ServerSource):
-        workflow = access.door(name).workflow
-        return Sight(source, workflow, f"{source.place}/{workflow}")
-    return Sight(source, "run", source.place, Path(source.place))
+        workflow = access.target(name).workflow
+        return Subject(source, workflow, f"{source.place}/{workflow}")
+    return Subject(source, "run", source.place, Path(source.place))
 
 
 # eligo status
@@ -60,18 +60,18 @@ def show_status(name: str | None, as_json: bool, access: Access) -> int:
     source = source_of(name, access)
     if isinstance(source, ServerSource) and source.named is None:
         return _show_list(source, as_json)
-    sight = sight_of(name, access)
-    words = source.words(sight.workflow) if isinstance(source, ServerSource) else {}
+    subject = subject_of(name, access)
+    words = source.words(subject.workflow) if isinstance(source, ServerSource) else {}
     if words.get("reason"):
         print_json(words) if as_json else print_lines(_workflow_row(words))
         return 0
-    view = source.view(sight.workflow, every=as_json)
+    view = source.view(subject.workflow, every=as_json)
     if as_json:
-        print_json(words | {"run": sight.place} | status_document(view))
+        print_json(words | {"run": subject.place} | status_document(view))
     else:
         print_lines([harmless(f"{view['title']}: {view['headline']}")])
-        print_facts("", _status_facts(sight, view))
-        print_lines([*note_lines(words), *_cause_lines(sight, view)])
+        print_facts("", _status_facts(subject, view))
+        print_lines([*note_lines(words), *_cause_lines(subject, view)])
     return 1 if view["counts"][BAD] else 0
 
 
@@ -107,14 +107,14 @@ def note_lines(words: Mapping[str, Any]) -> list[str]:
     return [f"warning: {harmless(note)}" for note in words.get("notes", ())[:MOST_SHOWN]]
 
 
-def _status_facts(sight: Sight, view: Document) -> list[tuple[str, object]]:
+def _status_facts(subject: Subject, view: Document) -> list[tuple[str, object]]:
     counts, tasks = view["counts"], view["tasks"]
     facts: list[tuple[str, object]] = [("tasks", f"{tasks:,}: {count_words(counts)}" if tasks else "0")]
-    facts += [("now", _now(view)), *_interrupted_facts(view), *_running_facts(sight, view)]
-    if onward := _onward(sight, view):
+    facts += [("now", _now(view)), *_interrupted_facts(view), *_running_facts(subject, view)]
+    if onward := _onward(subject, view):
         facts.append(("resume with", onward))
-    if sight.folder is not None and (sight.folder / REPORT).exists():
-        facts.append(("report", str(sight.folder / REPORT)))
+    if subject.folder is not None and (subject.folder / REPORT).exists():
+        facts.append(("report", str(subject.folder / REPORT)))
     return facts
 
 
@@ -125,15 +125,15 @@ def _now(view: Document) -> str:
     return "done" if state == "done" else STATE_WORDS.get(state, state)
 
 
-def _onward(sight: Sight, view: Document) -> str:
+def _onward(subject: Subject, view: Document) -> str:
     """The command that resumes a workflow that has stopped; empty if there is none."""
-    if sight.folder is not None:
-        return f"eligo run --resume {sight.place}" if view["state"] in {"failed", "stopped"} else ""
+    if subject.folder is not None:
+        return f"eligo run --resume {subject.place}" if view["state"] in {"failed", "stopped"} else ""
     verb = {"failed": "retry", "held": "resume"}.get(view["state"])
-    return f"eligo {verb} {sight.place}" if verb else ""
+    return f"eligo {verb} {subject.place}" if verb else ""
 
 
-def _running_facts(sight: Sight, view: Document) -> list[tuple[str, object]]:
+def _running_facts(subject: Subject, view: Document) -> list[tuple[str, object]]:
     facts: list[tuple[str, object]] = []
     for place, one in enumerate(view["running"][:MOST_RUNNING]):
         again = f", attempt {one['attempt']}" if one["attempt"] > 1 else ""
@@ -141,7 +141,7 @@ def _running_facts(sight: Sight, view: Document) -> list[tuple[str, object]]:
         line = f"{shorten(one['task'])}, {one['client']}, for {since}{again}"
         facts.append(("" if place else "running", harmless(line)))
     more = len(view["running"]) - MOST_RUNNING
-    return [*facts, ("", f"... and {more:,} more; eligo status {sight.place} --json lists all")] if more > 0 else facts
+    return [*facts, ("", f"... and {more:,} more; eligo status {subject.place} --json lists all")] if more > 0 else facts
 
 
 def _interrupted_facts(view: Document) -> list[tuple[str, object]]:
@@ -154,13 +154,13 @@ def _interrupted_facts(view: Document) -> list[tuple[str, object]]:
     return [("interrupted", harmless(f"{_names(tasks)}: {killed}"))]
 
 
-def _cause_lines(sight: Sight, view: Document) -> list[str]:
+def _cause_lines(subject: Subject, view: Document) -> list[str]:
     causes, lines = view["failures"], list[str]()
     for cause in causes[:MOST_CAUSES]:
         names = _names(cause["tasks"], cause["count"])
         lines += ["", harmless(f"{cause['cause']}: {names}")]
         lines += [f"  {harmless(line)}" for line in cause["tail"][-MOST_LINES:]]
-        where = cause["log"] or f"eligo log {sight.place} {shorten(cause['tasks'][0])} --err"
+        where = cause["log"] or f"eligo log {subject.place} {shorten(cause['tasks'][0])} --err"
         lines += [f"  ({harmless(where)})"] if cause["tail"] else ["  (no output)"]
     rest = len(causes) - MOST_CAUSES
     return lines + ([f"... and {rest:,} more causes; the report lists all"] if rest > 0 else [])
@@ -174,35 +174,35 @@ def _names(tasks: list[str], count: int | None = None) -> str:
 # eligo why
 
 
-def show_why(sight: Sight, task: str, as_json: bool) -> int:
+def show_why(subject: Subject, task: str, as_json: bool) -> int:
     """Print why a task is in its state."""
-    detail = sight.source.detail(sight.workflow, task)
+    detail = subject.source.detail(subject.workflow, task)
     if as_json:
         print_json(why_document(detail))
         return 0
     first, *more = detail["why"]
-    lines = [f"{shorten(detail['task'])}: {first[0].lower()}{first[1:]}", *more, *_attempt_lines(sight, detail)]
-    lines += [f"Output: {_log_command(sight, other)} --err" for other in detail["because"][:1]]
+    lines = [f"{shorten(detail['task'])}: {first[0].lower()}{first[1:]}", *more, *_attempt_lines(subject, detail)]
+    lines += [f"Output: {_log_command(subject, other)} --err" for other in detail["because"][:1]]
     print_lines(harmless(line) for line in lines)
     return 0
 
 
-def _log_command(sight: Sight, task: str) -> str:
-    return f"eligo log {sight.place} {shorten(task)}"
+def _log_command(subject: Subject, task: str) -> str:
+    return f"eligo log {subject.place} {shorten(task)}"
 
 
-def _attempt_lines(sight: Sight, detail: Document) -> Iterable[str]:
+def _attempt_lines(subject: Subject, detail: Document) -> Iterable[str]:
     for one in detail["attempts"]:
         what = "succeeded" if one["failure"] is None else one["failure"]
         took, after = lasting(round(one["ended"] - one["began"], 2)), lasting(round(one["after"], 2))
         when = f"started after {after}, took {took}, on {one['client']}"
-        yield f"Attempt {one['attempt']}: {what}; {when}; {_where(sight, detail, one)}"
+        yield f"Attempt {one['attempt']}: {what}; {when}; {_where(subject, detail, one)}"
 
 
-def _where(sight: Sight, detail: Document, attempt: Document) -> str:
+def _where(subject: Subject, detail: Document, attempt: Document) -> str:
     """The files with the output of an attempt, or the commands that print it."""
     streams = [stream for stream in ("out", "err") if attempt["printed"][stream]]
-    command = f"{_log_command(sight, detail['task'])} --attempt {attempt['attempt']}"
+    command = f"{_log_command(subject, detail['task'])} --attempt {attempt['attempt']}"
     commands = {"out": command, "err": f"{command} --err"}
     return ", ".join(attempt["logs"][stream] or commands[stream] for stream in streams) or "no output"
 
@@ -210,16 +210,16 @@ def _where(sight: Sight, detail: Document, attempt: Document) -> str:
 # eligo log
 
 
-def show_log(sight: Sight, task: str, err: bool, attempt: int | None) -> int:
+def show_log(subject: Subject, task: str, err: bool, attempt: int | None) -> int:
     """Print the output of a task, of its last attempt or another one, even while it is running."""
-    detail = sight.source.detail(sight.workflow, task)
+    detail = subject.source.detail(subject.workflow, task)
     number = detail["tried"] if attempt is None else attempt
     _check_attempt(detail, number, attempt)
-    data = sight.source.log(sight.workflow, task, number, err)
+    data = subject.source.log(subject.workflow, task, number, err)
     if data:
         _write(data)
     else:
-        other = sight.source.log(sight.workflow, task, number, not err)
+        other = subject.source.log(subject.workflow, task, number, not err)
         tell([harmless(_silence(detail, number, err, bool(other)))])
     return 0
 
@@ -258,10 +258,10 @@ def _silence(detail: Document, number: int, err: bool, other: bool) -> str:
 # eligo report
 
 
-def write_report(sight: Sight, output: str | None) -> int:
+def write_report(subject: Subject, output: str | None) -> int:
     """Write the current report of a run or of a server's workflow."""
-    path = output or str(Path(REPORT) if sight.folder is None else sight.folder / REPORT)
-    save_page(path, lambda: sight.source.report(sight.workflow))
+    path = output or str(Path(REPORT) if subject.folder is None else subject.folder / REPORT)
+    save_page(path, lambda: subject.source.report(subject.workflow))
     tell([f"wrote {path}"])
     return 0
 

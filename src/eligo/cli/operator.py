@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from eligo.additions import LARGEST, read_addition
-from eligo.cli.effects import SERVER, URL, ServerDoor, full_address
+from eligo.cli.effects import SERVER, URL, ServerTarget, full_address
 from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.plan_text import tell
@@ -23,53 +23,53 @@ ACCESS = {"revoked": "revoked", "void": "expired"}  # of clients that are not ap
 PATIENCE = 30.0  # seconds for which a run may leave an addition in its inbox
 
 
-def post_to_workflow(door: ServerDoor, verb: str, message: str, json: bool) -> int:
+def post_to_workflow(target: ServerTarget, verb: str, message: str, json: bool) -> int:
     """Change a workflow, and print that it is done or that nothing had to change; both are a success."""
-    answer = door.owner().post(f"/v1/workflows/{quote(door.workflow)}/{verb}", {})
+    answer = target.owner().post(f"/v1/workflows/{quote(target.workflow)}/{verb}", {})
     changed = answer.get("changed", True)  # servers before this version do not send it
-    line = message.format(door.workflow) if changed else f"{door.workflow} is {answer['state']}: nothing changed"
-    print_json({"workflow": door.workflow, "done": verb, "changed": changed}) if json else print_lines([line])
+    line = message.format(target.workflow) if changed else f"{target.workflow} is {answer['state']}: nothing changed"
+    print_json({"workflow": target.workflow, "done": verb, "changed": changed}) if json else print_lines([line])
     return 0
 
 
-def change_tasks(door: ServerDoor, verb: str, tasks: Sequence[str], json: bool) -> int:
+def change_tasks(target: ServerTarget, verb: str, tasks: Sequence[str], json: bool) -> int:
     """Retry or release tasks of a workflow; the exit code is 1 if there were none."""
     words = {"tasks": list(tasks) or None}
-    count = door.owner().post(f"/v1/workflows/{quote(door.workflow)}/{verb}", words)["count"]
+    count = target.owner().post(f"/v1/workflows/{quote(target.workflow)}/{verb}", words)["count"]
     if json:
-        print_json({"workflow": door.workflow, "count": count})
+        print_json({"workflow": target.workflow, "count": count})
     else:
         done = {"retry": "failed {} will be retried", "release": "running {} taken back"}[verb]
         print_lines([f"{count:,} {done.format('task' if count == 1 else 'tasks')}"])
     return 0 if count else NONE
 
 
-def fetch_results(door: ServerDoor, folder: str | None, force: bool, json: bool) -> int:
+def fetch_results(target: ServerTarget, folder: str | None, force: bool, json: bool) -> int:
     """Fetch the files that a workflow wrote into a folder, and check each against its hash."""
-    place = folder or f"{door.workflow}-results"
+    place = folder or f"{target.workflow}-results"
     try:
         os.makedirs(place, exist_ok=True)
-        state, names, fetched = door.owner().fetch_made(door.workflow, place, force)
+        state, names, fetched = target.owner().fetch_made(target.workflow, place, force)
     except OSError as error:
         raise InputError(f"{harmless(place)}: cannot write the files: {error.strerror}") from None
     if json:
-        print_json({"workflow": door.workflow, "state": state, "folder": place, "files": names, "fetched": fetched})
+        print_json({"workflow": target.workflow, "state": state, "folder": place, "files": names, "fetched": fetched})
     else:
         there = len(names) - fetched
         print_lines([
-            f"{door.workflow} is {state}: {counted(fetched, 'file')} fetched into {harmless(place)}"
+            f"{target.workflow} is {state}: {counted(fetched, 'file')} fetched into {harmless(place)}"
             + (f", {there:,} already there" if there else "")
         ])  # fmt: skip
     return 0
 
 
-def list_workflows(door: ServerDoor, state: str | None, limit: int, json: bool) -> int:
+def list_workflows(target: ServerTarget, state: str | None, limit: int, json: bool) -> int:
     """Print the workflows of a server, newest first."""
     if limit < 0:
         raise InputError(f"--limit must be at least 0, got {limit}")
     if state is not None:
         check_choice("state", state, STATES)
-    workflows, more = _fetch_workflows(door.owner(), state, limit)
+    workflows, more = _fetch_workflows(target.owner(), state, limit)
     if json:
         print_json({"workflows": workflows, "more": more})
         return 0
@@ -99,15 +99,15 @@ def _fetch_workflows(owner: Owner, state: str | None, limit: int) -> tuple[list[
     return workflows, before is not None
 
 
-def drain(door: ServerDoor, stop: bool, json: bool) -> int:
+def drain(target: ServerTarget, stop: bool, json: bool) -> int:
     """Stop a server from handing out tasks, or let it do so again."""
-    reply = door.owner().post("/v1/drain", {"on": not stop})
+    reply = target.owner().post("/v1/drain", {"on": not stop})
     if json:
         print_json(reply)
     elif reply["status"] == "draining":
-        print_lines([f"{door.server} hands out no more tasks; to resume: eligo drain {door.server} --stop"])
+        print_lines([f"{target.server} hands out no more tasks; to resume: eligo drain {target.server} --stop"])
     else:
-        print_lines([f"{door.server} hands out tasks again"])
+        print_lines([f"{target.server} hands out tasks again"])
     return 0
 
 
@@ -133,9 +133,9 @@ class ClientChanges(NamedTuple):
         return calls
 
 
-def list_clients(door: ServerDoor, changes: ClientChanges, json: bool) -> int:
+def list_clients(target: ServerTarget, changes: ClientChanges, json: bool) -> int:
     """Change clients as requested, then print all clients of the server."""
-    owner = door.owner()
+    owner = target.owner()
     for path, words in changes.calls():
         owner.post(f"/v1/clients/{path}", words)
     clients = _fetch_clients(owner)
@@ -191,14 +191,14 @@ def add_to_folder(name: str, file: str, json: bool) -> int:
     return 0
 
 
-def add_to_server(door: ServerDoor, file: str, directory: str | None, json: bool) -> int:
+def add_to_server(target: ServerTarget, file: str, directory: str | None, json: bool) -> int:
     """Add the tasks of a file to a workflow of a server, with the files that they read and that no task writes."""
     text = load(file, LARGEST)
-    tasks, owner, folder = addition_names(file, text), door.owner(), directory or os.path.dirname(file) or os.curdir
-    answer = owner.add(door.workflow, text)
+    tasks, owner, folder = addition_names(file, text), target.owner(), directory or os.path.dirname(file) or os.curdir
+    answer = owner.add(target.workflow, text)
     if answer["missing"]:
-        owner.provide(door.workflow, hash_files(answer["missing"], folder), folder)
-    report_added(tasks, f"{door.server}/{door.workflow}", json)
+        owner.provide(target.workflow, hash_files(answer["missing"], folder), folder)
+    report_added(tasks, f"{target.server}/{target.workflow}", json)
     return 0
 
 
@@ -243,7 +243,7 @@ def change_tokens(place: str, access: Access, name: str | None, request: TokenRe
     """Create, list or revoke tokens over HTTP, or create one in the store itself on the server's own machine."""
     if not place.startswith(SERVER):
         return _make_locally(place, name, request)
-    owner = access.door(place).owner()
+    owner = access.target(place).owner()
     if request.list:
         tokens = owner.get("/v1/tokens")["tokens"]
         print_json({"tokens": tokens}) if request.json else _print_tokens(tokens)

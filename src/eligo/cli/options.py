@@ -13,7 +13,7 @@ import typer
 from eligo.errors import InputError
 
 if TYPE_CHECKING:
-    from eligo.cli.effects import ServerDoor
+    from eligo.cli.effects import ServerTarget
     from eligo.running import Settings
 
 Answer = TypeVar("Answer")
@@ -255,11 +255,11 @@ class Access:
     token_file: Token = None
     ca: Annotated[str | None, typer.Option("--ca", metavar="FILE", help="Certificates to trust, for https.")] = None
 
-    def door(self, place: str | None) -> "ServerDoor":
+    def target(self, place: str | None) -> "ServerTarget":
         """The address that URL, URL/ID, ID or nothing stands for, with this access."""
-        from eligo.cli.effects import ServerDoor, full_address
+        from eligo.cli.effects import ServerTarget, full_address
 
-        return ServerDoor(full_address(place), self.token_file, self.ca)
+        return ServerTarget(full_address(place), self.token_file, self.ca)
 
 
 @dataclass(frozen=True, kw_only=True)

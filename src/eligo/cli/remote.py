@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from eligo.cli.effects import ServerDoor, full_address
+from eligo.cli.effects import ServerTarget, full_address
 from eligo.cli.look import failure_lines, note_lines
 from eligo.cli.options import RunRequest
 from eligo.cli.output import print_json, print_lines
@@ -121,20 +121,20 @@ class SubmitOptions(NamedTuple):
     ignore: Sequence[str] = ()
 
 
-def submit(flow: Workflow, door: ServerDoor, wishes: dict[str, str], options: SubmitOptions) -> int:
+def submit(flow: Workflow, target: ServerTarget, wishes: dict[str, str], options: SubmitOptions) -> int:
     """Submit a workflow and print its id; with --wait, follow it to its end and print the result. Returns the exit code."""
     flow = accept(flow, options.ignore, served=True)
     folder = options.directory or _folder(flow)
-    reply = hand_in(flow, door.owner(), wishes, options.signer, folder)
+    reply = hand_in(flow, target.owner(), wishes, options.signer, folder)
     workflow = reply["workflow"]
-    place = f"{door.server}/{workflow}"
+    place = f"{target.server}/{workflow}"
     if reply["state"] == "failed":
         tell([f"{place} was submitted before and failed; to retry its failed tasks: eligo retry {place}"])
     if not options.wait:
         print_json(reply) if options.json else print_lines([workflow])
         return 0
     _check_going(reply, place)
-    ended = follow_and_fetch(flow, door, workflow, folder, options.json)
+    ended = follow_and_fetch(flow, target, workflow, folder, options.json)
     if ended is None:
         return INTERRUPTED
     last, fetched = ended
@@ -227,19 +227,19 @@ def follow(owner: Owner, workflow: str, quiet: bool = False) -> dict[str, Any]:
 
 
 def follow_and_fetch(
-    flow: Workflow, door: ServerDoor, workflow: str, folder: str, quiet: bool
+    flow: Workflow, target: ServerTarget, workflow: str, folder: str, quiet: bool
 ) -> tuple[dict[str, Any], int] | None:
     """The last status of a workflow, and the number of fetched files; None if waiting was stopped before its end."""
-    owner = door.owner()
+    owner = target.owner()
     last = follow(owner, workflow, quiet)
     if last.get("state") in OVER:
         return last, owner.fetch(workflow, folder, Travels(flow).makers)
-    place = f"{door.server}/{workflow}"
+    place = f"{target.server}/{workflow}"
     tell([f"the workflow continues on the server; see eligo status {place}, or stop it with eligo cancel {place}"])
     return None
 
 
-def by_server(flow: Workflow, request: RunRequest, door: ServerDoor) -> int:
+def by_server(flow: Workflow, request: RunRequest, target: ServerTarget) -> int:
     """Run a workflow on a server, follow it to its end, and fetch its files; returns the exit code."""
     if request.fat > 1 or request.skip_done:
         raise InputError("--fat and --skip-done have no effect with a server: leave them out")
@@ -248,14 +248,14 @@ def by_server(flow: Workflow, request: RunRequest, door: ServerDoor) -> int:
     if request.timeout is not None:
         wishes["timeout"] = str(request.timeout)
     began = time.monotonic()
-    reply = hand_in(flow, door.owner(), wishes, None, folder)
-    place = f"{door.server}/{reply['workflow']}"
+    reply = hand_in(flow, target.owner(), wishes, None, folder)
+    place = f"{target.server}/{reply['workflow']}"
     _check_going(reply, place)
     if reply["state"] == "failed":
-        count = door.owner().post(f"/v1/workflows/{reply['workflow']}/retry", {})["count"]
+        count = target.owner().post(f"/v1/workflows/{reply['workflow']}/retry", {})["count"]
         tell([f"{reply['workflow']} failed before: {counted(count, 'failed task')} will be retried"])
-    tell([f"submitted as {place}; start clients with: eligo work {door.server}"])
-    result = follow_and_fetch(flow, door, reply["workflow"], folder, request.quiet or request.json)
+    tell([f"submitted as {place}; start clients with: eligo work {target.server}"])
+    result = follow_and_fetch(flow, target, reply["workflow"], folder, request.quiet or request.json)
     if result is None:
         return INTERRUPTED
     last, ended = result[0], Ended(len(flow), time.monotonic() - began, place)

@@ -97,7 +97,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
     flow = accept(flow, ignore, elsewhere=request.on != "local", served=served)
     if served:
-        return by_server(flow, request, access.door(request.on))
+        return by_server(flow, request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
     with closing(RunFolder(place)) as folder:
         if request.on == "htcondor-dagman":

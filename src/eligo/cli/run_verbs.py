@@ -63,7 +63,7 @@ def add(
     from eligo.cli.operator import add_to_folder, add_to_server
 
     if is_server(context):
-        return add_to_server(access.door(folder), file, directory, json)
+        return add_to_server(access.target(folder), file, directory, json)
     refuse_useless(context, "with a run folder", "directory")
     return add_to_folder(folder, file, json)
 
@@ -109,9 +109,9 @@ def why(
     Shows what it waits for, its place in the order, and its attempts.
     """
     check_look(context)
-    from eligo.cli.look import show_why, sight_of
+    from eligo.cli.look import show_why, subject_of
 
-    return show_why(sight_of(folder, access), task, json)
+    return show_why(subject_of(folder, access), task, json)
 
 
 @app.command()
@@ -129,9 +129,9 @@ def log(
 ) -> int:
     """Print the output of a task, even while it is running."""
     check_look(context)
-    from eligo.cli.look import show_log, sight_of
+    from eligo.cli.look import show_log, subject_of
 
-    return show_log(sight_of(folder, access), task, err, attempt)
+    return show_log(subject_of(folder, access), task, err, attempt)
 
 
 @app.command()
@@ -205,6 +205,6 @@ def report(
 ) -> int:
     """Write a report of a run as one HTML page."""
     check_look(context)
-    from eligo.cli.look import sight_of, write_report
+    from eligo.cli.look import subject_of, write_report
 
-    return write_report(sight_of(folder, access), output)
+    return write_report(subject_of(folder, access), output)

@@ -257,7 +257,7 @@ def submit(
         url, file = None, url
     if file is None:
         raise InputError("no FILE to submit: eligo submit [URL] FILE")
-    door = access.door(url)
+    target = access.target(url)
     flow = read_workflow(file, reading)
     asked = {"name": name, "policy": policy, "share": share, "quorum": quorum, "timeout": timeout, "retries": retries}
     wishes = {what: str(value) for what, value in asked.items() if value is not None}
@@ -268,7 +268,7 @@ def submit(
     if grow:
         wishes["grow"] = "true"
     signer = None if sign is None else Signer(sign, sign_days)
-    return submit_workflow(flow, door, wishes, SubmitOptions(signer, directory, wait, json, words_in(ignore or ())))
+    return submit_workflow(flow, target, wishes, SubmitOptions(signer, directory, wait, json, words_in(ignore or ())))
 
 
 @app.command()

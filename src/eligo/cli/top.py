@@ -9,7 +9,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from eligo.cli.top_board import EVERY, Overview, Poller, Tidings
+from eligo.cli.top_board import EVERY, Overview, Poller, Update
 from eligo.cli.top_board import STYLE as BOARD_STYLE
 from eligo.cli.top_panes import STYLE as SHEET_STYLE
 from eligo.cli.top_panes import THEMES, Sheet
@@ -51,8 +51,8 @@ class TopApp(App[None]):
     class Learned(Message):
         """The source has new data."""
 
-        def __init__(self, tidings: Tidings) -> None:
-            self.tidings = tidings
+        def __init__(self, update: Update) -> None:
+            self.update = update
             super().__init__()
 
     def __init__(self, source: RunSource, dark: bool = True, every: float = EVERY) -> None:
@@ -60,7 +60,7 @@ class TopApp(App[None]):
         self._dark = dark
         self._poller = Poller(source, self._heard, every)
         self.board = Overview(source.place, self._poller)
-        self._last: Tidings | None = None
+        self._last: Update | None = None
         self._sheet: Sheet | None = None
         self._about = ("", "")  # "task" or "worker", and which
 
@@ -82,16 +82,16 @@ class TopApp(App[None]):
         """Stop reading the source."""
         self._poller.stop(0.2)
 
-    def _heard(self, tidings: Tidings) -> None:
+    def _heard(self, update: Update) -> None:
         """Receive data from the other thread."""
         with suppress(RuntimeError):  # the screen is being closed
-            self.post_message(self.Learned(tidings))
+            self.post_message(self.Learned(update))
 
     @on(Learned)
     def _update(self, news: Learned) -> None:
-        self._last = news.tidings
+        self._last = news.update
         if self.board.is_attached:
-            self.board.receive(news.tidings)
+            self.board.receive(news.update)
             self._paint_sheet()
 
     def _paint_ground(self) -> None:
@@ -110,8 +110,8 @@ class TopApp(App[None]):
 
     # Sheets with details
 
-    @on(Overview.Curious)
-    def _open_sheet(self, wanted: Overview.Curious) -> None:
+    @on(Overview.DetailsWanted)
+    def _open_sheet(self, wanted: Overview.DetailsWanted) -> None:
         self._about, self._sheet = (wanted.what, wanted.key), Sheet(Text("reading ..."), wanted.what)
         self.push_screen(self._sheet, lambda _: self._sheet_closed())
         if wanted.what == "task":

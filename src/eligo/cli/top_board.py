@@ -51,7 +51,7 @@ class Wish(NamedTuple):
     task: str | None = None
 
 
-class Tidings(NamedTuple):
+class Update(NamedTuple):
     """The result of one round, and its wish; *trouble* is the reason if there is no result."""
 
     wish: Wish
@@ -67,7 +67,7 @@ class Tidings(NamedTuple):
 class Poller:
     """Reads a source once a second, and at once after a new wish; *tell* receives the results."""
 
-    def __init__(self, source: RunSource, tell: Callable[[Tidings], None], every: float = EVERY) -> None:
+    def __init__(self, source: RunSource, tell: Callable[[Update], None], every: float = EVERY) -> None:
         self._source, self._tell, self._every = source, tell, every
         self._wish, self._lock = Wish(), threading.Lock()
         self._wake, self._over = threading.Event(), False
@@ -104,22 +104,22 @@ class Poller:
             self._tell(update)
             self._wake.wait(max(self._every, (SHARE - 1) * (time.monotonic() - begin)))
 
-    def _round(self, wish: Wish) -> Tidings:
+    def _round(self, wish: Wish) -> Update:
         """Read everything in the wish once."""
         try:
             return self._fetch(wish)
         except EligoError as error:
-            return Tidings(wish, time.time(), self._workflows, trouble=str(error))
+            return Update(wish, time.time(), self._workflows, trouble=str(error))
         except Exception as error:  # a folder that is just being written, or a server with invalid answers
-            return Tidings(wish, time.time(), self._workflows, trouble=f"{type(error).__name__}: {error}")
+            return Update(wish, time.time(), self._workflows, trouble=f"{type(error).__name__}: {error}")
 
-    def _fetch(self, wish: Wish) -> Tidings:
+    def _fetch(self, wish: Wish) -> Update:
         source = self._source
         if time.monotonic() - self._listed > SELDOM or not self._workflows:
             self._workflows, self._listed = source.workflows(), time.monotonic()
         chosen = wish.workflow or (self._workflows[0].workflow if self._workflows else None)
         if chosen is None:
-            return Tidings(wish, time.time(), missing="no workflows on this server")
+            return Update(wish, time.time(), missing="no workflows on this server")
         view = source.view(chosen)
         table = None if wish.query is None else source.table(chosen, wish.query)
         detail, missing = None, ""
@@ -129,7 +129,7 @@ class Poller:
             except InputError as error:
                 missing = str(error)
         wish = wish._replace(workflow=chosen)
-        return Tidings(wish, time.time(), self._workflows, view, table, detail, missing)
+        return Update(wish, time.time(), self._workflows, view, table, detail, missing)
 
 
 PANES = ("running", "workers", "failures", "tasks")
@@ -176,7 +176,7 @@ class Overview(Screen[None]):
         Binding("escape", "forget", show=False),
     ]
 
-    class Curious(Message):
+    class DetailsWanted(Message):
         """The user wants details of a task or a worker."""
 
         def __init__(self, what: str, key: str) -> None:
@@ -186,7 +186,7 @@ class Overview(Screen[None]):
     def __init__(self, place: str, poller: Poller) -> None:
         super().__init__()
         self._place, self._poller = place, poller
-        self._last: Tidings | None = None
+        self._last: Update | None = None
         self._view: Document | None = None
         self._query = Query(most=10)
         self._total = 0
@@ -224,18 +224,18 @@ class Overview(Screen[None]):
         if self.ready:
             self._paint_trouble()
 
-    def receive(self, tidings: Tidings) -> None:
+    def receive(self, update: Update) -> None:
         """Take in new data and show it."""
         before = self._last
-        self._last, self._heard_at = tidings, time.monotonic()
-        if not tidings.trouble:
-            self._good = tidings.at
-        if tidings.view is not None:
-            self._view = tidings.view
+        self._last, self._heard_at = update, time.monotonic()
+        if not update.trouble:
+            self._good = update.at
+        if update.view is not None:
+            self._view = update.view
         self.paint()
-        if self.ready and tidings.table is not None and tidings.wish.query == self._query:
-            self._paint_tasks(tidings.table)
-        if before is None or len(before.workflows) != len(tidings.workflows):
+        if self.ready and update.table is not None and update.wish.query == self._query:
+            self._paint_tasks(update.table)
+        if before is None or len(before.workflows) != len(update.workflows):
             self.refresh_bindings()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -440,4 +440,4 @@ class Overview(Screen[None]):
             return
         if self.pane == "failures" and self._view is not None:
             chosen = self._view["failures"][int(chosen)]["tasks"][0]
-        self.post_message(self.Curious("worker" if self.pane == "workers" else "task", str(chosen)))
+        self.post_message(self.DetailsWanted("worker" if self.pane == "workers" else "task", str(chosen)))
