@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
-.PHONY: setup demo test test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page test-plugins test-plugins-short try-plugin page wheel check-page need-npm fuzz check bench papers docs format clean
+.PHONY: setup demo test test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page test-plugins test-plugins-short try-plugin page check-page need-npm fuzz check bench papers docs format clean
 
 setup: .venv/installed
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import eligo
-from eligo.cli import aliases, run
+from eligo.cli import RENAMED_POLICIES, run, without_old_names
 from eligo.policies import OLD_NAMES
 from eligo.server.rules.prepared import Wishes
 from eligo.simulation.settings import parse_experiment
@@ -52,15 +52,15 @@ def test_an_old_option_does_what_the_new_one_does(say: Words, old: str, new: str
 
 
 def test_the_limit_of_output_was_called_output() -> None:
-    assert aliases.without_old_names(["work", "URL", "--output", "1G"]) == (
+    assert without_old_names(["work", "URL", "--output", "1G"]) == (
         ["work", "URL", "--max-output", "1G"],
         ["--output is deprecated: use --max-output"],
     )
-    assert aliases.without_old_names(["run", "--", "--order"]) == (["run", "--", "--order"], [])
+    assert without_old_names(["run", "--", "--order"]) == (["run", "--", "--order"], [])
 
 
 def test_the_order_ready_was_called_plan() -> None:
-    assert aliases.POLICIES == OLD_NAMES
+    assert RENAMED_POLICIES == OLD_NAMES
     with pytest.warns(DeprecationWarning, match="use 'ready'"):
         assert eligo.order({"a": [], "b": ["a"]}, policy="plan").order == ("a", "b")
     assert Wishes(policy="plan").policy == "ready"

@@ -18,7 +18,7 @@ LEVELS = {
     "version": 0, "errors": 0, "work": 0, "stores": 0,
     "kernels": 0, "rows": 0, "names": 0, "dag": 0, "workflow": 0, "estimating": 0,
     "growing": 1, "families": 1, "formats": 1, "interop": 1, "pools": 1, "theory": 1,
-    "border": 2, "journal": 2,
+    "border": 2,
     "execution": 3, "deciding": 3, "verifying": 3,
     "additions": 4, "planning": 4, "times": 4,
     "batches": 5, "clusters": 5, "finishing": 5, "policies": 5, "scheduling": 5,

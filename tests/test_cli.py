@@ -16,8 +16,7 @@ import pytest
 import typer
 
 from eligo.cli import run
-from eligo.cli.charts import chart
-from eligo.cli.output import sparkline
+from eligo.cli.output import chart, sparkline
 from eligo.cli.serve_verbs import app
 from eligo.estimating import kind_of
 from eligo.workflow import Task

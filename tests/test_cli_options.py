@@ -297,3 +297,24 @@ def test_a_documented_command_names_verbs_and_options_that_exist(words: tuple[st
 def test_a_test_that_the_documents_name_exists(named: str) -> None:
     path, _, function = named.partition("::")
     assert f"def {function}" in Path(__file__).parents[1].joinpath(path).read_text("utf-8")
+
+
+def test_the_number_of_workers_has_the_same_names_in_every_verb() -> None:
+    named = {name: [set(param.opts) for param in verb.params] for name, verb in verbs().items()}
+    flags = {"--workers", "--jobs", "-j"}
+    having = {name for name, options in named.items() if any(flags & each for each in options)}
+    assert having == {"plan", "run", "work", "compare"}
+    assert all(flags in named[name] for name in having)
+
+
+@pytest.mark.parametrize("flag", ["--workers", "-j", "--jobs", "--cores"])
+def test_a_client_is_told_its_workers_by_any_of_their_names(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr("eligo.cli.remote.do_work", lambda url, options: asked.append(options["cores"]) or 0)
+    assert run(["work", "http://127.0.0.1:9", flag, "3"]) == 0
+    assert asked == [3]
+
+
+def test_the_workers_of_a_client_are_given_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["work", "http://127.0.0.1:9", "--workers", "3", "--cores", "2"]) == 2
+    assert "--workers and --cores are the same option" in capsys.readouterr().err

@@ -16,7 +16,7 @@ import draw_architecture as draw
 import eligo
 import measure_prose as prose
 import write_reference as reference
-from eligo.cli.aliases import OPTIONS, POLICIES
+from eligo.cli import RENAMED_OPTIONS, RENAMED_POLICIES
 from eligo.cli.operator import STATES as WORKFLOW_STATES
 from eligo.formats.detection import MODULES
 from eligo.formats.fidelity import KEYS
@@ -121,8 +121,8 @@ def test_the_vocabulary_has_every_state_and_policy() -> None:
 
 def test_the_vocabulary_has_every_deprecated_name() -> None:
     old = first_column("docs/reference/vocabulary.md", "Deprecated names")
-    assert {f"{verb} {option}" for verb, options in OPTIONS.items() for option in options} <= set(old)
-    assert {f"--policy {name}" for name in {*POLICIES, *OLD_NAMES}} <= set(old)
+    assert {f"{verb} {option}" for verb, options in RENAMED_OPTIONS.items() for option in options} <= set(old)
+    assert {f"--policy {name}" for name in {*RENAMED_POLICIES, *OLD_NAMES}} <= set(old)
     assert {"Execution.futile", "waiting", "futile", "again"} <= set(old)
 
 

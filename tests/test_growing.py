@@ -19,10 +19,9 @@ from eligo.engines import Function
 from eligo.engines.registry import engine_on
 from eligo.errors import CycleError, InputError, MoveError, StateError, UnknownTaskError
 from eligo.execution import EXECUTED, GROW, RELEASE, STATES, Addition, Execution, unpacked
-from eligo.pages.folder_source import WatchedRun, looked_at
-from eligo.pages.process_source import WatchedProcess
+from eligo.pages.folder_source import WatchedProcess, WatchedRun, looked_at
+from eligo.pages.watched import ReadyCurve
 from eligo.running.api import prepare_run, run
-from eligo.running.curves import ReadyCurve
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Runner, Settings
 from eligo.stores import Store, read_run
@@ -573,5 +572,5 @@ def test_the_display_goes_on_with_what_was_added(tmp_path: Path) -> None:
         runner.took.extend((task, 2.0) for task in ("a", "d", "a"))
         process.look()
         process.foresight()()
-        assert process.left is not None
+        assert process.remaining is not None
         runner.engine.close()

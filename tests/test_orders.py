@@ -13,7 +13,7 @@ import pytest
 import eligo
 from eligo import families
 from eligo.cli import run
-from eligo.cli.orders import table
+from eligo.cli.plan import table
 from eligo.estimating import lasting
 from eligo.finishing import own_seconds
 from eligo.planning import plan

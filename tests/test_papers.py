@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from eligo.errors import InputError
 from eligo.pages.html import save_output
 from eligo.planning import plan
-from eligo.plotting.canvas import svg_of
 from eligo.plotting.comparison import draw_picture, first_figure
+from eligo.plotting.profiles import svg_of
 from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
 from eligo.theory.eligibility import eligible_counts
 from papers import PAPERS, batch, clustering, comparison, reproduce, sweep

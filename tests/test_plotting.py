@@ -19,10 +19,9 @@ from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.pages.plans import facts
 from eligo.planning import Plan, plan
-from eligo.plotting.coarse import MIXED, Limits, grouped
 from eligo.plotting.dags import LARGEST, panel_size
-from eligo.plotting.layout import Layout, count_crossings, layered, with_bends
-from eligo.plotting.profiles import _thinned
+from eligo.plotting.layout import MIXED, Layout, Limits, count_crossings, grouped, layered, with_bends
+from eligo.plotting.profiles import _thin
 from eligo.plotting.sketches import (
     BLOCK_LIMITS,
     NEUTRAL,
@@ -242,7 +241,7 @@ def test_first_come_first_served_is_what_the_pebble_game_says() -> None:
 def test_a_long_profile_is_thinned_without_losing_its_extremes() -> None:
     curve = np.random.default_rng(0).integers(0, 1000, 100_000)
     curve[54_321] = 5000
-    steps = _thinned([curve, curve + 1])
+    steps = _thin([curve, curve + 1])
     assert len(steps) < 5000
     assert {0, 54_321, 99_999} <= {*steps.tolist()}
 

@@ -365,7 +365,7 @@ def test_a_task_that_asks_at_the_terminal_fails(tmp_path: Path) -> None:
     except OSError as error:  # so a terminal says that nobody is there any more
         assert error.errno == errno.EIO  # noqa: PT017
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
-    assert b"0 of 1 tasks done, 1 failed" in text
+    assert b"0 of 1 task done, 1 failed" in text
 
 
 def test_a_terminal_that_goes_away_leaves_no_task(tmp_path: Path) -> None:

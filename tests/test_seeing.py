@@ -32,8 +32,7 @@ from eligo.engines import Job
 from eligo.engines.job_run import Performed, ending_of
 from eligo.errors import InputError
 from eligo.execution import COMPLETE, Execution, unpacked
-from eligo.pages.folder_source import WatchedRun, looked_at
-from eligo.pages.process_source import WatchedProcess
+from eligo.pages.folder_source import WatchedProcess, WatchedRun, looked_at
 from eligo.pages.timelines import deciding_chain
 from eligo.pages.views import failures, summary
 from eligo.pages.views import view as run_view
@@ -583,7 +582,7 @@ def test_the_process_counts_every_task_once(process: WatchedProcess) -> None:
     assert process.counts == dict(zip(STATES, (2, 1, 1, 36, 0, 0, 0), strict=True))
     process.ready.follow()
     assert process.ready.counts.tolist() == [1, 1, 2]
-    assert process.left is None
+    assert process.remaining is None
     assert summary(process)["headline"] == "2 of 40 tasks done, 1 running; time left not known yet"
 
 

@@ -18,7 +18,7 @@ import eligo
 from conftest import data_of
 from eligo import families
 from eligo.cli import run
-from eligo.cli.charts import chart
+from eligo.cli.output import chart
 from eligo.planning import Plan, percent, plan
 from eligo.version import SCHEMA
 
@@ -130,7 +130,7 @@ def test_the_chart_is_two_lines_in_plain_letters_as_wide_as_the_terminal(
     columns: int, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Up and down again, and first come, first served at half the height: no column of either line is missing."""
-    monkeypatch.setattr("eligo.cli.charts.width", lambda: columns)
+    monkeypatch.setattr("eligo.cli.output.width", lambda: columns)
     high = [min(t + 1, steps - t) for t in range(steps)] + [0]
     shown = chart(high, high, [-(-value // 2) for value in high], height=6).splitlines()
     assert all(line.isascii() and len(line) <= columns for line in shown)

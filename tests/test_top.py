@@ -17,8 +17,8 @@ from eligo.cli import run
 from eligo.cli.look import source_of
 from eligo.cli.options import Access
 from eligo.cli.top import TopApp
+from eligo.cli.top_board import Poller, Update
 from eligo.cli.top_panes import Sheet
-from eligo.cli.top_poll import Poller, Tidings
 from eligo.cli.top_start import frame
 from eligo.cli.top_style import DARK, LETTERS, LIGHT, Look, curve_lines, is_dark
 from eligo.errors import EligoError, InputError
@@ -622,7 +622,7 @@ def _real_server(server: Any) -> Callable[[TopApp, Pilot[None]], Awaitable[None]
 
 
 def test_who_looks_stops_when_told() -> None:
-    heard: list[Tidings] = []
+    heard: list[Update] = []
     poller = Poller(Faked(view_of()), heard.append, every=0.01)
     poller.start()
     end = time.monotonic() + 10

@@ -13,15 +13,14 @@ import pytest
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
-from eligo.pages.attempts import VANISHED, WENT_WELL, WENT_WRONG, Attempts
 from eligo.pages.dag_drawing import MOST_TASKS, Drawn
 from eligo.pages.details import detail, lineage, longest_path
 from eligo.pages.folder_source import WatchedRun
 from eligo.pages.html import static_page
 from eligo.pages.tables import COLUMNS, Query, stand, states_of, table
 from eligo.pages.timelines import gantt, run_document
-from eligo.pages.views import Sampled, view
-from eligo.pages.watched import Watched, Worker
+from eligo.pages.views import Sampled, end_headline, view
+from eligo.pages.watched import VANISHED, WENT_WELL, WENT_WRONG, Attempts, Watched, Worker
 from eligo.running.states import STATES, Curve
 from eligo.stores import Attempt
 from eligo.work.attempts import Lease
@@ -398,3 +397,10 @@ def test_a_dense_dag_is_told_of_soon() -> None:
     watched = Played(Workflow(Dag.from_parents(parents), {name: Task(name=name, seconds=1.0) for name in parents}))
     watched.__dict__["place"] = np.arange(size, dtype=np.int32)
     assert "1,000 tasks long, itself included, 16 min 40 s" in detail(watched, "t0")["why"][-1]
+
+
+def test_the_end_of_a_run_is_told_by_its_headline() -> None:
+    assert end_headline({"done": 1}, 1, 0.5) == "The only task is done in 0.5 s"
+    assert end_headline({"done": 3}, 3, 125) == "All 3 tasks done in 2 min 5 s"
+    assert end_headline({"done": 0, "failed": 1}, 1, 2) == "0 of 1 task done, 1 failed; ended after 2 s"
+    assert end_headline({"done": 1, "pending": 4}, 5, 2) == "1 of 5 tasks done; stopped after 2 s"

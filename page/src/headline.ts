@@ -12,7 +12,7 @@ export function headline(view: View): string {
   const running = count(view.counts, "running");
   const end = ENDS[view.state];
   if (!view.tasks) return "There are no tasks";
-  if (end && done === view.tasks) return `All ${many(view.tasks, "task")} done in ${length(view.seconds)}`;
+  if (end && done === view.tasks) return `${view.tasks === 1 ? "The only task is" : `All ${number(view.tasks)} tasks`} done in ${length(view.seconds)}`;
   let said = `${number(done)} of ${many(view.tasks, "task")} done`;
   if (running && !end) said += `, ${number(running)} running`;
   if (failed) said += `, ${number(failed)} failed`;

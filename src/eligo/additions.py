@@ -43,7 +43,7 @@ class NewTasks:
     linked: bool
 
     def make_ready(self) -> None:
-        """Compute in advance what adding them needs; they may be added in a thread that has to be quick."""
+        """Compute in advance what `LiveWorkflow.add` needs, since the thread that adds them must be quick."""
         _ = self.tasks, self.rows
 
     @cached_property
@@ -134,15 +134,15 @@ class LiveWorkflow:
 
     @property
     def is_ready(self) -> bool:
-        """Whether nothing is left to compute about the tasks that there are before others are added."""
+        """Whether everything about the existing tasks is computed that `add` needs."""
         return {"_names", "_files"} <= vars(self).keys()
 
     def make_ready(self) -> None:
-        """Compute that; nothing may be added meanwhile."""
+        """Compute what `add` needs about the existing tasks; nothing may be added meanwhile."""
         _ = self._names, self._files
 
     def add(self, new: NewTasks) -> tuple[str, ...]:
-        """Add tasks. Returns their names; none where all of them were added before, exactly as they are."""
+        """Add tasks. Returns their names; none if exactly these tasks were added before."""
         tasks = new.tasks
         if all(self._details.added.get(name) == task for name, task in tasks.items()):
             return ()
@@ -192,7 +192,7 @@ class LiveWorkflow:
 
     @cached_property
     def _names(self) -> Mapping[str, Name]:
-        """The names of tasks by label, where these differ."""
+        """The names of tasks by label, for tasks whose label differs from the name."""
         dag = self.execution.begun
         return {label: name for label, name in zip(dag.labels, dag.tasks, strict=True) if label != name}
 

@@ -277,11 +277,13 @@ def order(  # noqa: PLR0913
     >>> on_two.finish.makespan, round(on_two.bound.seconds, 6), on_two.chosen.why
     (5.0, 5.0, 'made for 2 workers')
     """
-    times = times_of(as_workflow(flow), history)
-    if override:
-        times = without_priorities(times)
     pool = None if workers is None else Pool.of(workers)
-    return ChosenOrder(times, present_name(policy), pool, effort=effort, prefer=prefer)
+    return choose(times_of(as_workflow(flow), history), policy, pool, override, effort=effort, prefer=prefer)
+
+
+def choose(times: RunTimes, policy: str, pool: Pool | None, override: bool, **search: Any) -> ChosenOrder:
+    """The order chosen by a policy for a workflow with its run times; *search* has the other fields of the result."""
+    return ChosenOrder(without_priorities(times) if override else times, present_name(policy), pool, **search)
 
 
 def without_priorities(times: RunTimes) -> RunTimes:

@@ -350,7 +350,7 @@ class Composition(NamedTuple):
 def sum_of(*parts: Dag) -> Composition:
     """The sum of dags: side by side, with no arc between them.
 
-    Names stay as they are when all differ; else each gets the number of its part in front.
+    Names are unchanged if all are distinct; else each is prefixed with the number of its part.
 
     >>> a = Dag.from_arcs([("x", "y")])
     >>> sum_of(a, a).dag.tasks

@@ -204,3 +204,12 @@ def shorten(name: object, limit: int = 60) -> str:
     """A text, or a task's name, with the middle cut out if it is too long to print."""
     text = str(name)
     return text if len(text) <= limit else f"{text[: limit // 2]}...{text[-10:]}"
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun.
+
+    >>> counted(1, "task"), counted(1738, "task")
+    ('1 task', '1,738 tasks')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ import numpy as np
 from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.deciding.conflicts import Conflict
+from eligo.errors import counted
 from eligo.planning import Plan, percent
 from eligo.planning import plan as make_plan
 from eligo.theory.blocks import Blocks, decompose
@@ -50,13 +51,9 @@ def explain(flow: object, plan: Plan | None = None) -> list[str]:
     ]
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def _size(plan: Plan) -> str:
     shortcuts = f", of which {plan.shortcuts:,} are shortcuts that change nothing" if plan.shortcuts else ""
-    return f"{_count(len(plan), 'task')}, {_count(plan.dag.arc_count, 'arc')}{shortcuts}."
+    return f"{counted(len(plan), 'task')}, {counted(plan.dag.arc_count, 'arc')}{shortcuts}."
 
 
 def _blocks(blocks: Blocks, solutions: Solutions) -> str:
@@ -66,7 +63,7 @@ def _blocks(blocks: Blocks, solutions: Solutions) -> str:
     kinds = [f"{count:,} × {name}" for name, count in counts.most_common(8)]
     more = f" and {len(counts) - 8} other kinds" if len(counts) > 8 else ""
     failure = f" It is not a composition of bipartite blocks: {blocks.parse_failure}." if blocks.parse_failure else ""
-    return f"{_count(len(blocks), 'block')}: {', '.join(kinds)}{more}.{failure}"
+    return f"{counted(len(blocks), 'block')}: {', '.join(kinds)}{more}.{failure}"
 
 
 def _segments(bare: Dag) -> Iterator[str]:
@@ -77,7 +74,7 @@ def _segments(bare: Dag) -> Iterator[str]:
         example = bare.tasks[np.flatnonzero(label == alone[0])[0]]
         come = f"({example!r}) comes" if len(alone) == 1 else f"(for example {example!r}) come"
         every = "before or after every other task: the parts between are planned separately"
-        yield f"{_count(len(alone), 'task')} {come} {every}."
+        yield f"{counted(len(alone), 'task')} {come} {every}."
     elif len(inside) and inside.max() > 0:
         parts = f"{inside.max() + 1:,} parts follow one another, each finished before the next starts"
         yield f"{parts}; each is planned separately."
@@ -160,7 +157,7 @@ def _witness(conflict: Conflict) -> Iterator[str]:
     """For two steps in conflict, the tasks that each requires to be executed."""
     one, two = conflict.steps
     first, second = (_list_names(conflict.part.named(chosen)) for chosen in conflict.sets)
-    earlier = f" beside the first {_count(conflict.before, 'task')}" if conflict.before else ""
+    earlier = f" beside the first {counted(conflict.before, 'task')}" if conflict.before else ""
     yield f"To be best after step {one}, {first} (or others as good) must be done by then{earlier}."
     if second:
         yield f"To be best after step {two}, {second} (or others as good) must be done by then{earlier}."
@@ -182,7 +179,8 @@ def _list_names(names: Sequence[str]) -> str:
 def _rule(part: Mapping[str, Any], offset: int) -> str:
     match part["rule"]:
         case "units":
-            return f"blocks that no order by priority fits are interleaved by Sweep, in {_count(len(part['units']), 'unit')}."
+            units = counted(len(part["units"]), "unit")
+            return f"blocks that no order by priority fits are interleaved by Sweep, in {units}."
         case "exact" if part.get("conflict"):
             steps = [str(t + offset) for t in part["conflict"]]
             return (
@@ -195,7 +193,7 @@ def _rule(part: Mapping[str, Any], offset: int) -> str:
             return "all sets of executed tasks were enumerated."
         case "sum":
             return (
-                f"{_count(len(part['parts']), 'part')} side by side, each planned separately and interleaved by Sweep."
+                f"{counted(len(part['parts']), 'part')} side by side, each planned separately and interleaved by Sweep."
             )
         case _:
             return _modules(part)
@@ -207,10 +205,8 @@ def _modules(part: Mapping[str, Any]) -> str:
     kinds = Counter(_module_kind(entry) for entry in solved)
     text = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     exact = "; the largest possible number at every step is known exactly" if "elimination" in part else ""
-    return (
-        f"{_count(len(solved), 'module')} by minimum cuts ({text}), the densest first: {_count(len(first['tasks']), 'task')} "
-        f"rendering {len(first['renders']):,}{exact}."
-    )
+    densest = f"{counted(len(first['tasks']), 'task')} rendering {len(first['renders']):,}"
+    return f"{counted(len(solved), 'module')} by minimum cuts ({text}), the densest first: {densest}{exact}."
 
 
 def _module_kind(entry: Mapping[str, Any]) -> str:
@@ -221,11 +217,11 @@ def _module_kind(entry: Mapping[str, Any]) -> str:
 
 def _tightness(plan: Plan) -> str:
     if plan.verdict == "optimal":
-        steps = _count(len(plan), "step")
+        steps = counted(len(plan), "step")
         return f"After each of the {steps} the number of ready tasks is proved to be the largest possible."
     share = percent(plan.area, plan.area_bound)
     average = "the largest possible" if share == "100 %" else f"at least {share} of the largest possible"
     return (
-        f"After {plan.tight_steps:,} of {_count(len(plan), 'step')} ({percent(plan.tight_steps, len(plan))}) the number of "
+        f"After {plan.tight_steps:,} of {counted(len(plan), 'step')} ({percent(plan.tight_steps, len(plan))}) the number of "
         f"ready tasks is proved to be the largest possible; its average is {average}."
     )

@@ -30,7 +30,7 @@ import numpy as np
 
 from eligo.border import as_workflow
 from eligo.dag import Dag
-from eligo.errors import InputError, shorten
+from eligo.errors import InputError, counted, shorten
 from eligo.estimating import estimate
 from eligo.kernels import windows
 from eligo.pools import Floats, Pool, cores_of
@@ -72,9 +72,9 @@ class FinishBound(NamedTuple):
     def __str__(self) -> str:
         return f"no order can finish before {self.seconds:,.6g} s: {self.why()}"
 
-    def why(self, told: Callable[[float], str] = "{:,.6g} s".format) -> str:
+    def why(self, duration: Callable[[float], str] = "{:,.6g} s".format) -> str:
         """The reason in words; the argument formats durations."""
-        tasks = f"{self.tasks:,} task{'' if self.tasks == 1 else 's'}"
+        tasks = counted(self.tasks, "task")
         if self.least > 1:
             tasks += f" that need at least {self.least:g} cores"
         if self.least:
@@ -85,10 +85,10 @@ class FinishBound(NamedTuple):
                 return f"the longest chain of tasks takes this long; more {more} do not help"
             case "work":
                 what = "work" if self.cores is None or self.least else "core time"
-                late = [f"cannot begin before {told(self.t)}"] if self.t else []
-                early = [f"are followed by {told(self.u)}"] if self.u else []
+                late = [f"cannot begin before {duration(self.t)}"] if self.t else []
+                early = [f"are followed by {duration(self.u)}"] if self.u else []
                 between = f", {' and '.join(late + early)}" if late + early else " in total"
-                return f"{tasks}, {told(self.work)} of {what}{between}"
+                return f"{tasks}, {duration(self.work)} of {what}{between}"
             case "succession":
                 where = "" if self.least else f" on {self.pool.head}"
                 return f"of {tasks}{where}, {self.j:,} must wait for another of them to end"
@@ -222,7 +222,7 @@ def _path(heads: Floats, tails: Floats, seconds: Floats, pool: Pool) -> FinishBo
     return FinishBound(value, pool.speeds, "path", 0.0, 0.0, 0, len(heads), longest, pool.cores)
 
 
-def _work(meant: RuleTasks, known: float = 0.0) -> FinishBound:
+def _work(meant: RuleTasks, best_so_far: float = 0.0) -> FinishBound:
     """The work rule: scans falling heads with a tree over the tails, to find the best of all windows in O(n log n)."""
     fastest, total, heads, tails = meant.pool.fastest, meant.total, meant.heads, meant.tails
     different, which = np.unique(tails, return_inverse=True)
@@ -239,8 +239,8 @@ def _work(meant: RuleTasks, known: float = 0.0) -> FinishBound:
     return meant.nothing("work")._replace(seconds=value, t=t, u=u, tasks=int(inside.sum()), work=work)
 
 
-def _pigeonhole(meant: RuleTasks, known: float = 0.0) -> FinishBound:
-    """The pigeonhole rule at some thresholds of heads and tails; only bounds better than *known* are searched.
+def _pigeonhole(meant: RuleTasks, best_so_far: float = 0.0) -> FinishBound:
+    """The pigeonhole rule at some thresholds of heads and tails; only bounds better than *best_so_far* are searched.
 
     It exceeds the work bound of the same tasks by at most the longest of them, and most thresholds are skipped by that.
     """
@@ -253,7 +253,7 @@ def _pigeonhole(meant: RuleTasks, known: float = 0.0) -> FinishBound:
         tails, seconds = meant.tails[late], meant.seconds[late]
         starts, longest = _quantiles(tails), float(seconds.max())
         for u, work in zip(starts, _work_from(starts, tails, seconds), strict=True):
-            if (t + u + work / n + longest) / fastest <= max(best.seconds, known):
+            if (t + u + work / n + longest) / fastest <= max(best.seconds, best_so_far):
                 continue
             inside = np.sort(seconds[tails >= u])[::-1]
             j, together = _most_together(inside, n)
@@ -263,7 +263,7 @@ def _pigeonhole(meant: RuleTasks, known: float = 0.0) -> FinishBound:
     return best
 
 
-def _succession(meant: RuleTasks, known: float = 0.0) -> FinishBound:
+def _succession(meant: RuleTasks, best_so_far: float = 0.0) -> FinishBound:
     """The succession rule at some thresholds of heads and tails, and for some numbers of the longest tasks."""
     n, fastest = meant.at_once, meant.pool.fastest
     best = meant.nothing("succession")
@@ -277,7 +277,7 @@ def _succession(meant: RuleTasks, known: float = 0.0) -> FinishBound:
             chosen = longest[: n + k]
             pairs = np.sort(first[chosen])[:k] + np.sort(last[chosen])[:k][::-1]
             value = float(pairs.max()) / fastest * (1 - 2 * ROUNDING)
-            if value > max(best.seconds, known * (1 + WORTH)):
+            if value > max(best.seconds, best_so_far * (1 + WORTH)):
                 work = float(meant.seconds[chosen].sum())
                 best = best._replace(seconds=value, t=t, u=u, j=k, tasks=n + k, work=work)
     return best

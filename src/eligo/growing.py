@@ -168,15 +168,15 @@ class Growing:
         upward = any(v < old for _, v in added.arcs)  # otherwise no cycle contains an existing task
         above = self._above({u for u, _ in added.arcs if u < old}, done) if upward else []
         if len(above) > MOST_WALKED:
-            self._check_circles(added, done)
+            self._check_cycles(added, done)
             return
         inner = [(u, v) for v in above for u in self.parents_of(v) if not done(u)]
         names = dict(zip((*above, *range(old, end)), (*self.named(above), *added.tasks), strict=True))
         arcs = [(names[u], names[v]) for u, v in chain(inner, added.arcs) if u in names and v in names]
         Dag.from_arcs(arcs, tasks=names.values())  # raises if there is a cycle
 
-    def _check_circles(self, added: Addition, done: Callable[[int], bool]) -> None:
-        """Refuse circles, with arrays of the whole dag: only what is below a new task and above one can be in a circle."""
+    def _check_cycles(self, added: Addition, done: Callable[[int], bool]) -> None:
+        """Refuse cycles, using arrays of the dag: only tasks both below and above new tasks can be in a cycle."""
         dag, old, ends = self.dag, len(self), np.array(added.arcs, np.int32)
         between = np.ones(old, np.bool_)
         for outer, up in ((ends[:, 1], False), (ends[:, 0], True)):
@@ -190,10 +190,10 @@ class Growing:
         tails, heads = place[np.append(dag.tails, ends[:, 0])], place[np.append(dag.child, ends[:, 1])]
         inside = (tails >= 0) & (heads >= 0)
         names = (*dag.named(some), *added.tasks)
-        Dag.from_arrays(len(names), tails[inside], heads[inside], names)  # raises where it has a cycle
+        Dag.from_arrays(len(names), tails[inside], heads[inside], names)  # raises if there is a cycle
 
     def _above(self, tasks: set[int], done: Callable[[int], bool]) -> list[int]:
-        """These tasks and all above them, as far as they are not done; some of them where there are very many."""
+        """These tasks and all above them that are not done; only some of them if there are very many."""
         ancestors = dict.fromkeys(v for v in sorted(tasks) if not done(v))
         waiting = list(ancestors)
         for v in waiting:

@@ -29,6 +29,12 @@ from eligo.theory.skeleton import skeleton
 
 #: the verdicts as they are displayed; a workflow without a single best order is not defective
 VERDICTS = {OPTIMAL: "optimal", IMPOSSIBLE: "no single order is best", BOUNDED: "not decided"}
+#: the same as clauses
+VERDICT_CLAUSES = {
+    OPTIMAL: "one order is best at every step",
+    IMPOSSIBLE: "no order is best at every step",
+    BOUNDED: "undecided whether one order is best at every step",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,15 +179,15 @@ def gained(area: int, usual: int) -> str:
     return f"{amount} {'more' if area > usual else 'fewer'} than first come, first served"
 
 
-def percent(part: int, whole: int) -> str:
+def percent(part: int, total: int) -> str:
     """The share in per cent, rounded down, so that only the whole is 100 %.
 
     >>> percent(99_997, 100_000), percent(3, 3), percent(0, 0)
     ('99.99 %', '100 %', '100 %')
     """
-    if part == whole:
+    if part == total:
         return "100 %"
-    hundredths = part * 10_000 // whole
+    hundredths = part * 10_000 // total
     return f"{hundredths // 100}.{hundredths % 100:02d} %"
 
 

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.errors import InputError, is_amount, shorten
+from eligo.errors import InputError, counted, is_amount, shorten
 from eligo.workflow import Workflow
 
 Floats = NDArray[np.float64]
@@ -109,7 +109,7 @@ class Pool:
     def head(self) -> str:
         """The size in words."""
         what = "worker" if self.cores is None else "core"
-        return f"{self.size:,} {what}{'' if self.size == 1 else 's'}"
+        return counted(self.size, what)
 
     def __str__(self) -> str:
         groups = [f"{n:,} of {_speed_text(speed)}" for speed, n in Counter(self.speeds).items()]

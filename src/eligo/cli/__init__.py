@@ -1,4 +1,4 @@
-"""The command: `eligo VERB FILE ...`. Arguments and printing only; the work is done by the library.
+"""The command: `eligo VERB FILE ...`. It parses arguments and prints; the library does the work.
 
 Exit codes: 0 success; 1 the answer is no, or tasks failed; 2 usage or input error, reported in one line on standard error.
 """
@@ -7,10 +7,10 @@ import errno
 import os
 import signal
 import sys
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING
 
-from eligo.cli.aliases import without_old_names
 from eligo.cli.output import open_streams, outlast_readers, speak_plainly, version_line
 from eligo.cli.shorthands import written_out
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from eligo.errors import EligoError
 
 INTERRUPTED = 130
-#: the verbs that compute
+#: the verbs that compute with numpy
 COMPUTING = ("plan", "show", "explain", "verify", "batch", "cluster", "compare", "run")
-#: those that begin nothing which must be ended: to take a plan apart at the end takes longer than to make many a one
+#: the verbs that start nothing that must be ended: the program exits at once, since freeing a plan takes long
 LOOKING = ("plan", "show", "verify")
-#: how many threads numpy's linear algebra begins when it is loaded; nothing here uses it
+#: the number of threads that numpy's linear algebra starts when it is loaded; nothing here uses them
 THREADS = "OPENBLAS_NUM_THREADS"
-#: what the library calls an argument that would help, as the command has it
+#: the option of the command for each argument that the library suggests
 REMEDIES = {
     "allow_outside": "add --allow-outside to read it",
     "arcs": "--format arcs reads it as a list of arcs",
@@ -54,7 +54,7 @@ REMEDIES = {
 
 def main() -> None:
     """Run the command and leave with its exit code."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it was ignored, nobody could see how processes end
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it were ignored, the exit status of processes would be lost
     open_streams()
     outlast_readers()
     code = run(sys.argv[1:])
@@ -81,12 +81,12 @@ def run(arguments: list[str]) -> int:
     except MemoryError:
         return _complain("not enough memory for this workflow")
     except Exception as error:
-        if hasattr(error, "format_message"):  # wrong usage, told by the argument parser
+        if hasattr(error, "format_message"):  # wrong usage, found by the argument parser
             verb = getattr(getattr(error, "ctx", None), "command_path", "eligo")
             return _complain(f"{error.format_message()} (see {verb} --help)")
         if getattr(error, "errno", None) == errno.ENOSPC:
             return _complain("cannot write the output: no space left on device")
-        if type(error).__module__ == "sqlite3":  # which takes long to import
+        if type(error).__module__ == "sqlite3":  # its import is slow
             return _complain(f"cannot write the state: {error}")
         if os.environ.get("ELIGO_DEBUG"):
             raise
@@ -94,7 +94,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _explained(error: "EligoError") -> str:
-    """What is wrong, and the option that would help."""
+    """The message of an error, with the option that would help."""
     from eligo.errors import UnhonouredError
 
     if isinstance(error, UnhonouredError):
@@ -105,14 +105,14 @@ def _explained(error: "EligoError") -> str:
 
 
 def _run_and_flush(arguments: list[str]) -> int:
-    """The exit code, once everything is written."""
+    """Run a verb and write all of its output; returns the exit code."""
     code = _run_verb(arguments)
     sys.stdout.flush()
     return _complain("stopped", code) if code == INTERRUPTED else code
 
 
 def _run_verb(arguments: list[str]) -> int:
-    if arguments == ["--version"]:  # answered before anything heavy is imported
+    if arguments == ["--version"]:  # before anything heavy is imported
         sys.stdout.write(version_line())
         return 0
     arguments, warnings = without_old_names(written_out(arguments))
@@ -124,7 +124,7 @@ def _run_verb(arguments: list[str]) -> int:
 
 
 def _load_numpy() -> None:
-    """Load numpy without threads that take as long to begin as many a plan; what we run finds its environment as it was."""
+    """Load numpy without threads, which take as long to start as a plan; programs that eligo runs keep the environment."""
     os.environ[THREADS] = "1"
     try:
         import numpy  # noqa: F401
@@ -133,7 +133,7 @@ def _load_numpy() -> None:
 
 
 def _verb(name: str) -> "Typer":
-    """The command with this verb alone, where there is one: all of them take ten milliseconds to make."""
+    """The command with only this verb, if it exists: building all verbs takes ten milliseconds."""
     from eligo.cli.serve_verbs import app
 
     alone = copy(app)
@@ -145,3 +145,57 @@ def _verb(name: str) -> "Typer":
 def _complain(message: str, code: int = 2) -> int:
     sys.stderr.write(f"eligo: {' '.join(message.split())}\n")
     return code
+
+
+# Old names, which still work for one release
+
+
+#: the options that were renamed, by verb
+RENAMED_OPTIONS = {
+    "plan": {"--order": "--policy"},
+    "compare": {"--schedulers": "--policy"},
+    "work": {"--output": "--max-output"},
+}
+#: the policies that were renamed
+RENAMED_POLICIES = {"plan": "ready"}
+#: the verbs that take a policy
+TAKING_POLICIES = ("plan", "run", "serve", "submit", "compare")
+
+
+def without_old_names(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments of a command with current names, and a warning for each old one.
+
+    >>> without_old_names(["plan", "x.dag", "--order=plan"])
+    (['plan', 'x.dag', '--policy=ready'], ['--order is deprecated: use --policy', "policy 'plan' is deprecated: use 'ready'"])
+    """
+    verb, renamed = arguments[0], RENAMED_OPTIONS.get(arguments[0], {})
+    words, warnings = list(arguments), []
+    for place, word in _options(words):
+        flag, equals, value = word.partition("=")
+        if flag in renamed:
+            warnings.append(f"{flag} is deprecated: use {renamed[flag]}")
+            flag = renamed[flag]
+            words[place] = flag + equals + value
+        if flag == "--policy" and verb in TAKING_POLICIES:
+            at = place if equals else place + 1
+            warnings += _rename_policies(words, at, "--policy=" if equals else "")
+    return words, warnings
+
+
+def _options(words: list[str]) -> Iterator[tuple[int, str]]:
+    for place, word in enumerate(words):
+        if word == "--":
+            return
+        if word.startswith("--"):
+            yield place, word
+
+
+def _rename_policies(words: list[str], place: int, before: str) -> list[str]:
+    """Replace old names in the comma-separated policies at a place; returns a warning for each."""
+    if place >= len(words):
+        return []
+    names = words[place].removeprefix(before).split(",")
+    words[place] = before + ",".join(RENAMED_POLICIES.get(name, name) for name in names)
+    return [
+        f"policy {name!r} is deprecated: use {RENAMED_POLICIES[name]!r}" for name in names if name in RENAMED_POLICIES
+    ]

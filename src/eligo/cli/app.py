@@ -1,4 +1,4 @@
-"""The verbs, a small function each."""
+"""The verbs that read a workflow and print or write something about it, each in a small function."""
 
 from typing import Annotated
 
@@ -57,9 +57,9 @@ def plan(context: typer.Context, request: PlanRequest, reading: Reading) -> None
     """
     check_plan(context)
     from eligo.cli.plan import answer
-    from eligo.cli.plan_text import read_told, recall
+    from eligo.cli.plan_text import read_workflow, recall
 
-    answer(recall(read_told(request.file, reading), request.history), request)
+    answer(recall(read_workflow(request.file, reading), request.history), request)
 
 
 @app.command()
@@ -76,9 +76,9 @@ def show(
     Also shows how many tasks are ready at a time if they run first come, first served.
     """
     from eligo.cli.facts import show_shape
-    from eligo.cli.plan_text import read_told, recall
+    from eligo.cli.plan_text import read_workflow, recall
 
-    show_shape(recall(read_told(file, reading), history), file, json)
+    show_shape(recall(read_workflow(file, reading), history), file, json)
 
 
 @app.command()
@@ -93,9 +93,9 @@ def explain(
     json: Json = False,
 ) -> None:
     """Explain why the plan is good, and draw the workflow."""
-    from eligo.cli.plan_text import explain_plan, read_told
+    from eligo.cli.plan_text import explain_plan, read_workflow
 
-    flow = read_told(file, reading)
+    flow = read_workflow(file, reading)
     explain_plan(flow, effort, seconds, output, json)
 
 
@@ -133,10 +133,10 @@ def verify(
     Exit code 1 if the order is not valid or the proof does not hold.
     """
     from eligo.cli.facts import check_order, check_proof
-    from eligo.cli.plan_text import read_told, recall
+    from eligo.cli.plan_text import read_workflow, recall
     from eligo.formats import read_claim
 
-    flow = recall(read_told(file, reading), history).flow
+    flow = recall(read_workflow(file, reading), history).flow
     claim = read_claim(order)
     return check_proof(flow, claim, json, bool(history)) if isinstance(claim, dict) else check_order(flow, claim, json)
 
@@ -160,9 +160,7 @@ def batch(
     method: Annotated[
         str, typer.Option(metavar="NAME", autocompletion=offered("method"), help="auto, exact, greedy or expansive.")
     ] = "auto",
-    seconds: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time limit of the search. [default: none]")
-    ] = None,
+    seconds: SearchSeconds = None,
     reading: Reading,
     json: Json = False,
 ) -> None:
@@ -171,9 +169,9 @@ def batch(
     Chooses those that leave the most tasks ready once they are finished.
     """
     from eligo.cli.facts import State, ask_batch, print_batch
-    from eligo.cli.plan_text import read_told
+    from eligo.cli.plan_text import read_workflow
 
-    flow = read_told(file, reading)
+    flow = read_workflow(file, reading)
     state = State(executed, allocated, eligible)
     choice = ask_batch(flow, requests, state, method, seconds)
     if json:
@@ -209,10 +207,10 @@ def cluster(
     """
     check_cluster(context)
     from eligo.cli.cluster import answer
-    from eligo.cli.places import check_place
-    from eligo.cli.plan_text import read_told
+    from eligo.cli.export import check_place
+    from eligo.cli.plan_text import read_workflow
 
-    flow = read_told(file, reading)
+    flow = read_workflow(file, reading)
     check_place(flow, output, force)
     answer(flow, request, output, export, json)
 
@@ -239,12 +237,12 @@ def convert(
 
     Reports what the target format cannot represent.
     """
-    from eligo.cli.places import check_place
-    from eligo.cli.plan_text import read_told, tell, tell_renamed
+    from eligo.cli.export import check_place
+    from eligo.cli.plan_text import read_workflow, tell, tell_renamed
     from eligo.formats import format_to_write, lost, write
     from eligo.formats.fidelity import rewritten
 
-    flow = read_told(file, reading)
+    flow = read_workflow(file, reading)
     format = to or format_to_write(flow, out)
     check_place(flow, out, force)
     flow, remarks = rewritten(flow, format)
@@ -277,8 +275,8 @@ def generate(
 
     For example, `eligo generate out-mesh 10` or `eligo generate w 3 2`.
     """
+    from eligo.cli.export import check_place
     from eligo.cli.facts import family_usages, make_dag
-    from eligo.cli.places import check_place
     from eligo.cli.plan_text import tell
     from eligo.formats import write
     from eligo.workflow import Workflow

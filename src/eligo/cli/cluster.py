@@ -1,31 +1,27 @@
-"""Fat tasks as people ask for them and see them."""
+"""The verb `cluster`: finds fat tasks, prints, draws and exports them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from eligo.cli.options import ClusterRequest
 from eligo.cli.output import print_facts, print_json, sparkline
-from eligo.cli.plan_text import accepted, listed_names, tell, working
+from eligo.cli.plan_text import accept, listed_names, tell, working
 from eligo.clusters import FatTask, cluster, fat_task
 from eligo.clusters.chains import told
 from eligo.clusters.export import EXPORTS, exported
 from eligo.errors import InputError
 from eligo.formats.fidelity import ALL
 from eligo.formats.shared.files import save
+from eligo.planning import VERDICT_CLAUSES
 from eligo.simulation import Dealing, deal
 from eligo.workflow import Workflow
 
 PICTURES = (".svg", ".png", ".html")
 FIRST_TASKS = 12
-VERDICTS = {
-    "optimal": "one order is best at every step",
-    "impossible": "no order is best at every step",
-    "bounded": "undecided whether one order is best at every step",
-}
 
 
 def answer(flow: Workflow, request: ClusterRequest, output: str | None, export: str | None, json: bool) -> None:
-    """Find what was asked for, write it where that was asked for, and print it."""
+    """Find the clusters that were requested, write them if requested, and print them."""
     if export is not None and export not in EXPORTS:
         raise InputError(f"unknown export {export!r}: choose one of {', '.join(EXPORTS)}")
     with working(f"clustering {len(flow):,} tasks"):
@@ -87,7 +83,7 @@ def _write(
     if output is not None and output.lower().endswith(PICTURES):
         raise InputError(f"{output} is a picture: leave --export out, or choose another file name")
     if export is not None:
-        flow = accepted(flow, [ALL], what="exporting") if export in {"dagman", "snakemake"} else flow
+        flow = accept(flow, [ALL], what="exporting") if export in {"dagman", "snakemake"} else flow
         _export(exported(flow, _fats(clusters), export, executed), output or "-")
     elif output is not None:
         raise InputError(f"{output}: the suffix must be .svg, .png or .html, unless --export is given")
@@ -113,7 +109,7 @@ def _draw(flow: Workflow, clusters: FatTask | Dealing, output: str) -> None:
 
 
 def _export(texts: Mapping[str, str], output: str) -> None:
-    """Write the files of an export: one to where it should go, or a main one there and the others beside it."""
+    """Write the files of an export: a single file, or a main file with the others beside it."""
     if list(texts) == [""]:
         save(texts[""], output)
         tell([] if output == "-" else [f"wrote {output}"])
@@ -138,11 +134,11 @@ def _print(clusters: FatTask | Dealing) -> None:
 
 
 def _summary(clusters: FatTask | Dealing) -> tuple[str, list[tuple[str, object]]]:
-    """A sentence, and what else there is to say."""
-    return _fat_told(clusters) if isinstance(clusters, FatTask) else _dealing_told(clusters)
+    """A sentence, and the other facts."""
+    return _fat_summary(clusters) if isinstance(clusters, FatTask) else _dealing_summary(clusters)
 
 
-def _fat_told(fat: FatTask) -> tuple[str, list[tuple[str, object]]]:
+def _fat_summary(fat: FatTask) -> tuple[str, list[tuple[str, object]]]:
     chain = fat.residual_chain if len(fat.residual) <= 5_000 else None
     facts: list[tuple[str, object]] = [
         ("tasks", len(fat)),
@@ -150,23 +146,23 @@ def _fat_told(fat: FatTask) -> tuple[str, list[tuple[str, object]]]:
         ("results to send back", f"{fat.cut_arcs:,} arcs" + _bytes(fat.bytes_out)),
         ("inputs to send", f"{len(fat.inputs):,} arcs" + _bytes(fat.bytes_in)),
         ("makes ready", f"{fat.productivity:,} tasks; {fat.eligible_after:,} are ready afterwards"),
-        ("remaining workflow", f"{len(fat.residual):,} tasks; {VERDICTS[fat.residual_verdict]}"),
+        ("remaining workflow", f"{len(fat.residual):,} tasks; {VERDICT_CLAUSES[fat.residual_verdict]}"),
     ]
     facts += [("certificate", fat.certificate)] if fat.certificate else []
     facts += [("seconds", f"{fat.seconds:,.1f}")] if fat.seconds is not None else []
     facts += [("its blocks", told(chain))] if chain else []
-    return f"Tasks for one client: {_shortened(fat.tasks)}", facts
+    return f"Tasks for one client: {_shorten_list(fat.tasks)}", facts
 
 
 def _bytes(amount: int | None) -> str:
     return "" if amount is None else f", {amount:,} bytes"
 
 
-def _shortened(tasks: Sequence[str]) -> str:
+def _shorten_list(tasks: Sequence[str]) -> str:
     return ", ".join(tasks[:FIRST_TASKS]) + (", ..." if len(tasks) > FIRST_TASKS else "")
 
 
-def _dealing_told(dealing: Dealing) -> tuple[str, list[tuple[str, object]]]:
+def _dealing_summary(dealing: Dealing) -> tuple[str, list[tuple[str, object]]]:
     done = "" if dealing.finished else f"; {len(dealing.dag) - len(dealing.order):,} tasks were never finished"
     return f"{len(dealing.dag):,} tasks in {len(dealing):,} clusters{done}", [
         ("results sent back", f"{dealing.cut_arcs:,} arcs of {dealing.cut_arcs_singly:,}"),

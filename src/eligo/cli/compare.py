@@ -1,4 +1,4 @@
-"""Comparisons and experiments as people ask for them and see them."""
+"""The verb `compare`: runs comparisons and experiments, and prints or draws their results."""
 
 import atexit
 import os
@@ -39,12 +39,12 @@ from eligo.workflow import Workflow
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDTH = 150  # characters, where nobody's terminal says how many
+WIDTH = 150  # characters, if there is no terminal
 
 
 @dataclass(frozen=True)
 class ReadComparison:
-    """An experiment, the workflows of it that were read for it, and what is known of their run times, by their labels."""
+    """An experiment, the workflows that were read for it, and their known run times by label."""
 
     experiment: Experiment
     flows: Mapping[Source, Workflow] = field(default_factory=dict)
@@ -54,20 +54,20 @@ class ReadComparison:
 
 
 def comparison_of(request: CompareRequest) -> ReadComparison:
-    """What somebody asked for, in a file of its own or by options."""
+    """The comparison that was requested, in a file or by options."""
     if not request.files and not request.family:
         raise InputError("nothing to compare: give a workflow, an experiment or --family")
     flows, elsewhere = dict[Source, Workflow](), request.processes > 1 or request.on is not None
     for path in request.files or ():
         subject = read_compared(path, request.reverse)
         if isinstance(subject, Experiment):
-            return _described(subject, path, request)
+            return _experiment_in(subject, path, request)
         flows[_file(path, subject, request.reverse, elsewhere)] = subject
     families = [_family(words, request.seed) for words in request.family or ()]
-    return recalled(_experiment(request, [*flows, *families]), flows, request.history or ())
+    return with_histories(_experiment(request, [*flows, *families]), flows, request.history or ())
 
 
-def _described(experiment: Experiment, path: str, request: CompareRequest) -> ReadComparison:
+def _experiment_in(experiment: Experiment, path: str, request: CompareRequest) -> ReadComparison:
     if len(request.files or ()) > 1 or request.family:
         raise InputError(f"{path} is an experiment: give it as the only file")
     if request.history:
@@ -78,7 +78,7 @@ def _described(experiment: Experiment, path: str, request: CompareRequest) -> Re
 def _experiment(request: CompareRequest, sources: Sequence[Source]) -> Experiment:
     lengths = {"stay": request.stay, "away": request.away}
     others = {name: value for name, value in lengths.items() if value != getattr(Clients, name)}
-    pools = WORKERS if request.workers is None else tuple(map(_whole, _words(request.workers)))
+    pools = WORKERS if request.workers is None else tuple(map(_positive, _words(request.workers)))
     crowds = [volatile_game(count=request.clients, **others, rules=rules) for rules in RULES]
     return Experiment(
         sources=tuple(sources),
@@ -90,7 +90,7 @@ def _experiment(request: CompareRequest, sources: Sequence[Source]) -> Experimen
 
 
 def _file(path: str, flow: Workflow, reverse: bool, elsewhere: bool) -> Source:
-    """Standard input is copied for other processes; the copy is gone when the command ends."""
+    """The source of a workflow's file; standard input is copied to a file for other processes until the command ends."""
     if path != "-":
         return Source.of_file(path, reverse=reverse)
     if not elsewhere:
@@ -126,14 +126,14 @@ def _number(word: str) -> float:
         raise InputError(f"--rates must be numbers separated by commas, got {word!r}") from None
 
 
-def _whole(word: str) -> int:
+def _positive(word: str) -> int:
     if not word.isdecimal():
         raise InputError(f"--workers must be positive integers separated by commas, got {word!r}")
     return int(word)
 
 
 def compare(request: CompareRequest, check_experiment: Callable[[], None]) -> None:
-    """Play, draw and print; *check_experiment* refuses options that have no effect beside an experiment."""
+    """Simulate, draw and print; *check_experiment* refuses options that have no effect with an experiment."""
     asked, output = comparison_of(request), request.output
     experiment, flows, file = asked.experiment, asked.flows, request.results
     if asked.file is not None:
@@ -178,7 +178,7 @@ def _print_comparison(report: Report, records: Sequence[Record], request: Compar
 
 
 def _introduction(records: Sequence[Record]) -> str:
-    """What was done, for somebody who never heard of the games."""
+    """The summary of a comparison in a sentence, for readers who do not know the games."""
     policies = len({record.scheduler for record in records})
     workflows = list(dict.fromkeys(record.dag for record in records))
     where = (
@@ -187,10 +187,10 @@ def _introduction(records: Sequence[Record]) -> str:
     return f"Simulated how soon {where} under {policies:,} polic{'y' if policies == 1 else 'ies'}."
 
 
-def recalled(experiment: Experiment, flows: Mapping[Source, Workflow], paths: Sequence[str]) -> ReadComparison:
-    """The experiment with the histories in these files, each for the dags that it fits.
+def with_histories(experiment: Experiment, flows: Mapping[Source, Workflow], paths: Sequence[str]) -> ReadComparison:
+    """The experiment with the histories in these files, each for the dags that it matches.
 
-    Where there are none, each workflow has the run times of its own earlier runs, FILE.run.
+    Without histories, each workflow has the run times of its own earlier run, FILE.run.
     """
     if "-" in paths:
         raise InputError("--history cannot be read from standard input here: give a file")
@@ -207,7 +207,7 @@ def recalled(experiment: Experiment, flows: Mapping[Source, Workflow], paths: Se
 
 
 def document(records: Sequence[Record], times: Mapping[str, RunTimes]) -> dict[str, object]:
-    """The results as plain data, with what is known of earlier runs where there is a history."""
+    """The results as plain data, with the known run times of workflows with histories."""
     best = {
         contest.dag: {
             "answer": answer(contest),
@@ -230,7 +230,7 @@ def document(records: Sequence[Record], times: Mapping[str, RunTimes]) -> dict[s
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress]:
-    """How much is done and how long the rest will take, where somebody watches."""
+    """Show the progress and the time left, if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -245,7 +245,7 @@ def progress_bar(what: str) -> Iterator[Progress]:
 
 
 def print_report(report: Report, legend: Sequence[str] = ()) -> None:
-    """A report in the terminal: answers, words, tables, published values beside ours, and what the signs mean."""
+    """Print a report: answers, words, tables, published values beside ours, and a legend."""
     from rich.text import Text
 
     console = _console()
@@ -267,7 +267,7 @@ def print_report(report: Report, legend: Sequence[str] = ()) -> None:
 
 
 def _console() -> "Console":
-    """As wide as the terminal, or as COLUMNS says, or wide enough for a table where it goes to a file."""
+    """A console as wide as the terminal or COLUMNS, or wide enough for a table if output goes to a file."""
     from rich.console import Console
 
     has_width = sys.stdout.isatty() or os.environ.get("COLUMNS")
@@ -275,7 +275,7 @@ def _console() -> "Console":
 
 
 def _print_table(table: Table, console: "Console") -> None:
-    """A table; columns for which there is no room stand below the others, beside the first one again."""
+    """Print a table; columns that do not fit are printed below the others, beside the first one again."""
     from rich.table import Table as Grid
     from rich.text import Text
 
@@ -294,7 +294,7 @@ def _print_table(table: Table, console: "Console") -> None:
 
 
 def _fitting(widths: Sequence[int], gap: int, width: int) -> list[list[int]]:
-    """Which columns stand side by side: the first and so many of the others as there is room for.
+    """The columns of each part of a table: the first one, and as many others as fit.
 
     >>> _fitting([8, 3, 3, 3], 1, 16), _fitting([8, 9], 1, 16)
     ([[0, 1, 2], [0, 3]], [[0, 1]])
@@ -310,7 +310,7 @@ def _fitting(widths: Sequence[int], gap: int, width: int) -> list[list[int]]:
 
 
 def _longest_word(head: str) -> int:
-    """How wide a column is at least, so that no word of its head is broken."""
+    """The minimum width of a column, so that no word of its head is broken."""
     return max(map(len, head.split()), default=0)
 
 

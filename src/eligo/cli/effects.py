@@ -1,27 +1,37 @@
-"""Options without effect: refused, so that nobody believes that they were honoured."""
+"""What a verb checks on its command line before it starts: options that have no effect, and the server that is named."""
+
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from eligo.errors import InputError
 
+if TYPE_CHECKING:
+    from eligo.client.owner import Owner
+
 SERVER = ("http://", "https://")
-#: the options that say how a workflow's file is read
+URL = "ELIGO_URL"
+ID = re.compile(r"w-[0-9a-f]+")
+#: the options about how a workflow's file is read
 READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace")
-#: of `run`, those that a server, DAGMan and a rehearsal have no use for
+#: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
 NOT_ON_SERVER = ("workers", "folder", "fat", "max_failures", "skip_done", "history", "page")
 NOT_ON_DAGMAN = ("batch", "fat", "max_failures", "skip_done", "page", "quiet")
 NOT_REHEARSED = ("skip_done", "directory", "ignore", "page", "quiet")
-#: of `work`, those that say how tasks are run
+#: the options of `work` about how tasks are run, which a client that serves others does not do
 NOT_OF_LEAVES = (
-    "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace", "verbose",
+    "workers", "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace",
+    "verbose",
 )  # fmt: skip
-#: of `compare`, those that an experiment's file says itself
+#: the options of `compare` that an experiment's file sets itself
 BESIDE_EXPERIMENTS = "with an experiment file, which sets these itself"
 NOT_OF_EXPERIMENTS = ("policy", "order", "rates", "workers", "clients", "stay", "away", "runs", "seed", "reverse")
 
 
 def check_plan(context: typer.Context) -> None:
-    """Refuse options of `eligo plan` that have no effect beside the others."""
+    """Refuse options of `eligo plan` that have no effect with the others."""
     params = context.params
     if params["names"]:
         refuse_useless(context, "with --names", "in_place", "priority_base", "to", "verbose")
@@ -34,7 +44,7 @@ def check_plan(context: typer.Context) -> None:
 
 
 def check_cluster(context: typer.Context) -> None:
-    """Refuse options of `eligo cluster` that have no effect beside the others."""
+    """Refuse options of `eligo cluster` that have no effect with the others."""
     params = context.params
     if params["goal"] != "mixed":
         refuse_useless(context, "unless --goal is mixed", "weight")
@@ -47,7 +57,7 @@ def check_cluster(context: typer.Context) -> None:
 
 
 def check_run(context: typer.Context) -> None:
-    """Refuse options of `eligo run` that have no effect beside the others."""
+    """Refuse options of `eligo run` that have no effect with the others."""
     params, on = context.params, str(context.params["on"])
     if params["values"] is not None:
         if params["file"] is None:
@@ -74,7 +84,7 @@ def check_run(context: typer.Context) -> None:
 
 
 def check_token(context: typer.Context, place: str, name: str | None) -> None:
-    """Refuse options of `eligo token` that have no effect beside the others."""
+    """Refuse options of `eligo token` that have no effect with the others."""
     params = context.params
     if params["list_"]:
         refuse_useless(context, "with --list", "scope", "days", "revoke")
@@ -89,9 +99,7 @@ def check_token(context: typer.Context, place: str, name: str | None) -> None:
 
 
 def is_server(context: typer.Context) -> bool:
-    """Whether RUN is on a server; where it is a folder, options for servers are refused."""
-    from eligo.cli.server_door import is_on_server
-
+    """Whether RUN is on a server; if it is a folder, options for servers are refused."""
     if is_on_server(context.params["folder"]):
         return True
     refuse_useless(context, "with a run folder", *({"token_file", "ca"} & context.params.keys()))
@@ -99,12 +107,12 @@ def is_server(context: typer.Context) -> bool:
 
 
 def check_look(context: typer.Context) -> None:
-    """Refuse options for servers where RUN is a folder."""
+    """Refuse options for servers if RUN is a folder."""
     is_server(context)
 
 
 def refuse_useless(context: typer.Context, reason: str, *names: str) -> None:
-    """Refuse options that were given although they have no effect, for a *reason* such as "without --output"."""
+    """Refuse options that were given but have no effect, for a *reason* such as "without --output"."""
     options = {str(each.name): each.opts for each in context.command.params}
     flags = [next(flag for flag in options[name] if flag[:2] == "--") for name in names if _is_given(context, name)]
     if flags:
@@ -113,10 +121,78 @@ def refuse_useless(context: typer.Context, reason: str, *names: str) -> None:
 
 
 def given_names(context: typer.Context) -> set[str]:
-    """The names of the options that stand on the command line."""
+    """The names of the options on the command line."""
     return {name for name in context.params if _is_given(context, name)}
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
+
+
+# The server that a command line names
+
+
+def is_on_server(text: str | None) -> bool:
+    """Whether a text names a server or a workflow there; an ID does if ELIGO_URL names the server.
+
+    >>> is_on_server("http://127.0.0.1:8750/w-1a"), is_on_server("mosaic.run"), is_on_server(None)
+    (True, False, False)
+    """
+    if text is None or text.startswith(SERVER):
+        return text is not None
+    return bool(ID.fullmatch(text) and os.environ.get(URL)) and not os.path.exists(text)
+
+
+def full_address(text: str | None) -> str:
+    """The address that URL, URL/ID, ID or nothing stands for; ELIGO_URL supplies the server if it is omitted."""
+    if text is not None and text.startswith(SERVER):
+        return text
+    if text is not None and ID.fullmatch(text) is None:
+        raise InputError(
+            f"{text!r} is neither a server's URL (http://... or https://...) nor the id of a workflow;"
+            " the URL comes before FILE"
+        )
+    server = os.environ.get(URL)
+    if not server:
+        raise InputError(f"unknown server: give its URL{'/' + text if text else ''}, or set {URL}")
+    from eligo.client.owner import split_address
+
+    server = split_address(server)[0]
+    return server if text is None else f"{server}/{text}"
+
+
+def usual_place(text: str | None) -> str | None:
+    """The given RUN, else the server of ELIGO_URL, else None."""
+    return text if text is not None else os.environ.get(URL) or None
+
+
+class ServerTarget(NamedTuple):
+    """The address of a server or of a workflow there, with the token and the certificates to trust."""
+
+    url: str
+    token: str | None = None
+    ca: str | None = None
+
+    def owner(self) -> "Owner":
+        """A connection to the server."""
+        from eligo.client.owner import Owner
+
+        return Owner(self.server, self.token, self.ca)
+
+    @property
+    def server(self) -> str:
+        """The address of the server itself."""
+        from eligo.client.owner import split_address
+
+        return split_address(self.url)[0]
+
+    @property
+    def workflow(self) -> str:
+        """The workflow that the address names."""
+        from eligo.client.owner import split_address
+
+        workflow = split_address(self.url)[1]
+        if workflow is None:
+            raise InputError(f"missing workflow id: give {self.url.rstrip('/')}/ID")
+        return workflow

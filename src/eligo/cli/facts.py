@@ -1,4 +1,4 @@
-"""Facts about workflows, orders and batches, as `show`, `verify`, `batch` and `generate` print them."""
+"""The verbs `show`, `verify`, `batch` and `generate`: facts about workflows, orders and batches."""
 
 import inspect
 import sys
@@ -25,7 +25,7 @@ MOST_KINDS = 12
 
 
 def show_shape(times: RunTimes, file: str, as_json: bool) -> None:
-    """Print how large a workflow is, and how many tasks are ready under first come, first served."""
+    """Print the size of a workflow, and how many tasks are ready under first come, first served."""
     flow, estimate = times.flow, times.estimate
     facts, kinds = _size_facts(flow, estimate), kinds_of(flow, estimate)
     profile = eligible_counts(flow.dag, flow.dag.order).tolist()
@@ -45,7 +45,7 @@ def show_shape(times: RunTimes, file: str, as_json: bool) -> None:
 
 
 def kinds_of(flow: Workflow, estimate: Estimate) -> list[dict[str, Any]]:
-    """The kinds of tasks, those that take longest in all first: how many, their mean seconds, and least and most."""
+    """The kinds of tasks, those with the longest total time first: their number, and mean, least and most seconds."""
     members: dict[str, list[int]] = {}
     for v, kind in enumerate(all_kinds(flow)):
         members.setdefault(kind, []).append(v)
@@ -75,7 +75,7 @@ def _times(kind: dict[str, Any]) -> str:
 
 
 def _number(amount: float) -> str:
-    """A number in three digits, or all of them before the point.
+    """A number with three digits, or all digits before the point.
 
     >>> _number(0.12345), _number(3720.0)
     ('0.123', '3,720')
@@ -102,7 +102,7 @@ def _size_facts(flow: Workflow, estimate: Estimate) -> dict[str, Any]:
 
 
 def check_order(flow: Workflow, order: Sequence[str], as_json: bool) -> int:
-    """Judge an order without a proof."""
+    """Judge an order that has no proof, and print the result."""
     try:
         judgement = judge(flow, order)
     except ScheduleError as error:
@@ -123,7 +123,7 @@ def check_order(flow: Workflow, order: Sequence[str], as_json: bool) -> int:
 
 
 def check_proof(flow: Workflow, document: Mapping[str, Any], as_json: bool, recalled: bool = False) -> int:
-    """Recheck a plan with its proof, and all that it says of orders and of the finish; *recalled*: with a history."""
+    """Recheck a plan with its proof, its orders and its finish; *recalled* if there is a history."""
     from eligo.verifying import verify
 
     origin = document.get("seconds_from") or "the file"
@@ -140,7 +140,9 @@ def check_proof(flow: Workflow, document: Mapping[str, Any], as_json: bool, reca
     figures = _figures(
         verification.profile or (), verification.upper_bound or (), verification.area or 0, verification.area_bound or 0
     )
-    print_facts(f"Valid: the proof holds ({VERDICTS[str(verification.verdict)]}).", [*figures, *carried(document)])
+    print_facts(
+        f"Valid: the proof holds ({VERDICTS[str(verification.verdict)]}).", [*figures, *checked_facts(document)]
+    )
     return 0
 
 
@@ -163,9 +165,9 @@ def _figures(profile: Sequence[int], bound: Sequence[int], area: int, area_bound
     yield "ready tasks", sparkline(profile)
 
 
-def carried(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def checked_facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What else was checked of a plan's document, as facts."""
-    from eligo.cli.orders import number
+    from eligo.cli.plan import number
     from eligo.simulation.pebble import name_of
 
     for entry in document.get("orders", ()):
@@ -181,7 +183,7 @@ def carried(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 class State(NamedTuple):
-    """Files that name the tasks that are done, those that run, and those to choose from."""
+    """Files that name the finished tasks, the running ones, and those to choose from."""
 
     executed: str | None
     allocated: str | None
@@ -189,7 +191,7 @@ class State(NamedTuple):
 
 
 def ask_batch(flow: Workflow, requests: int, state: State, method: str, seconds: float | None) -> "Batch":
-    """The best batch of a state whose tasks are listed in files."""
+    """The best batch in the state that these files describe."""
     from eligo.batches import batch
 
     from_stdin = flow.origin is not None and flow.origin.path is None
@@ -202,7 +204,7 @@ def ask_batch(flow: Workflow, requests: int, state: State, method: str, seconds:
 
 
 def print_batch(choice: "Batch", requests: int) -> None:
-    """The tasks, and how good the choice is."""
+    """Print the tasks, and how good the choice is."""
     if not choice.tasks:
         print_facts("No task is ready.", [])
         return
@@ -231,7 +233,7 @@ def family_usages() -> Iterator[tuple[str, str]]:
 
 
 def make_dag(family: str, words: Sequence[str], seed: int) -> "Dag":
-    """The dag that the words ask for."""
+    """The dag of a family with these sizes."""
     from eligo.families import FAMILIES
 
     if family not in FAMILIES:
@@ -247,7 +249,7 @@ def make_dag(family: str, words: Sequence[str], seed: int) -> "Dag":
     except TypeError as error:
         raise InputError(f"{family} takes {_usage(function)}: {error}") from None
     for name, value in bound.arguments.items():
-        bound.arguments[name] = _converted(signature.parameters[name], value)
+        bound.arguments[name] = _convert(signature.parameters[name], value)
     return function(*bound.args, **bound.kwargs)
 
 
@@ -262,7 +264,7 @@ def _usage_of(parameter: inspect.Parameter) -> str:
     return parameter.name.upper() if parameter.default is parameter.empty else f"[{parameter.name}={parameter.default}]"
 
 
-def _converted(parameter: inspect.Parameter, value: Any) -> Any:
+def _convert(parameter: inspect.Parameter, value: Any) -> Any:
     kinds: dict[Any, Callable[[str], Any]] = {int: int, float: float}
     convert = kinds.get(parameter.annotation)
     if convert is None:

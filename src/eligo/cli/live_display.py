@@ -1,4 +1,4 @@
-"""A run while it goes on: a display where somebody watches, a line now and then in logs and pipes."""
+"""The progress of a run: a live display in a terminal, or a line now and then in logs and pipes."""
 
 import os
 import time
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from eligo.cli.output import format_rate, harmless, is_unicode
 from eligo.errors import shorten
 from eligo.estimating import lasting
-from eligo.pages.process_source import WatchedProcess
+from eligo.pages.folder_source import WatchedProcess
 from eligo.pages.views import curve_of, summary
 from eligo.running import Runner
 from eligo.running.states import time_left
@@ -21,15 +21,15 @@ OFTEN, FIRST, SELDOM = (
     0.25,
     2.0,
     30.0,
-)  # seconds between looks for people, before the first line of a log, and between lines
-SHARE = 20  # showing it may take one part in so many of the time
-MOST_LINES, MOST_SHOWN = 20, 3  # failures that are told one by one in logs, and at once on a display
+)  # seconds between two updates of the display, before the first line of a log, and between two lines
+SHARE = 20  # the display may take one part in this many of the time
+MOST_LINES, MOST_SHOWN = 20, 3  # failures that are printed one by one in a log, and shown at once on the display
 HEIGHT = 7  # lines of the curve
 
 
 @contextmanager
 def watching(process: WatchedProcess, stream: TextIO, quiet: bool = False) -> Iterator[None]:
-    """Tell how the run goes on while it does."""
+    """Show the progress of a run."""
     if quiet:
         yield
     elif stream.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}:
@@ -41,7 +41,7 @@ def watching(process: WatchedProcess, stream: TextIO, quiet: bool = False) -> It
 
 
 class _Lines:
-    """A line soon, where the run is not over by then, and every half minute; and one for every failure."""
+    """Prints a line soon, unless the run is over by then, then one every half minute; and one for every failure."""
 
     def __init__(self, process: WatchedProcess, stream: TextIO) -> None:
         self._process, self._stream = process, stream
@@ -70,13 +70,13 @@ class _Lines:
 
 @contextmanager
 def _display(process: WatchedProcess, stream: TextIO) -> Iterator[None]:
-    """The display, at most four times a second, and less often where that would take time from the run."""
+    """The live display, redrawn at most four times a second, and less often if that would slow the run."""
     from rich.console import Console
     from rich.live import Live
 
     console = Console(file=stream)
     process.prepare()
-    screen(process, (), console.width)  # what it imports and works out once is not to count as time that it takes
+    screen(process, (), console.width)  # its imports and one-time work do not count as its time
     due, failures = [0.0], list[str]()
     with Live(console=console, auto_refresh=False, transient=True) as live:
 
@@ -94,14 +94,14 @@ def _display(process: WatchedProcess, stream: TextIO) -> Iterator[None]:
 
 
 def screen(process: WatchedProcess, failures: Sequence[str], width: int, signs: bool = True) -> "Text":
-    """What a person sees who watches."""
+    """The content of the live display."""
     from rich.text import Text
 
     from eligo.cli.top_style import Look, bar_line, curve_lines, is_dark, legend_line
 
     process.ready.follow()
     view, look = summary(process), Look(is_dark(), signs=signs)
-    counts, curve = view["counts"], curve_of(process) | {"starved": []}  # nobody knows when which worker came
+    counts, curve = view["counts"], curve_of(process) | {"starved": []}  # the times at which workers came are not known
     lines = [bar_line(counts, width, look), legend_line(counts, width, look), Text(pace(view))]
     lines += curve_lines(view | {"curve": curve}, width, HEIGHT, look)
     lines += [Text(harmless(line), look.style("bad")) for line in failures[-MOST_SHOWN:]]
@@ -113,13 +113,13 @@ def screen(process: WatchedProcess, failures: Sequence[str], width: int, signs: 
 
 
 def pace(view: Mapping[str, Any]) -> str:
-    """How fast it goes and how long it still takes, in words."""
+    """The elapsed time, the rate and the estimated time left, in words."""
     speed = f"{format_rate(view['rate'])}, " if view["rate"] else ""
     return f"{lasting(round(view['seconds']))} so far, {speed}{time_left(view['left'])}"
 
 
 def progress_line(view: Mapping[str, Any]) -> str:
-    """Where a run stands, in one line."""
+    """The state of a run in one line."""
     counts = view["counts"]
     parts = [f"{count:,} {state}" for state, count in counts.items() if state not in {"done", "pending"} and count]
     return ", ".join([f"{counts['done']:,} of {view['tasks']:,} done", *parts, pace(view)])

@@ -1,4 +1,4 @@
-"""What owners and operators do to workflows, clients, tokens and the server itself, over HTTP."""
+"""The verbs of owners and operators: change workflows, clients, tokens and the server itself, over HTTP."""
 
 import os
 import time
@@ -8,69 +8,68 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from eligo.additions import LARGEST, read_addition, without_templates
+from eligo.cli.effects import SERVER, URL, ServerTarget, full_address
 from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.plan_text import tell
-from eligo.cli.server_door import SERVER, URL, ServerDoor, full_address
 from eligo.client.owner import Owner, hash_files
-from eligo.errors import InputError, check_choice
+from eligo.errors import InputError, check_choice, counted
 from eligo.formats.shared.files import Beside, load
-from eligo.plotting.labels import counted
 
-NONE = 1  # the exit code where nothing was there to be done
+NONE = 1  # the exit code if there was nothing to do
 STATES = ("running", "paused", "held", "failed", "done", "cancelled", "unavailable")
 PAGE = 1_000  # workflows in one answer
 ACCESS = {"revoked": "revoked", "void": "expired"}  # of clients that are not approved; others wait for approval
 PATIENCE = 30.0  # seconds for which a run may leave an addition in its inbox
 
 
-def post_to_workflow(door: ServerDoor, verb: str, message: str, json: bool) -> int:
-    """Do something to a workflow, and say that it is done, or that nothing had to be done; both are a success."""
-    answer = door.owner().post(f"/v1/workflows/{quote(door.workflow)}/{verb}", {})
-    changed = answer.get("changed", True)  # servers of before this version do not say
-    line = message.format(door.workflow) if changed else f"{door.workflow} is {answer['state']}: nothing changed"
-    print_json({"workflow": door.workflow, "done": verb, "changed": changed}) if json else print_lines([line])
+def post_to_workflow(target: ServerTarget, verb: str, message: str, json: bool) -> int:
+    """Change a workflow, and print that it is done or that nothing had to change; both are a success."""
+    answer = target.owner().post(f"/v1/workflows/{quote(target.workflow)}/{verb}", {})
+    changed = answer.get("changed", True)  # servers before this version do not send it
+    line = message.format(target.workflow) if changed else f"{target.workflow} is {answer['state']}: nothing changed"
+    print_json({"workflow": target.workflow, "done": verb, "changed": changed}) if json else print_lines([line])
     return 0
 
 
-def change_tasks(door: ServerDoor, verb: str, tasks: Sequence[str], json: bool) -> int:
-    """Retry or release tasks of a workflow; exit code 1 where there was none to be."""
+def change_tasks(target: ServerTarget, verb: str, tasks: Sequence[str], json: bool) -> int:
+    """Retry or release tasks of a workflow; the exit code is 1 if there were none."""
     words = {"tasks": list(tasks) or None}
-    count = door.owner().post(f"/v1/workflows/{quote(door.workflow)}/{verb}", words)["count"]
+    count = target.owner().post(f"/v1/workflows/{quote(target.workflow)}/{verb}", words)["count"]
     if json:
-        print_json({"workflow": door.workflow, "count": count})
+        print_json({"workflow": target.workflow, "count": count})
     else:
         done = {"retry": "failed {} will be retried", "release": "running {} taken back"}[verb]
         print_lines([f"{count:,} {done.format('task' if count == 1 else 'tasks')}"])
     return 0 if count else NONE
 
 
-def fetch_results(door: ServerDoor, folder: str | None, force: bool, json: bool) -> int:
-    """Bring the files that a workflow made into a folder; each is checked against its hash."""
-    place = folder or f"{door.workflow}-results"
+def fetch_results(target: ServerTarget, folder: str | None, force: bool, json: bool) -> int:
+    """Fetch the files that a workflow wrote into a folder, and check each against its hash."""
+    place = folder or f"{target.workflow}-results"
     try:
         os.makedirs(place, exist_ok=True)
-        state, names, fetched = door.owner().fetch_made(door.workflow, place, force)
+        state, names, fetched = target.owner().fetch_made(target.workflow, place, force)
     except OSError as error:
         raise InputError(f"{harmless(place)}: cannot write the files: {error.strerror}") from None
     if json:
-        print_json({"workflow": door.workflow, "state": state, "folder": place, "files": names, "fetched": fetched})
+        print_json({"workflow": target.workflow, "state": state, "folder": place, "files": names, "fetched": fetched})
     else:
         there = len(names) - fetched
         print_lines([
-            f"{door.workflow} is {state}: {counted(fetched, 'file')} fetched into {harmless(place)}"
+            f"{target.workflow} is {state}: {counted(fetched, 'file')} fetched into {harmless(place)}"
             + (f", {there:,} already there" if there else "")
         ])  # fmt: skip
     return 0
 
 
-def list_workflows(door: ServerDoor, state: str | None, limit: int, json: bool) -> int:
-    """The workflows of a server, the newest first."""
+def list_workflows(target: ServerTarget, state: str | None, limit: int, json: bool) -> int:
+    """Print the workflows of a server, newest first."""
     if limit < 0:
         raise InputError(f"--limit must be at least 0, got {limit}")
     if state is not None:
         check_choice("state", state, STATES)
-    workflows, more = _fetch_workflows(door.owner(), state, limit)
+    workflows, more = _fetch_workflows(target.owner(), state, limit)
     if json:
         print_json({"workflows": workflows, "more": more})
         return 0
@@ -87,7 +86,7 @@ def list_workflows(door: ServerDoor, state: str | None, limit: int, json: bool) 
 
 
 def _fetch_workflows(owner: Owner, state: str | None, limit: int) -> tuple[list[dict[str, Any]], bool]:
-    """So many workflows, the newest first, or all where the limit is 0; whether there are more."""
+    """The newest workflows, at most *limit* of them, or all if that is 0; and whether there are more."""
     workflows, before = list[dict[str, Any]](), None
     while not limit or len(workflows) < limit:
         asked = {"limit": min(PAGE, limit - len(workflows)) if limit else PAGE, "state": state, "before": before}
@@ -100,20 +99,20 @@ def _fetch_workflows(owner: Owner, state: str | None, limit: int) -> tuple[list[
     return workflows, before is not None
 
 
-def drain(door: ServerDoor, stop: bool, json: bool) -> int:
-    """Have a server hand out nothing new, or again."""
-    reply = door.owner().post("/v1/drain", {"on": not stop})
+def drain(target: ServerTarget, stop: bool, json: bool) -> int:
+    """Stop a server from handing out tasks, or let it do so again."""
+    reply = target.owner().post("/v1/drain", {"on": not stop})
     if json:
         print_json(reply)
     elif reply["status"] == "draining":
-        print_lines([f"{door.server} hands out no more tasks; to resume: eligo drain {door.server} --stop"])
+        print_lines([f"{target.server} hands out no more tasks; to resume: eligo drain {target.server} --stop"])
     else:
-        print_lines([f"{door.server} hands out tasks again"])
+        print_lines([f"{target.server} hands out tasks again"])
     return 0
 
 
 class ClientChanges(NamedTuple):
-    """What is to be changed of clients, each by its id."""
+    """The requested changes of clients, each by its id."""
 
     approve: Sequence[str]
     revoke: Sequence[str]
@@ -123,7 +122,7 @@ class ClientChanges(NamedTuple):
     tag: Sequence[str]
 
     def calls(self) -> list[tuple[str, dict[str, Any]]]:
-        """The addresses to be called, and what is told there."""
+        """The paths to post to, each with its body."""
         verbs = {"approve": self.approve, "revoke": self.revoke, "pause": self.pause, "resume": self.resume}
         calls = [(f"{quote(client)}/{verb}", dict[str, Any]()) for verb, some in verbs.items() for client in some]
         for text in self.tag:
@@ -134,9 +133,9 @@ class ClientChanges(NamedTuple):
         return calls
 
 
-def list_clients(door: ServerDoor, changes: ClientChanges, json: bool) -> int:
-    """The clients of a server, after what is to be changed of them."""
-    owner = door.owner()
+def list_clients(target: ServerTarget, changes: ClientChanges, json: bool) -> int:
+    """Change clients as requested, then print all clients of the server."""
+    owner = target.owner()
     for path, words in changes.calls():
         owner.post(f"/v1/clients/{path}", words)
     clients = _fetch_clients(owner)
@@ -161,7 +160,7 @@ def list_clients(door: ServerDoor, changes: ClientChanges, json: bool) -> int:
 
 
 def _fetch_clients(owner: Owner) -> list[dict[str, Any]]:
-    """All clients, page by page; servers of before this version send all at once."""
+    """All clients, fetched page by page; servers before this version send all at once."""
     page = owner.get("/v1/clients")
     clients: list[dict[str, Any]] = page["clients"]
     while after := page.get("after"):
@@ -192,14 +191,14 @@ def add_to_folder(name: str, file: str, json: bool) -> int:
     return 0
 
 
-def add_to_server(door: ServerDoor, file: str, directory: str | None, json: bool) -> int:
-    """Add the tasks of a file to a workflow of a server, with the files that they read and that no task makes."""
+def add_to_server(target: ServerTarget, file: str, directory: str | None, json: bool) -> int:
+    """Add the tasks of a file to a workflow of a server, with the files that they read and that no task writes."""
     text, tasks = addition_in(file)
-    owner, folder = door.owner(), directory or os.path.dirname(file) or os.curdir
-    answer = owner.add(door.workflow, text)
+    owner, folder = target.owner(), directory or os.path.dirname(file) or os.curdir
+    answer = owner.add(target.workflow, text)
     if answer["missing"]:
-        owner.provide(door.workflow, hash_files(answer["missing"], folder), folder)
-    report_added(tasks, f"{door.server}/{door.workflow}", json)
+        owner.provide(target.workflow, hash_files(answer["missing"], folder), folder)
+    report_added(tasks, f"{target.server}/{target.workflow}", json)
     return 0
 
 
@@ -214,7 +213,7 @@ def addition_in(file: str) -> tuple[str, tuple[str, ...]]:
 
 
 def report_added(tasks: tuple[str, ...], where: str, json: bool) -> None:
-    """Say what was added."""
+    """Print how many tasks were added."""
     print_json({"added": list(tasks)}) if json else print_lines([f"added {counted(len(tasks), 'task')} to {where}"])
 
 
@@ -222,7 +221,7 @@ def report_added(tasks: tuple[str, ...], where: str, json: bool) -> None:
 
 
 class TokenRequest(NamedTuple):
-    """What is asked of `eligo token`."""
+    """The options of `eligo token`."""
 
     scopes: list[str]
     days: float | None
@@ -232,7 +231,7 @@ class TokenRequest(NamedTuple):
 
 
 def place_and_name(place: str | None, name: str | None, listed: bool) -> tuple[str, str | None]:
-    """The server or store, and the name of the token, where ELIGO_URL may say the former."""
+    """The server or store, and the name of the token; ELIGO_URL supplies the server if it is omitted."""
     if name is None and not listed and place is not None and not _is_place(place):
         place, name = None, place
     return (full_address(None) if place is None else place), name
@@ -243,10 +242,10 @@ def _is_place(text: str) -> bool:
 
 
 def change_tokens(place: str, access: Access, name: str | None, request: TokenRequest) -> int:
-    """Make, list or revoke tokens: over HTTP, or in the store itself on the server's own machine."""
+    """Create, list or revoke tokens over HTTP, or create one in the store itself on the server's own machine."""
     if not place.startswith(SERVER):
         return _make_locally(place, name, request)
-    owner = access.door(place).owner()
+    owner = access.target(place).owner()
     if request.list:
         tokens = owner.get("/v1/tokens")["tokens"]
         print_json({"tokens": tokens}) if request.json else _print_tokens(tokens)
@@ -259,11 +258,11 @@ def change_tokens(place: str, access: Access, name: str | None, request: TokenRe
 
 
 def _print_revoked(name: str, count: int, json: bool) -> int:
-    """Say how many tokens were revoked; exit code 1 where there was none."""
+    """Print how many tokens were revoked; returns the exit code, 1 if there were none."""
     if json:
         print_json({"name": name, "count": count})
     elif count:
-        print_lines([f"{count:,} token{'' if count == 1 else 's'} revoked"])
+        print_lines([f"{counted(count, 'token')} revoked"])
     else:
         tell([f"no valid token has the name {harmless(name)}"])
     return 0 if count else NONE
@@ -277,7 +276,7 @@ def _print_token(token: str, name: str, request: TokenRequest) -> None:
 
 
 def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:
-    """A token for whoever may write the store: the way back where no admin token is left."""
+    """Create a token in the store, for operators who have lost every admin token."""
     from eligo.server.auth.admission import DAY, as_row
     from eligo.server.auth.tokens import Gate
     from eligo.stores.database import locked
@@ -313,7 +312,7 @@ def _print_tokens(tokens: Sequence[dict[str, Any]]) -> None:
 
 
 def _tree(tokens: Sequence[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Every token below the one with which it was made, and how deep; those whose maker is forgotten stand first."""
+    """Every token below the one that created it, with its depth; those whose parent is no longer known come first."""
     ids = {one["id"] for one in tokens}
     below: dict[str | None, list[dict[str, Any]]] = {}
     for one in tokens:

@@ -1,22 +1,15 @@
-"""The verbs with which owners and operators change what a server does."""
+"""The verbs of owners and operators on the command line."""
 
 from inspect import cleandoc
 from typing import Annotated
 
 import typer
 
-from eligo.cli.options import Access, Force, Json, grouped
+from eligo.cli.options import Access, Force, Json, Server, WorkflowPlace, grouped
 from eligo.cli.run_verbs import app
 
-__all__ = ["Server", "WorkflowPlace", "app"]
+__all__ = ["app"]
 
-Server = Annotated[
-    str | None,
-    typer.Argument(metavar="[URL]", show_default=False, help="URL of a server. [default: $ELIGO_URL]"),
-]
-WorkflowPlace = Annotated[
-    str, typer.Argument(metavar="URL/ID", help="Workflow on a server; only its ID if ELIGO_URL is set.")
-]
 Tasks = Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="Names of tasks. [default: all failed]")]
 
 
@@ -38,10 +31,10 @@ def list_(
     """List the workflows of a server, newest first."""
     from eligo.cli.operator import list_workflows
 
-    return list_workflows(access.door(url), state, limit, json)
+    return list_workflows(access.target(url), state, limit, json)
 
 
-#: verbs that change a workflow: what is said when that is done, and what they do
+#: verbs that change a workflow, each with its message and its help text
 CHANGES = {
     "pause": (
         "{} is paused: eligo resume continues it",
@@ -63,12 +56,12 @@ CHANGES = {
 
 
 def _add_change(name: str, message: str, help: str) -> None:
-    """Add a verb that changes a workflow."""
+    """Register a verb that changes a workflow."""
 
     def change(url: WorkflowPlace, *, access: Access, json: Json = False) -> int:
         from eligo.cli.operator import post_to_workflow
 
-        return post_to_workflow(access.door(url), name, message, json)
+        return post_to_workflow(access.target(url), name, message, json)
 
     app.command(name, help=cleandoc(help))(grouped(change))
 
@@ -92,7 +85,7 @@ def retry(
     """
     from eligo.cli.operator import change_tasks
 
-    return change_tasks(access.door(url), "retry", tasks or [], json)
+    return change_tasks(access.target(url), "retry", tasks or [], json)
 
 
 @app.command()
@@ -110,7 +103,7 @@ def release(
     """
     from eligo.cli.operator import change_tasks
 
-    return change_tasks(access.door(url), "release", tasks, json)
+    return change_tasks(access.target(url), "release", tasks, json)
 
 
 @app.command()
@@ -132,7 +125,7 @@ def results(
     """
     from eligo.cli.operator import fetch_results
 
-    return fetch_results(access.door(url), folder, force, json)
+    return fetch_results(access.target(url), folder, force, json)
 
 
 @app.command()
@@ -150,7 +143,7 @@ def drain(
     """
     from eligo.cli.operator import drain as drain_server
 
-    return drain_server(access.door(url), stop, json)
+    return drain_server(access.target(url), stop, json)
 
 
 @app.command()
@@ -181,4 +174,4 @@ def clients(
     from eligo.cli.operator import ClientChanges, list_clients
 
     changes = ClientChanges(approve or (), revoke or (), pause or (), resume or (), tag or ())
-    return list_clients(access.door(url), changes, json)
+    return list_clients(access.target(url), changes, json)

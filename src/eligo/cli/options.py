@@ -1,4 +1,4 @@
-"""The options of verbs: each by itself, and in groups, which a verb takes as one argument."""
+"""The options that several verbs share, and groups of options, each of which a verb takes as one argument."""
 
 import inspect
 import json
@@ -15,12 +15,12 @@ from eligo.errors import InputError
 from eligo.work.tries import RETRIES
 
 if TYPE_CHECKING:
-    from eligo.cli.server_door import ServerDoor
+    from eligo.cli.effects import ServerTarget
     from eligo.running import Settings
 
 Answer = TypeVar("Answer")
 
-#: where the values of an option are listed
+#: the module and name that list the values of an option
 VALUES = {
     "effort": ("eligo.deciding.effort", "EFFORTS"),
     "prefer": ("eligo.deciding.moves", "PREFERENCES"),
@@ -37,7 +37,7 @@ VALUES = {
 
 
 def offered(*kinds: str) -> Callable[[str], Iterator[str]]:
-    """What completes a word to values of these kinds; where several stand with commas between them, the last one."""
+    """A completer for values of these kinds; in a comma-separated list it completes the last one."""
 
     def completed(incomplete: str) -> Iterator[str]:
         before = incomplete[: incomplete.rfind(",") + 1]
@@ -56,8 +56,9 @@ def values_of(kind: str) -> list[str]:
     return [*getattr(import_module(module), name)]
 
 
-# By themselves
+# Options that several verbs have, each in one place
 
+WITH_COMMANDS = "Workflow with commands, in any supported format."
 File = Annotated[str, typer.Argument(metavar="FILE", help="Workflow in any supported format; - reads standard input.")]
 Token = Annotated[
     str | None,
@@ -80,7 +81,7 @@ Workers = Annotated[
 ]
 Cores = Annotated[
     int | None,
-    typer.Option("--cores", metavar="N", help="Estimate the time on N cores, with tasks sharing them as they need."),
+    typer.Option("--cores", metavar="N", help="Estimate the time on N cores that tasks share."),
 ]
 Histories = Annotated[
     list[str] | None,
@@ -152,7 +153,7 @@ TextTo = Annotated[
         "--to",
         metavar="NAME",
         autocompletion=offered("format", "text"),
-        help="Output format, or names, or snakemake. [default: by OUT's suffix]",
+        help="Format, names or snakemake. [default: OUT's suffix]",
     ),
 ]
 Prefer = Annotated[
@@ -160,8 +161,7 @@ Prefer = Annotated[
     typer.Option(
         metavar="RULE",
         autocompletion=offered("prefer"),
-        help="Tie-break between equally good orders: path (longest remaining path first) or finish (started branches"
-        " first).",
+        help="Tie-break: path (longest remaining path first) or finish (started branches first).",
     ),
 ]
 Override = Annotated[
@@ -175,9 +175,40 @@ PriorityBase = Annotated[
     int | None,
     typer.Option(metavar="N", help="Priority of the first task; later ones count down."),
 ]
+Concurrency = Annotated[
+    int | None,
+    typer.Option("--workers", "-j", "--jobs", metavar="N", help="Maximum concurrent tasks. [default: all cores]"),
+]
+Timeout = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each attempt. [default: none]")]
+RunPlace = Annotated[
+    str, typer.Argument(metavar="RUN", help="Run folder (such as FILE.run), its FILE, or a server's URL[/WORKFLOW].")
+]
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="Name of a task.")]
+Server = Annotated[
+    str | None, typer.Argument(metavar="[URL]", show_default=False, help="URL of a server. [default: $ELIGO_URL]")
+]
+WorkflowPlace = Annotated[
+    str, typer.Argument(metavar="URL/ID", help="Workflow on a server; only its ID if ELIGO_URL is set.")
+]
+Policy = Annotated[
+    str, typer.Option(metavar="NAME", autocompletion=offered("policy"), help="Policy that chooses the next task.")
+]
+Quorum = Annotated[int, typer.Option(metavar="N", help="Matching results needed from clients not yet trusted.")]
+Lease = Annotated[float, typer.Option(metavar="SECONDS", help="Time after which a silent client loses its tasks.")]
+Open = Annotated[bool, typer.Option("--open", help="Require no token: anyone on this machine may use it.")]
+Insecure = Annotated[
+    bool,
+    typer.Option("--insecure", help="Allow access from other machines without TLS, or with --open without tokens."),
+]
+Cert = Annotated[str | None, typer.Option(metavar="FILE", help="TLS certificate.")]
+CertKey = Annotated[str | None, typer.Option("--key", metavar="FILE", help="Private key of the certificate.")]
+AllowHost = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Additional accepted Host name, such as a proxy's.")
+]
+NoFiles = Annotated[bool, typer.Option("--no-files", help="Transfer no files: clients must already have them.")]
 
 
-# In groups
+# Groups of options
 
 
 def grouped(verb: Callable[..., Answer]) -> Callable[..., Answer]:
@@ -210,7 +241,7 @@ def _options(group: Any) -> Iterator[inspect.Parameter]:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How the file of a workflow is read."""
+    """The options about how a workflow's file is read."""
 
     from_: From = None
     allow_outside: Outside = False
@@ -223,21 +254,21 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """How a server is reached: the token, and the certificates to trust."""
+    """The options about access to a server: the token, and the certificates to trust."""
 
     token_file: Token = None
     ca: Annotated[str | None, typer.Option("--ca", metavar="FILE", help="Certificates to trust, for https.")] = None
 
-    def door(self, place: str | None) -> "ServerDoor":
-        """The way to what URL, URL/ID, ID or nothing names."""
-        from eligo.cli.server_door import ServerDoor, full_address
+    def target(self, place: str | None) -> "ServerTarget":
+        """The address that URL, URL/ID, ID or nothing stands for, with this access."""
+        from eligo.cli.effects import ServerTarget, full_address
 
-        return ServerDoor(full_address(place), self.token_file, self.ca)
+        return ServerTarget(full_address(place), self.token_file, self.ca)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
-    """What is asked of `eligo plan`."""
+    """The options of `eligo plan`."""
 
     file: File
     workers: Workers = None
@@ -278,7 +309,7 @@ class PlanRequest:
 
     @property
     def place(self) -> str | None:
-        """Where the order is written, if anywhere but into the workflow's own file."""
+        """The file that gets the order, if it is not the workflow's own file; - is standard output."""
         return self.output or "-" if self.names else self.output
 
     @property
@@ -289,7 +320,7 @@ class PlanRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterRequest:
-    """What is asked of `eligo cluster`."""
+    """The options of `eligo cluster`."""
 
     size: Annotated[int | None, typer.Option(metavar="N", help="Number of tasks in the cluster.")] = None
     seconds: Annotated[
@@ -340,7 +371,7 @@ class ClusterRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareRequest:
-    """What is asked of `eligo compare`."""
+    """The options of `eligo compare`."""
 
     files: Annotated[
         list[str] | None, typer.Argument(metavar="FILE...", help="Workflows, or one experiment (YAML).")
@@ -353,7 +384,13 @@ class CompareRequest:
     ] = "finish,ready,critical-path,greedy,fifo,lifo"
     workers: Annotated[
         str | None,
-        typer.Option(metavar="N,...", help="Numbers of steady workers, if all run times are known: 4,16,64."),
+        typer.Option(
+            "--workers",
+            "-j",
+            "--jobs",
+            metavar="N,...",
+            help="Numbers of steady workers, if all run times are known: 4,16,64.",
+        ),
     ] = None
     rates: Annotated[str, typer.Option(metavar="N,...", help="Mean numbers of simultaneous requests.")] = (
         "2,4,8,16,32,64,128,256"
@@ -393,24 +430,15 @@ class CompareRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What is asked of `eligo run`."""
+    """The options of `eligo run`."""
 
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            "-j",
-            "--jobs",
-            metavar="N",
-            help="Maximum number of concurrent tasks. [default: number of cores]",
-        ),
-    ] = None
+    workers: Concurrency = None
     on: Annotated[
         str,
         typer.Option(
             metavar="ENGINE",
-            help="Engine that runs the tasks: local, dask[=ADDRESS], ray[=ADDRESS], parsl, slurm, slurm-steps, htcondor,"
-            " htcondor-dagman, or the URL of an eligo server.",
+            help="Engine: local, dask[=ADDRESS], ray[=ADDRESS], parsl, slurm, slurm-steps, htcondor, htcondor-dagman, or"
+            " an eligo server's URL.",
         ),
     ] = "local"
     policy: Annotated[
@@ -425,13 +453,11 @@ class RunRequest:
         str | None, typer.Option(metavar="RUN", help="Resume the run in this folder; FILE is not needed.")
     ] = None
     retries: Annotated[int, typer.Option(metavar="N", help="Retries of a failed task.")] = RETRIES
-    timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time limit of each attempt. [default: none]")
-    ] = None
+    timeout: Timeout = None
     max_failures: Annotated[int | None, typer.Option(metavar="N", help="Start no more tasks after N failures.")] = None
-    skip_done: Annotated[
-        bool, typer.Option("--skip-done", help="Skip tasks whose outputs are newer than their inputs, like make.")
-    ] = False
+    skip_done: Annotated[bool, typer.Option("--skip-done", help="Skip tasks with up-to-date outputs, like make.")] = (
+        False
+    )
     page: Annotated[bool, typer.Option("--page", help="Serve a live web page of the run and print its URL.")] = False
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the result.")] = False
     json: Json = False
@@ -455,7 +481,7 @@ class RunRequest:
 
     @property
     def place(self) -> str | None:
-        """The folder of the run, where it is given."""
+        """The folder of the run, if it is given."""
         return self.folder or self.resume
 
     def without_file(self) -> "RunRequest":
@@ -464,21 +490,21 @@ class RunRequest:
 
     @property
     def used_policy(self) -> str:
-        """The policy by the name that the library has for it."""
+        """The policy by its name in the library."""
         return "batch-optimal" if self.batch else self.policy
 
     def as_before(self, facts: Mapping[str, str], given: Collection[str]) -> "RunRequest":
-        """The same with the options of the run that is resumed, except for those that are given now."""
+        """This request with the options of the run that is resumed, except those that are given now."""
         before = json.loads(facts.get("options", "{}"))
         fixed = {*given, *(["policy"] if "batch" in given else [])}
         return replace(self, **{name: before[name] for name in REMEMBERED if name in before and name not in fixed})
 
     def remembered(self) -> dict[str, Any]:
-        """The options with which the run is resumed, unless others are given then."""
+        """The options that a resumed run uses unless others are given."""
         return {name: getattr(self, name) for name in REMEMBERED} | {"policy": self.used_policy}
 
     def settings(self, policy: str | None = None) -> "Settings":
-        """The same in the library's words, or with another policy."""
+        """The settings of the library for these options, with another policy if it is given."""
         from eligo.running import Retries, Settings
 
         return Settings(
@@ -493,5 +519,5 @@ class RunRequest:
         )
 
 
-#: the options with which a run is resumed, unless others are given then
+#: the options that a resumed run uses unless others are given
 REMEMBERED = ("on", "workers", "policy", "fat", "retries", "timeout", "max_failures")

@@ -1,4 +1,4 @@
-"""What people see: tables, lines of blocks for E(t), and JSON for programs."""
+"""Output: tables, charts of plain letters, lines of blocks, and JSON for programs."""
 
 import codecs
 import errno
@@ -8,14 +8,14 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, TextIO
 
 from eligo.version import SCHEMA, __version__
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
-#: what stands for our signs where the terminal cannot show them
+#: replacements for signs that the terminal cannot show
 PLAIN = str.maketrans(
     {
         "▷": "|>",
@@ -35,7 +35,7 @@ PLAIN = str.maketrans(
     }
     | dict(zip(BLOCKS, " .:-=+*%#", strict=True))
 )
-WIDTH = 80  # characters, where no terminal says how many
+WIDTH = 80  # characters, if there is no terminal
 
 
 def version_line() -> str:
@@ -46,7 +46,7 @@ def version_line() -> str:
 
 
 def speak_plainly() -> None:
-    """Let what the terminal's encoding lacks be written in plain letters instead of failing."""
+    """Write characters that the terminal's encoding lacks as plain letters instead of failing."""
     codecs.register_error("eligo", _plain_letters)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and not is_unicode(stream.encoding):
@@ -54,21 +54,21 @@ def speak_plainly() -> None:
 
 
 def open_streams() -> None:
-    """Let the standard streams that were closed before the start lead nowhere: another file would get their numbers."""
+    """Redirect standard streams that were closed before the start to nowhere: other files would get their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the program runs
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open until the program ends
 
 
 class _Pipe(io.FileIO):
-    """A stream whose reader or terminal may go away: what is written after that goes nowhere.
+    """A stream whose reader or terminal may disappear; later output is then discarded.
 
-    Any other error is raised once, and what is written after it goes nowhere too.
+    Any other error is raised once, and later output is discarded too.
     """
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)
-        self._stream = stream  # which would close the file, were it forgotten
+        self._stream = stream  # a reference, so that the file is not closed
 
     def write(self, data: Any) -> int:
         try:
@@ -81,7 +81,7 @@ class _Pipe(io.FileIO):
 
 
 def outlast_readers() -> None:
-    """Let the work go on, and its exit code count, where nobody reads on, as in `eligo run FILE | head`."""
+    """Keep working, with the usual exit code, after the reader of the output has gone, as in `eligo run FILE | head`."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
@@ -91,20 +91,20 @@ def outlast_readers() -> None:
 
 
 def _plain_letters(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - nothing else is registered for
+    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - the handler is registered for this error only
     text = error.object[error.start : error.end].translate(PLAIN)
     return text.encode("ascii", "backslashreplace").decode(), error.end
 
 
 def is_unicode(encoding: str | None) -> bool:
-    """Whether any letter can be written so."""
+    """Whether this encoding can express every character."""
     return (encoding or "").lower().replace("_", "-").startswith("utf")
 
 
 def sparkline(values: Sequence[int], width: int = 50, top: int = 0) -> str:
-    """The values as a line of blocks, the largest of each stretch where there are more than *width*.
+    """The values as a line of blocks, with the maximum of each stretch if there are more than *width*.
 
-    The tallest block is the largest value, or *top* where that is more.
+    The tallest block is the largest value, or *top* if that is larger.
 
     >>> sparkline([0, 1, 4, 8, 4, 0])
     ' ▁▄█▄ '
@@ -117,7 +117,7 @@ def sparkline(values: Sequence[int], width: int = 50, top: int = 0) -> str:
 
 
 def format_rate(rate: float) -> str:
-    """Tasks a second as people say it.
+    """A rate of tasks in readable form.
 
     >>> format_rate(14.2), format_rate(0.05)
     ('14 tasks/s', '3 tasks/min')
@@ -130,7 +130,7 @@ def _figures(number: float) -> str:
 
 
 def harmless(text: str) -> str:
-    r"""The text with what would move the cursor, change colours or turn letters round written out.
+    r"""The text with characters escaped that would move the cursor, change colours or reverse the writing direction.
 
     >>> print(harmless("a\x1b[31mb\u202ec"))
     a\x1b[31mb\u202ec
@@ -146,12 +146,12 @@ def json_text(document: Mapping[str, Any], ascii_only: bool = False) -> str:
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """One document on standard output, and nothing else."""
+    """Print one document, and nothing else, on standard output."""
     sys.stdout.write(json_text(document, ascii_only=not is_unicode(sys.stdout.encoding)))
 
 
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
-    """A sentence, and a table of two columns."""
+    """Print a sentence and a table of two columns."""
     rows = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in facts]
     print_lines([title])
     column = max((len(name) for name, _ in rows), default=0) + 2
@@ -165,17 +165,17 @@ def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
 
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], uncut: Collection[str] = ()) -> None:
-    """A table with a title above each column. In a narrow terminal long cells are cut, but none of *uncut* columns."""
+    """Print a table with column titles. A narrow terminal cuts long cells, except in *uncut* columns."""
     sizes = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     least = [size if title in uncut else len(title) for title, size in zip(titles, sizes, strict=True)]
-    widths = fitting(sizes, least, width()) if sys.stdout.isatty() else sizes  # scripts get all of it
+    widths = fitting(sizes, least, width()) if sys.stdout.isatty() else sizes  # scripts get all columns
     for row in (titles, *rows):
         cells = (f"{shortened(cell, size):{size}}" for cell, size in zip(row, widths, strict=True))
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
 
 
 def fitting(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """The widths of columns with two blanks between them, the widest made smaller until all fit, none below its least.
+    """The widths of columns with two blanks between them: the widest shrink until all fit, none below its least width.
 
     >>> fitting([4, 30, 18], [2, 4, 4], 40)
     [4, 16, 16]
@@ -190,7 +190,7 @@ def fitting(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]
 
 
 def shortened(text: str, size: int) -> str:
-    """The text, or as much of it as there is room for.
+    """The text, cut at its end if it is longer than *size*.
 
     >>> shortened("somebody", 8), shortened("somebody", 5)
     ('somebody', 'some…')
@@ -199,16 +199,93 @@ def shortened(text: str, size: int) -> str:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Sentences, each from a line of its own."""
+    """Print sentences, each starting on a new line."""
     for line in lines:
         sys.stdout.write("\n".join(wrapped(line, width(), "  ")) + "\n")
 
 
 def wrapped(text: str, room: int, indent: str = "") -> list[str]:
-    """The text in lines; paths and addresses stay in one piece, so that they can be copied."""
+    """The text in lines; paths and addresses are not broken, so that they can be copied."""
     return wrap(text, room, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def width(stream: TextIO | None = None) -> int:
-    """How many characters fit on a line of standard output, or of another stream."""
+    """The number of characters on a line of standard output, or of another stream."""
     return shutil.get_terminal_size((WIDTH, 24)).columns if (stream or sys.stdout).isatty() else WIDTH
+
+
+# Ready tasks over time, as a chart of plain letters
+
+
+PLAN, USUAL, BOUND = "*", "o", "."  # marks; later ones are drawn over earlier ones
+MARGIN = 10  # characters before the first column
+DONE = "tasks done"
+TIMES = 6  # maximum number of columns per step
+
+
+def chart(
+    profile: Sequence[int], bound: Sequence[int], other: Sequence[int], height: int = 12, name: str = "this plan"
+) -> str:
+    """A chart, as wide as the terminal, of the ready tasks over time: in an order, under fifo, and at most.
+
+    If there are more steps than columns, a column shows the mean of several.
+
+    >>> print(chart([1, 2, 3, 1, 0], [1, 3, 3, 1, 0], [1, 1, 3, 1, 0]))
+      tasks ready
+           3 |      ......******         . bound
+             |      ******o     *        o fifo
+           1 |******oooooo      ******   * this plan
+           0 +------------------------+
+              0                       4 tasks done
+              fifo: first come, first served; bound: no order has more ready
+    """
+    curves = {BOUND: bound, USUAL: other, PLAN: profile}
+    visible = {mark: curve for mark, curve in curves.items() if mark == PLAN or list(curve) != list(profile)}
+    names = {BOUND: "bound", USUAL: "fifo", PLAN: name if USUAL in visible else f"{name}, fifo"}
+    labels = [f"{mark} {names[mark]}" for mark in visible]
+    room = width() - MARGIN - max(2 + max(map(len, labels)), 1 + len(DONE))
+    drawn = {mark: _columns(curve, room) for mark, curve in visible.items()}
+    top = max(1, -int(-max(map(max, drawn.values())) // 1))
+    rows = _paint(drawn, top, max(len(labels), min(height, max(3, top))))
+    axis = _axis(len(rows[0]), len(profile) - 1)
+    return "\n".join(["  tasks ready", *_add_frame(rows, labels, top), *axis, " " * MARGIN + _legend(BOUND in visible)])
+
+
+def _columns(curve: Sequence[int], room: int) -> list[float]:
+    """The height of every column: each step repeated, except the last, or the mean of several steps."""
+    times = min(TIMES, room // len(curve))
+    if times:
+        return [float(value) for value in curve[:-1] for _ in range(times)] + [float(curve[-1])]
+    cuts = [column * len(curve) // room for column in range(room + 1)]
+    return [sum(curve[a:b]) / (b - a) for a, b in itertools.pairwise(cuts)]
+
+
+def _paint(drawn: Mapping[str, Sequence[float]], top: int, height: int) -> list[list[str]]:
+    """The rows, the highest first; a line rises and falls within the column in which it changes."""
+    rows = [[" "] * len(next(iter(drawn.values()))) for _ in range(height)]
+    for mark, line in drawn.items():
+        levels = [-int(-value * height // top) for value in line]
+        for column, (before, level) in enumerate(itertools.pairwise([levels[0], *levels])):
+            for row in {level, *range(min(before, level) + 1, max(before, level))} - {0}:
+                rows[height - row][column] = mark
+    return rows
+
+
+def _add_frame(rows: Sequence[Sequence[str]], labels: Sequence[str], top: int) -> Iterator[str]:
+    """The rows, with the axis on their left and the names of the lines at the lower right."""
+    height, blank = len(rows), [""] * (len(rows) - len(labels))
+    for place, (row, label) in enumerate(zip(rows, [*blank, *labels], strict=True)):
+        level = (height - place) * top
+        tick = f"{level // height:,}" if place in {0, height - height // 2} and level % height == 0 else ""
+        yield f"{tick:>8} |{''.join(row)}  {label}".rstrip()
+
+
+def _axis(wide: int, last: int) -> Iterator[str]:
+    """The axis at the bottom, with its ends."""
+    wide = max(wide, len(f"{last:,}") + 2)
+    yield f"{0:>8} +{'-' * (wide - 1)}+"
+    yield f"{'':{MARGIN}}0{last:>{wide - 1},} {DONE}"
+
+
+def _legend(bounded: bool) -> str:
+    return "fifo: first come, first served" + ("; bound: no order has more ready" if bounded else "")

@@ -1,55 +1,47 @@
-"""The verb `plan`: one order is used, shown, written and saved; what the others would give stands beside it."""
+"""The verb `plan`: prints, writes and saves one order, and shows the others beside it in a table."""
 
+import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from eligo.choice import Candidate, ChosenOrder, without_priorities
-from eligo.cli.charts import chart
-from eligo.cli.export import export, next_steps, text_to_write
+from eligo.choice import SHOWN, Candidate, ChosenOrder, choose
+from eligo.cli.export import check_place, export, next_steps, text_to_write
 from eligo.cli.options import PlanRequest
-from eligo.cli.orders import USED, finish_lines, number, quoted, sooner, table
-from eligo.cli.output import json_text, print_json, print_lines
-from eligo.cli.places import check_place
+from eligo.cli.output import chart, json_text, print_json, print_lines
 from eligo.cli.plan_text import first_tasks, headline, plan_document, print_details, searching, tell, tell_cut
 from eligo.estimating import lasting
 from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
-from eligo.pools import Pool
+from eligo.pools import Pool, cores_of
 from eligo.prioritising import has_classes
+from eligo.simulation.batched import REQUESTS
 from eligo.simulation.pebble import name_of
+from eligo.simulation.steady import Finish
 from eligo.times import RunTimes
 
-WORTH_SAYING = 0.0005  # as a share: what rounds to a tenth of a per cent
-HEIGHT = 5  # lines of the chart: all of a plan fits on a screen
+WORTH_SAYING = 0.0005  # the smallest share that rounds to a tenth of a per cent
+HEIGHT = 5  # lines of the chart, so that all output fits on a screen
 
 
 def answer(times: RunTimes, asked: PlanRequest) -> None:
-    """Plan, and show, write and save what is asked for."""
+    """Plan, then print, write and save what was requested."""
     flow = times.flow
     pool = Pool(cores=asked.cores) if asked.cores is not None else Pool.parse(asked.workers) if asked.workers else None
     to = "names" if asked.names else asked.to
     text = text_to_write(flow, asked.file, asked.place, to) if asked.writing else None
     for place in (asked.place, asked.save):
         check_place(flow, place, asked.force)
-    used_times = without_priorities(times) if asked.override else times
     brief = not (asked.writing or asked.json or asked.save or pool)
     with searching(len(flow), asked.seconds) as (clock, watch):
-        choice = ChosenOrder(
-            used_times,
-            asked.policy,
-            pool,
-            effort=asked.effort,
-            prefer=asked.prefer,
-            brief=brief,
-            clock=clock,
-            watch=watch,
-        )
-        _ = choice.plan, choice.candidates  # while it is shown that they are made, and Ctrl-C stops the search
+        search = {"effort": asked.effort, "prefer": asked.prefer, "brief": brief, "clock": clock, "watch": watch}
+        choice = choose(times, asked.policy, pool, asked.override, **search)
+        _ = choice.plan, choice.candidates  # computed here, where the progress is shown and Ctrl-C stops the search
     tell_cut(choice.plan)
-    if has_classes(used_times.flow):
+    if has_classes(choice.flow):
         tell(["tasks with higher priority go first, as in `eligo run`; --override ignores priorities"])
     remarks = []
     if asked.writing:
@@ -65,7 +57,7 @@ def answer(times: RunTimes, asked: PlanRequest) -> None:
 
 
 def document(choice: ChosenOrder, asked: PlanRequest, names: Sequence[str] = ()) -> dict[str, Any]:
-    """The plan as plain data, with its orders, or those in *names*, and with when it ends where that is asked for."""
+    """The plan as plain data with its orders, or those in *names*, and with the finish if it was requested."""
     plan = plan_document(choice.plan) | choice.document(names)
     pool = choice.asked_pool
     if asked.history or pool is not None:
@@ -74,7 +66,7 @@ def document(choice: ChosenOrder, asked: PlanRequest, names: Sequence[str] = ())
 
 
 def _finish_document(choice: ChosenOrder, pool: Pool) -> dict[str, Any]:
-    """What JSON says of the finish; nothing where no time can be promised."""
+    """The finish as plain data; None if no time can be predicted."""
     finish = choice.finish
     return {
         "workers": pool.written,
@@ -97,7 +89,7 @@ def _save(plan: dict[str, Any], path: str) -> None:
 
 
 def _print(choice: ChosenOrder, asked: PlanRequest) -> None:
-    """What it means and what each order gives; then, where nothing is written, ready tasks over time and what to do next."""
+    """Print the result and the table of orders; then, unless something is written, a chart and the next commands."""
     flow, pool = choice.flow, choice.asked_pool
     print_lines(sentences(choice))
     if len(flow):
@@ -111,7 +103,7 @@ def _print(choice: ChosenOrder, asked: PlanRequest) -> None:
 
 
 def sentences(choice: ChosenOrder) -> list[str]:
-    """What is proved, and of which order; what the order used gains; or that nothing is left to plan."""
+    """What is proved about which order, and what the order used gains; or that there is nothing to plan."""
     plan, chosen, ready = choice.plan, choice.chosen, choice.candidates["ready"]
     if not len(plan):
         return [headline(choice.flow, "The workflow has no tasks.")]
@@ -125,7 +117,7 @@ def sentences(choice: ChosenOrder) -> list[str]:
 
 
 def _gain(choice: ChosenOrder, candidate: Candidate) -> str:
-    """What an order gains on first come, first served: in time where that is known, else in ready tasks."""
+    """The gain of an order over first come, first served: in time if that is known, else in ready tasks."""
     usual = choice.candidates["fifo"].seconds
     if candidate.seconds is None or usual is None:
         than = gained(candidate.area, sum(choice.plan.first_come))
@@ -135,12 +127,12 @@ def _gain(choice: ChosenOrder, candidate: Candidate) -> str:
 
 
 def _pool_phrase(choice: ChosenOrder, words: str) -> str:
-    """For what the order used was made, where it was made for a pool."""
+    """The words with the pool that the order used was made for; empty if there is none."""
     return "" if choice.pool is None or choice.origin is None else words.format(choice.pool.head)
 
 
 def _remarks(choice: ChosenOrder) -> Iterator[str]:
-    """What the mark means, and whether anything is gained."""
+    """The meaning of the mark, and whether anything is gained."""
     aim = _pool_phrase(choice, ", made for {}") or (", aims to finish soonest" if choice.used == "finish" else "")
     yield f"{USED} the order you get{aim}; --policy NAME selects another"
     yield from _choice(choice)
@@ -157,7 +149,7 @@ def _remarks(choice: ChosenOrder) -> Iterator[str]:
 
 
 def _choice(choice: ChosenOrder) -> Iterator[str]:
-    """What the order used was made from, which order ends sooner, and what run times cost in rounds; if anything."""
+    """The origin of the order used, an order that ends sooner, and the cost of run times in rounds, if any."""
     chosen, soonest = choice.chosen, choice.candidates.get("finish")
     if chosen is None:
         return
@@ -171,7 +163,7 @@ def _choice(choice: ChosenOrder) -> Iterator[str]:
 
 
 def _print_rest(choice: ChosenOrder, steps: Sequence[tuple[str, str]]) -> None:
-    """Ready tasks over time in the order used, its first tasks, and what can be done next."""
+    """Print the chart of ready tasks, the first tasks of the order, and commands to run next."""
     plan, candidate = choice.plan, choice.chosen or choice.candidates["ready"]
     curve = tuple(candidate.counts.tolist())
     picture = chart(curve, plan.upper_bound, plan.first_come, height=HEIGHT, name=name_of(candidate.name))
@@ -180,3 +172,138 @@ def _print_rest(choice: ChosenOrder, steps: Sequence[tuple[str, str]]) -> None:
     column = max((len(command) for command, _ in steps), default=0) + 2
     for place, (command, what) in enumerate(steps):
         sys.stdout.write(f"{'' if place else 'what next:':12}{command:{column}}{what}".rstrip() + "\n")
+
+
+# The table of orders
+
+
+WIDTH = 80  # characters
+USED = "*"
+UNCOUNTED = "not computed: too many tasks"
+STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+ROUNDED = 1e-6  # smaller shares come from rounding
+LITTLE = 0.01  # a gain below this share counts as nothing
+
+
+class Phrases(NamedTuple):
+    """The heads of the table, and the words for an order with the largest possible average."""
+
+    ready: str
+    of_possible: str
+    rounds: str
+    most: str
+
+
+LONG = Phrases(
+    "ready on average", "ready on average, of possible", "rounds to finish at {} requests", "most possible (proved)"
+)
+SHORT = LONG._replace(rounds="rounds at {} requests")
+SHORTEST = SHORT._replace(rounds="rounds at {}", of_possible="ready, of possible", most="most (proved)")
+
+
+def table(choice: ChosenOrder) -> Iterator[str]:
+    """A row for every order, with a mark at the one used, within the width of a screen."""
+    names, full_name = dict.fromkeys((*SHOWN, choice.used)), os.path.basename
+    for phrases, called in ((LONG, full_name), (SHORT, full_name), (SHORTEST, full_name), (SHORTEST, name_of)):
+        rows = [_head(choice, phrases), *(_row(choice, name, called(name), phrases) for name in names)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        if sum(widths) + 2 * len(widths) - 2 <= WIDTH:
+            break
+    for row in rows:
+        yield "  ".join(f"{word:{wide}}" for word, wide in zip(row, widths, strict=True)).rstrip()
+
+
+def _head(choice: ChosenOrder, phrases: Phrases) -> list[str]:
+    asked = ", ".join(f"{mean:g}" for mean in REQUESTS)
+    polls = [phrases.rounds.format(asked)] if choice.candidates["ready"].rounds else []
+    pool = [] if choice.pool is None else [choice.pool.head]
+    return ["  order", phrases.ready if choice.proved else phrases.of_possible, *polls, *pool]
+
+
+def _row(choice: ChosenOrder, name: str, called: str, phrases: Phrases) -> list[str]:
+    label = f"{USED if name == choice.used else ' '} {called}"
+    each = choice.candidates.get(name)
+    if each is None:
+        return [label, UNCOUNTED, *[""] * (len(_head(choice, phrases)) - 2)]
+    averages = [number(other.average) for other in choice.candidates.values()]
+    ready = f"{number(each.average):>{max(map(len, averages))}}  {_share(choice, each, phrases.most)}"
+    rounds = [[number(value) for value in other.rounds] for other in choice.candidates.values()]
+    widths = [max(map(len, column)) for column in zip(*rounds, strict=True)]
+    polls = ["  ".join(f"{number(value):>{wide}}" for value, wide in zip(each.rounds, widths, strict=True))]
+    return [label, ready, *(polls if each.rounds else []), *([] if each.seconds is None else [lasting(each.seconds)])]
+
+
+def _share(choice: ChosenOrder, candidate: Candidate, most: str) -> str:
+    """The share of the largest possible average, never rounded up, marked "at least" if the maximum is not proved."""
+    if candidate.area == choice.plan.area_bound:
+        return most
+    tenths = math.floor(1000 * candidate.area / max(1, choice.plan.area_bound)) / 10
+    return f"{'' if choice.proved else 'at least '}{tenths:g} %"
+
+
+def number(value: float) -> str:
+    """A number with three digits, or all digits before the point.
+
+    >>> [number(value) for value in (1.8333, 62.917, 12345.6)]
+    ['1.83', '62.9', '12,346']
+    """
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def quoted(name: str) -> str:
+    """The name of an order within a sentence; a file without its folder."""
+    return f"`{os.path.basename(name)}`"
+
+
+# The finish
+
+
+def finish_lines(choice: ChosenOrder, pool: Pool) -> list[str]:
+    """The finish of the order used on a pool, its lower bound and reason, and the effect of other pool sizes."""
+    finish = choice.finish
+    if finish is None:
+        count = int((~choice.times.estimate.own).sum())
+        unknown = (
+            f"{count:,} task{' has' if count == 1 else 's have'} no run time of {'its' if count == 1 else 'their'} own"
+        )
+        return [f"{pool}: no estimate, because {unknown}; averages of their kind serve for the order only."]
+    within = f" (this order is within {_upward(finish.gap)} % of it)" if finish.gap > ROUNDED else ""
+    about = f"{pool}: about {lasting(finish.makespan)}, if tasks take as long as {choice.times.says}"
+    return [
+        f"{about}. Lower bound: no order can finish before {lasting(finish.bound.seconds)}{within}.",
+        f"Why: {finish.bound.why(lasting)}.",
+        *([_more(choice, pool, finish)] if pool.equal else []),
+    ]
+
+
+def _more(choice: ChosenOrder, pool: Pool, finish: Finish) -> str:
+    """The finish on other numbers of workers or cores, and the number beyond which more gain nothing."""
+    cores = cores_of(choice.flow, pool)
+    fewest, most = (1.0, float(len(choice.flow))) if cores is None else (cores.max(initial=1), math.fsum(cores))
+    base = min(pool.size, max(1.0, most))
+    sizes = [n for n in STEPS if max(fewest, base / 4) <= n <= base * 4 and n != pool.size]
+    ends = dict(sorted({**choice.ends(sizes), pool.size: finish.makespan}.items()))
+    enough = next(n for n, end in ends.items() if end <= min(ends.values()) * (1 + LITTLE))
+    each = ", ".join(f"{n:,}: {lasting(end)}" for n, end in ends.items())
+    knee = f"; more than {enough:,} gain nothing" if enough < max(ends) else ""
+    return f"Time by number of {'workers' if pool.cores is None else 'cores'}: {each}{knee}."
+
+
+def sooner(makespan: float, usual: float) -> str:
+    """How much sooner something ends than first come, first served, which ends at *usual*.
+
+    >>> sooner(90.0, 120.0), sooner(5.0, 5.0)
+    ('25 % sooner than first come, first served', 'as soon as first come, first served')
+    >>> sooner(120.5, 120.0)
+    'less than 1 % later than first come, first served'
+    """
+    if makespan == usual:
+        return "as soon as first come, first served"
+    share = abs(makespan / usual - 1) if usual else math.inf
+    amount = f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"
+    return f"{amount} {'sooner' if makespan < usual else 'later'} than first come, first served"
+
+
+def _upward(share: float) -> str:
+    """A share in per cent, rounded up to a tenth."""
+    return f"{-(-share * 1000 // 1) / 10:g}"

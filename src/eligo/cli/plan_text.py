@@ -1,4 +1,4 @@
-"""Plans and explanations as people see them."""
+"""What several verbs print about plans, and how they read workflows and show progress."""
 
 import math
 import os
@@ -11,9 +11,8 @@ from textwrap import wrap
 from types import FrameType
 from typing import Any
 
-from eligo.cli.charts import chart
 from eligo.cli.options import Reading
-from eligo.cli.output import harmless, print_facts, print_json, print_lines, width, wrapped
+from eligo.cli.output import chart, harmless, print_facts, print_json, print_lines, width, wrapped
 from eligo.deciding.work import Clock, Outlook
 from eligo.errors import InputError, UnknownTaskError
 from eligo.estimating import lasting
@@ -29,7 +28,7 @@ FIRST_LINES = 2
 
 @contextmanager
 def working(what: str) -> Iterator[Callable[[str], None]]:
-    """Show that work is going on, where somebody watches; gives what says more about it."""
+    """Show what eligo is doing, if standard error is a terminal; yields a function that adds details."""
     if not sys.stderr.isatty():
         yield lambda more: None
         return
@@ -41,18 +40,18 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def searching(tasks: int, seconds: float | None = None) -> Iterator[tuple[Clock, Callable[[Outlook], None]]]:
-    """A clock that Ctrl-C stops, and seconds, where they are given; and who tells how the search goes on."""
+    """A clock that Ctrl-C and the time limit, if any, stop; and a function that shows the progress of the search."""
     if seconds is not None and not seconds > 0:
         raise InputError(f"--seconds must be positive, got {seconds:g}")
     begin = time.monotonic()
     with working(f"planning {tasks:,} tasks") as say, stoppable(seconds) as clock:
-        yield clock, lambda outlook: say(outlook_told(outlook, time.monotonic() - begin))
+        yield clock, lambda outlook: say(outlook_words(outlook, time.monotonic() - begin))
 
 
-def outlook_told(outlook: Outlook, elapsed: float) -> str:
-    """How a search goes on, for whoever waits for it.
+def outlook_words(outlook: Outlook, elapsed: float) -> str:
+    """The progress of a search in words.
 
-    >>> print(outlook_told(Outlook("a part of 74 tasks", 5.2, 0.9941), 3.1))
+    >>> print(outlook_words(Outlook("a part of 74 tasks", 5.2, 0.9941), 3.1))
     , 3 s: 99.4 % of the bound so far
       trying a part of 74 tasks; at most about 6 s more, Ctrl-C keeps the best
     """
@@ -65,8 +64,8 @@ def outlook_told(outlook: Outlook, elapsed: float) -> str:
     return f", {lasting(round(elapsed))}{best}\n  trying {outlook.trying}; {most}, Ctrl-C keeps the best"
 
 
-def read_told(file: str, how: Reading) -> Workflow:
-    """The workflow in a file, while it is shown that it is read; remarks on it go to standard error."""
+def read_workflow(file: str, how: Reading) -> Workflow:
+    """The workflow in a file; shows progress, and prints remarks to standard error."""
     from eligo.formats import read
 
     with working(f"reading {file}"):
@@ -86,10 +85,10 @@ def read_told(file: str, how: Reading) -> Workflow:
     return flow
 
 
-def accepted(
+def accept(
     flow: Workflow, ignore: Collection[str], elsewhere: bool = True, what: str = "running", served: bool = False
 ) -> Workflow:
-    """The workflow as it is run or exported; what is ignored of its file goes to standard error, all else is refused."""
+    """The workflow as it is run or exported; prints the features that are ignored, and refuses all others."""
     from eligo.formats.fidelity import as_runnable, listed, unused
 
     flow = as_runnable(flow, ignore, elsewhere, served)
@@ -100,7 +99,7 @@ def accepted(
 
 
 def recall(flow: Workflow, paths: Sequence[str] | None, run: str | None = None) -> RunTimes:
-    """The workflow's run times with those of histories, or of an earlier run; what fits and what does not is told."""
+    """The workflow's run times, with those of histories or of an earlier run; prints which match."""
     with working(f"reading {' '.join(paths)}") if paths else nullcontext():
         times = times_of(flow, paths or (), run)
     tell(times.remarks)
@@ -115,7 +114,7 @@ def _titles(columns: str) -> tuple[str, str]:
 
 
 def _arguments(words: Sequence[str]) -> dict[str, Any]:
-    """What --args gives: NAME=VALUE, or the values in a file."""
+    """The values that --args gives: NAME=VALUE, or those in a file."""
     from eligo.formats.jx.evaluation import read_arguments
     from eligo.formats.shared.interface import Typed
 
@@ -127,7 +126,7 @@ def _arguments(words: Sequence[str]) -> dict[str, Any]:
 
 
 def headline(flow: Workflow, otherwise: str) -> str:
-    """What stands first: that nothing is left to do, where that is so."""
+    """The first line: that all tasks are done if that is so, else the other text."""
     if len(flow) or not flow.origin or not flow.origin.done:
         return otherwise
     sentence = ALL_DONE if ALL_DONE in flow.origin.remarks else "all tasks of this workflow are already done"
@@ -135,7 +134,7 @@ def headline(flow: Workflow, otherwise: str) -> str:
 
 
 def listed_names(flow: Workflow, path: str | None) -> tuple[str, ...]:
-    """The tasks that a file lists, or none without a file."""
+    """The tasks that a file lists; none without a file."""
     from eligo.formats import read_order
 
     names = () if path is None else read_order(path)
@@ -146,7 +145,7 @@ def listed_names(flow: Workflow, path: str | None) -> tuple[str, ...]:
 
 
 def tell(lines: Sequence[str]) -> None:
-    """Say something beside the result, after what is said of it already: a line each, which a terminal has in parts."""
+    """Print messages to standard error, after the output so far; a terminal gets them wrapped."""
     sys.stdout.flush()
     for line in (f"eligo: {line}" for line in lines):
         parts = wrapped(line, width(sys.stderr), "  ") if sys.stderr.isatty() and "\n" not in line else [line]
@@ -154,13 +153,13 @@ def tell(lines: Sequence[str]) -> None:
 
 
 def tell_cut(plan: Plan) -> None:
-    """Say that a plan was cut short, where it was."""
+    """Print that the search for a plan was cut short, if it was."""
     if plan.cut:
         tell(["the search was cut short: this is the best order so far, and more time may change it"])
 
 
 def tell_renamed(old: Mapping[str, str], format: str) -> None:
-    """Say how many tasks have another name in what was written, with an example; *old* has the names that they had."""
+    """Print how many tasks were renamed in the output, with an example; *old* maps new names to old ones."""
     for new, name in list(old.items())[:1]:
         what = "1 task" if len(old) == 1 else f"{len(old):,} tasks"
         tell([f"renamed {what}, because {format} does not allow the names: {name!r} is now {new!r}"])
@@ -168,7 +167,7 @@ def tell_renamed(old: Mapping[str, str], format: str) -> None:
 
 @contextmanager
 def stoppable(seconds: float | None = None) -> Iterator[Clock]:
-    """A clock that the first Ctrl-C stops, so that the best found so far is given; a second one ends the program."""
+    """A clock that the first Ctrl-C stops, to keep the best plan so far; a second one ends the program."""
     clock, pressed = Clock(math.inf if seconds is None else seconds), list[int]()
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -184,7 +183,7 @@ def stoppable(seconds: float | None = None) -> Iterator[Clock]:
 
 @contextmanager
 def heeding(handler: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
-    """Have signals call a function for a while."""
+    """Call a function on these signals during the block."""
     before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
@@ -194,17 +193,17 @@ def heeding(handler: Callable[[int, FrameType | None], None], *numbers: int) -> 
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
-    """The plan as plain data, with the numbers that people are told."""
+    """The plan as plain data, with the averages that are printed."""
     usual = sum(plan.first_come) / max(1, len(plan))
     return plan.document() | {"average": plan.average, "average_first_come": usual, "gain": plan.gain}
 
 
-#: what a preference does among orders that have equally many tasks ready at every step
+#: the effect of a preference among orders with equally many ready tasks at every step
 PREFERRED = {"path": "longest remaining path first", "finish": "started branches first"}
 
 
 def print_details(plan: Plan, prefer: str) -> None:
-    """What the plan rests on, in the words of the theory."""
+    """Print what the plan rests on, in the terms of the theory."""
     shortcuts = f", {plan.shortcuts:,} of them shortcuts" if plan.shortcuts else ""
     sys.stdout.write("\n")
     print_facts(
@@ -224,13 +223,13 @@ def print_details(plan: Plan, prefer: str) -> None:
 
 
 def average_share(area: int, area_bound: int) -> str:
-    """How much of the largest possible average is attained, in words."""
+    """The share of the largest possible average that is attained, in words."""
     share = percent(area, area_bound)
     return "attained" if share == "100 %" else f"at least {share} of it"
 
 
 def first_tasks(order: Sequence[str]) -> str:
-    """The first names, without what all names begin with, on few lines."""
+    """The first names, without the prefix that all names share, on few lines."""
     names = without_shared_path([str(name) for name in order])
     text = ", ".join(names[:FIRST_TASKS]) + (", ..." if len(names) > FIRST_TASKS else "")
     lines = wrap(text, width() - 12, break_on_hyphens=False, max_lines=FIRST_LINES, placeholder=" ...")
@@ -238,7 +237,7 @@ def first_tasks(order: Sequence[str]) -> str:
 
 
 def explain_plan(flow: Workflow, effort: str, seconds: float | None, output: str | None, json: bool) -> None:
-    """Plan a workflow, draw it where *output* says, and print what the plan rests on."""
+    """Plan a workflow, print what the plan rests on, and draw it if *output* is given."""
     from eligo.explaining import explain
     from eligo.planning import plan as make_plan
 
@@ -265,6 +264,6 @@ def _save_picture(plan: Plan, flow: Workflow, words: Sequence[str], output: str)
 
 
 def print_explanation(plan: Plan, words: Sequence[str]) -> None:
-    """The words, then the chart."""
+    """Print the words, then the chart."""
     print_lines(words)
     sys.stdout.write(f"\n{chart(plan.profile, plan.upper_bound, plan.first_come)}\n")

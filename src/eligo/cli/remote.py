@@ -1,4 +1,4 @@
-"""A server as its clients and the owners of workflows see it."""
+"""The verbs `work`, `submit` and `key`, and `eligo run --on URL`: a server as clients and owners use it."""
 
 import os
 import secrets
@@ -12,31 +12,31 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from eligo.cli.look import counts_told, failures_told, notes_told
+from eligo.cli.effects import ServerTarget, full_address
+from eligo.cli.look import failure_lines, note_lines
 from eligo.cli.options import RunRequest
 from eligo.cli.output import print_json, print_lines
-from eligo.cli.plan_text import accepted, heeding, tell, working
-from eligo.cli.server_door import ServerDoor, full_address
+from eligo.cli.plan_text import accept, heeding, tell, working
 from eligo.client.owner import Owner, hash_files
 from eligo.client.transfers import HashedFile
-from eligo.errors import InputError, shorten
+from eligo.errors import InputError, counted, shorten
 from eligo.estimating import lasting
 from eligo.names import check_workflow_name
 from eligo.pages.sources import OVER
-from eligo.plotting.labels import counted
+from eligo.pages.views import count_words, headline
 from eligo.server.rules.file_travel import Travels
 from eligo.workflow import Workflow
 
 FAILED, INTERRUPTED = 1, 130  # exit codes
 WAITING = {"paused", "held"}  # states in which files or signatures may be missing
-KEEP_DAYS = 1.0  # that a leaf keeps files of grants that are over
+KEEP_DAYS = 1.0  # for which a client that serves others keeps the files of tasks that have ended
 MOST_PORT = 65_535
 DAY = 86_400  # seconds
-SELDOM = 10.0  # seconds between two lines that tell how it goes
+SELDOM = 10.0  # seconds between two lines about the progress
 
 
 def do_work(url: str | None, options: Mapping[str, Any]) -> int:
-    """Run tasks for a server, and say what was done."""
+    """Run tasks for a server, and print a summary at the end."""
     from eligo.client.options import WorkOptions
     from eligo.client.worker import work
 
@@ -49,8 +49,8 @@ def do_work(url: str | None, options: Mapping[str, Any]) -> int:
 
 
 def serve_tasks_of(url: str | None, values: Mapping[str, Any], place: str, settings: Mapping[str, Any]) -> int:
-    """Hand the tasks of a server on to clients of one's own, and say what was done."""
-    from eligo.cli.serve_text import announced, set_up
+    """Serve the tasks of a server to your own clients, and print a summary at the end."""
+    from eligo.cli.serve_text import announce, set_up
     from eligo.client.options import WorkOptions
     from eligo.client.worker import tell as say
 
@@ -62,7 +62,7 @@ def serve_tasks_of(url: str | None, values: Mapping[str, Any], place: str, setti
     )
     from eligo.server.upstream import serve_below
 
-    tell([str(serve_below(options, values.get("size"), setup, announced, say))])
+    tell([str(serve_below(options, values.get("size"), setup, announce, say))])
     return 0
 
 
@@ -86,7 +86,7 @@ def _amount(text: str) -> int:
 
 
 class Ended(NamedTuple):
-    """How many tasks a run has, how long it took, and where its folder and its report are."""
+    """The number of tasks of a run, its duration, its folder, and its report."""
 
     tasks: int
     seconds: float
@@ -94,7 +94,7 @@ class Ended(NamedTuple):
     report: str | None = None
 
     def document(self, policy: str, done: int, failed: Mapping[str, str], blocked: Sequence[str]) -> dict[str, Any]:
-        """What JSON says of a run, whoever ran it."""
+        """The result of a run as plain data, the same for every engine."""
         return {
             "tasks": self.tasks, "done": done, "failed": dict(failed), "blocked": list(blocked),
             "futile": list(blocked),  # its name in schema 1
@@ -103,7 +103,7 @@ class Ended(NamedTuple):
 
 
 class Signer(NamedTuple):
-    """Who signs a workflow, and for how long."""
+    """The key that signs a workflow, and for how many days."""
 
     #: the file of the private key
     key: str
@@ -111,7 +111,7 @@ class Signer(NamedTuple):
 
 
 class SubmitOptions(NamedTuple):
-    """How `eligo submit` submits a workflow, apart from what it asks of the server."""
+    """The options of `eligo submit` apart from those that the server gets."""
 
     signer: Signer | None
     #: the folder of the tasks' files; None: the folder of the workflow's file
@@ -121,56 +121,58 @@ class SubmitOptions(NamedTuple):
     ignore: Sequence[str] = ()
 
 
-def submit(flow: Workflow, door: ServerDoor, wishes: dict[str, str], options: SubmitOptions) -> int:
-    """Hand a workflow to a server; its id, and where that is waited for what came of it."""
-    flow = accepted(flow, options.ignore, served=True)
+def submit(flow: Workflow, target: ServerTarget, wishes: dict[str, str], options: SubmitOptions) -> int:
+    """Submit a workflow and print its id; with --wait, follow it to its end and print the result. Returns the exit code."""
+    flow = accept(flow, options.ignore, served=True)
     folder = options.directory or _folder(flow)
-    reply = hand_in(flow, door.owner(), wishes, options.signer, folder)
+    reply = hand_in(flow, target.owner(), wishes, options.signer, folder)
     workflow = reply["workflow"]
-    place = f"{door.server}/{workflow}"
+    place = f"{target.server}/{workflow}"
     if reply["state"] == "failed":
         tell([f"{place} was submitted before and failed; to retry its failed tasks: eligo retry {place}"])
     if not options.wait:
         print_json(reply) if options.json else print_lines([workflow])
         return 0
     _check_going(reply, place)
-    ended = follow_and_fetch(flow, door, workflow, folder, options.json)
+    ended = follow_and_fetch(flow, target, workflow, folder, options.json)
     if ended is None:
         return INTERRUPTED
     last, fetched = ended
     if options.json:
         print_json(last | {"fetched": fetched})
     else:
-        counts = [words for words in [_counted(last)] if words]  # those of a cancelled workflow are not kept
-        line = "; ".join([f"{workflow} is {last['state']}", *counts, f"{fetched:,} files fetched"])
-        print_lines([*failures_told(last), line])
+        counts = count_words(last["counts"])  # empty if the workflow was cancelled
+        line = "; ".join(
+            [f"{workflow} is {last['state']}", *([counts] if counts else []), f"{fetched:,} files fetched"]
+        )
+        print_lines([*failure_lines(last), line])
     return 0 if last["state"] == "done" else FAILED
 
 
 def hand_in(flow: Workflow, owner: Owner, wishes: dict[str, str], sign: Signer | None, folder: str) -> dict[str, Any]:
-    """Submit a workflow that can be run, with its files and signatures; what the server says."""
+    """Submit a runnable workflow with its files and signatures; returns the server's reply."""
     from eligo.formats import generate
 
     flow = flow.labelled()
     wishes.setdefault("name", flow.name or _stem(flow) or "workflow")
-    if sign is not None:  # by this name a signature holds for this workflow only
+    if sign is not None:  # a unique name, so that a signature holds for this workflow only
         wishes["name"] = f"{wishes['name']}-{secrets.token_hex(4)}"
         wishes["signed"] = "true"
-        _private_key(sign.key)  # before anything is submitted that would wait for signatures
+        _private_key(sign.key)  # a wrong key is refused before the workflow is submitted and waits for signatures
     check_workflow_name(wishes["name"])
     text = generate(flow, "json")
     with working(f"submitting {len(flow):,} tasks"):
         files = {} if wishes.get("files") == "false" else hash_files(Travels(flow).needs, folder)
         key = sha256(f"{sorted(wishes.items())} {sorted(files.items())} {text}".encode()).hexdigest()
         reply = owner.submit(text, wishes | {"format": "json"}, key)
-        while reply["state"] == "cancelled":  # it is submitted anew
+        while reply["state"] == "cancelled":  # another key, since the same one finds the cancelled workflow
             key = sha256(f"{key} {reply['workflow']}".encode()).hexdigest()
             reply = owner.submit(text, wishes | {"format": "json"}, key)
         if sign is not None and reply["state"] in WAITING:
             owner.sign(reply["workflow"], _signed(flow, wishes["name"], sign, files))
         if files and reply["state"] in WAITING:
             owner.provide(reply["workflow"], files, folder)
-    tell(notes_told(reply))
+    tell(note_lines(reply))
     return reply
 
 
@@ -199,15 +201,15 @@ def _stem(flow: Workflow) -> str:
 
 
 def _check_going(status: Mapping[str, Any], place: str) -> None:
-    """Refuse to wait for a workflow that somebody has paused."""
+    """Refuse to wait for a workflow that is paused."""
     if status["state"] == "held":
         raise InputError(f"{place} was submitted before and is paused: resume it with eligo resume {place}")
 
 
 def follow(owner: Owner, workflow: str, quiet: bool = False) -> dict[str, Any]:
-    """Wait for the end of a workflow, and tell now and then how it goes; where it stands at the end.
+    """Wait for the end of a workflow and print its progress now and then; returns its last status.
 
-    The first signal to stop only stops the waiting.
+    The first signal only stops the waiting, and the workflow continues on the server.
     """
     stopping: list[int] = []
 
@@ -217,7 +219,7 @@ def follow(owner: Owner, workflow: str, quiet: bool = False) -> dict[str, Any]:
     status, due, last_line = dict[str, Any](), 0.0, ""
     with heeding(stop, signal.SIGINT, signal.SIGTERM):
         for status in owner.followed(workflow, lambda: bool(stopping)):
-            line = _counted(status)
+            line = count_words(status["counts"])
             if not quiet and line != last_line and (time.monotonic() >= due):
                 tell([line])
                 last_line, due = line, time.monotonic() + (2.0 if sys.stderr.isatty() else SELDOM)
@@ -225,24 +227,20 @@ def follow(owner: Owner, workflow: str, quiet: bool = False) -> dict[str, Any]:
 
 
 def follow_and_fetch(
-    flow: Workflow, door: ServerDoor, workflow: str, folder: str, quiet: bool
+    flow: Workflow, target: ServerTarget, workflow: str, folder: str, quiet: bool
 ) -> tuple[dict[str, Any], int] | None:
-    """Where a workflow stands at its end, and how many of its files were fetched; None where it goes on."""
-    owner = door.owner()
+    """The last status of a workflow, and the number of fetched files; None if waiting was stopped before its end."""
+    owner = target.owner()
     last = follow(owner, workflow, quiet)
     if last.get("state") in OVER:
         return last, owner.fetch(workflow, folder, Travels(flow).makers)
-    place = f"{door.server}/{workflow}"
+    place = f"{target.server}/{workflow}"
     tell([f"the workflow continues on the server; see eligo status {place}, or stop it with eligo cancel {place}"])
     return None
 
 
-def _counted(status: Mapping[str, Any]) -> str:
-    return counts_told(status["counts"])
-
-
-def by_server(flow: Workflow, request: RunRequest, door: ServerDoor) -> int:
-    """Have a server run a workflow, follow it to its end, and bring what it made; the exit code."""
+def by_server(flow: Workflow, request: RunRequest, target: ServerTarget) -> int:
+    """Run a workflow on a server, follow it to its end, and fetch its files; returns the exit code."""
     if request.fat > 1 or request.skip_done:
         raise InputError("--fat and --skip-done have no effect with a server: leave them out")
     folder = request.directory or _folder(flow)
@@ -250,14 +248,14 @@ def by_server(flow: Workflow, request: RunRequest, door: ServerDoor) -> int:
     if request.timeout is not None:
         wishes["timeout"] = str(request.timeout)
     began = time.monotonic()
-    reply = hand_in(flow, door.owner(), wishes, None, folder)
-    place = f"{door.server}/{reply['workflow']}"
+    reply = hand_in(flow, target.owner(), wishes, None, folder)
+    place = f"{target.server}/{reply['workflow']}"
     _check_going(reply, place)
     if reply["state"] == "failed":
-        count = door.owner().post(f"/v1/workflows/{reply['workflow']}/retry", {})["count"]
+        count = target.owner().post(f"/v1/workflows/{reply['workflow']}/retry", {})["count"]
         tell([f"{reply['workflow']} failed before: {counted(count, 'failed task')} will be retried"])
-    tell([f"submitted as {place}; start clients with: eligo work {door.server}"])
-    result = follow_and_fetch(flow, door, reply["workflow"], folder, request.quiet or request.json)
+    tell([f"submitted as {place}; start clients with: eligo work {target.server}"])
+    result = follow_and_fetch(flow, target, reply["workflow"], folder, request.quiet or request.json)
     if result is None:
         return INTERRUPTED
     last, ended = result[0], Ended(len(flow), time.monotonic() - began, place)
@@ -266,19 +264,19 @@ def by_server(flow: Workflow, request: RunRequest, door: ServerDoor) -> int:
         document = ended.document(request.used_policy, last["counts"].get("done", 0), failed, [])
         print_json(document | {"state": last["state"]})
     else:
-        print_lines([*failures_told(last), _end_line(last, ended)])
+        print_lines([*failure_lines(last), _end_line(last, ended)])
     return 0 if last["state"] == "done" else FAILED
 
 
 def _end_line(last: Mapping[str, Any], ended: Ended) -> str:
-    """How a workflow ended, and after how many seconds."""
-    if last["state"] == "cancelled":
+    """The headline of a workflow that has ended."""
+    if last["state"] == "cancelled":  # the server keeps no counts of its tasks
         return f"{ended.run} was cancelled after {lasting(round(ended.seconds, 1))}"
-    return f"{ended.tasks:,} tasks: {_counted(last)}, in {lasting(round(ended.seconds, 1))}"
+    return headline({"counts": last["counts"], "tasks": ended.tasks, "state": last["state"], "seconds": ended.seconds})
 
 
 def make_key(path: str) -> int:
-    """Make a pair of keys."""
+    """Create a pair of keys."""
     try:
         from eligo.server.auth.signatures import new_key
     except ImportError:

@@ -1,47 +1,55 @@
-"""`eligo run` as people see it: a run, or a rehearsal, what goes on meanwhile, and what came of it."""
+"""`eligo run` and `eligo page`: a run, a rehearsal or a live page, and what they print."""
 
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
+import webbrowser
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
+from html import escape
+from pathlib import Path
+from threading import Thread
 from types import FrameType
 from typing import Any
+from urllib.parse import quote
 
-from eligo.cli.effects import SERVER
+from eligo.cli.effects import SERVER, full_address
 from eligo.cli.live_display import watching
 from eligo.cli.look import MOST_SHOWN, written_report
 from eligo.cli.options import Access, Reading, RunRequest
 from eligo.cli.output import harmless, print_json, print_lines
-from eligo.cli.plan_text import accepted, heeding, read_told, tell, working
+from eligo.cli.plan_text import accept, heeding, read_workflow, tell, working
 from eligo.cli.remote import FAILED, INTERRUPTED, Ended, by_server
-from eligo.cli.run_page import shown
-from eligo.errors import InputError, ShortageError, shorten
+from eligo.client.options import place_of, state_folder, token_for
+from eligo.client.owner import split_address
+from eligo.errors import InputError, ShortageError, counted, shorten
 from eligo.estimating import lasting
 from eligo.formats.fidelity import words_in
-from eligo.pages.process_source import WatchedProcess
-from eligo.plotting.labels import counted
+from eligo.pages.folder_source import WatchedProcess
+from eligo.pages.views import end_headline
 from eligo.prioritising import order_to_follow
 from eligo.running import Result, Resumed, RunFolder, Runner, execute, prepare_run
 from eligo.running.api import commands_in
 from eligo.running.dagman import DagmanJob, Fate, run_dagman
 from eligo.running.rehearsal import Rehearsal, Stage, build_stage, rehearse
+from eligo.running.states import BAD, BLOCKED, DONE
 from eligo.running.task_files import TaskFiles
 from eligo.workflow import Workflow, in_priority_order
 
 RESCUE = "rescue.dag"
-SELDOM = 30.0  # seconds between two lines that tell how DAGMan goes
-ALIKE = 0.01  # what differs by less is alike, as far as a rehearsal tells
+SELDOM = 30.0  # seconds between two lines about the progress of DAGMan
+ALIKE = 0.01  # rehearsals that differ by a smaller share count as equal
 TITLES = ("policy", "rehearsed", "predicted", "ratio")
-UNSAID = "[null, false, false, [null, false, null, null]]"  # how a file is read where no option says
+UNSAID = "[null, false, false, [null, false, null, null]]"  # how a file is read without options
 
 
 def flow_of_run(folder: str | None) -> Workflow:
-    """The workflow of a run: its file, read with the options that the run was begun with, or what was kept of it."""
+    """The workflow of a run: its file, read with the options with which the run was started, or the copy in the folder."""
     from eligo.formats import read
     from eligo.running.folder import KEPT, kept_workflow
 
@@ -54,18 +62,18 @@ def flow_of_run(folder: str | None) -> Workflow:
     how = Reading(
         from_=format, allow_outside=outside, reverse=reverse, args=args, env=env, columns=columns, trace=trace
     )
-    return read_told(path, how)
+    return read_workflow(path, how)
 
 
 def facts_of_run(folder: str | None) -> Mapping[str, str]:
-    """What the folder of a run that is resumed keeps of it."""
+    """The facts that the folder of a resumed run has stored."""
     from eligo.running.folder import kept_workflow
 
     return {} if folder is None else kept_workflow(folder)[0]
 
 
 def resumed_request(request: RunRequest, given: Collection[str]) -> RunRequest:
-    """What is asked of a run that is resumed: its options, except for those that are given now."""
+    """The request for a resumed run: its own options, except for those that are given now."""
     resumed = request.as_before(facts_of_run(request.resume), given)
     before, now = request.remembered(), resumed.remembered()
     words = [f"--{name.replace('_', '-')} {value}" for name, value in now.items() if value != before[name]]
@@ -74,7 +82,7 @@ def resumed_request(request: RunRequest, given: Collection[str]) -> RunRequest:
 
 
 def facts_to_keep(request: RunRequest, reading: Reading | None, ignore: Collection[str]) -> dict[str, str]:
-    """What the folder of a run keeps of this, for those who resume it without FILE and its options."""
+    """The facts to store in the folder of a run, to resume it without FILE and its options."""
     facts = {"ignored": ",".join(ignore), "options": json.dumps(request.remembered())}
     if reading is None:
         return facts
@@ -84,12 +92,12 @@ def facts_to_keep(request: RunRequest, reading: Reading | None, ignore: Collecti
 
 
 def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access: Access) -> int:
-    """Run it, and say what came of it; the exit code."""
+    """Run the workflow and print the result; returns the exit code."""
     served = request.on.startswith(SERVER)
     ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
-    flow = accepted(flow, ignore, elsewhere=request.on != "local", served=served)
+    flow = accept(flow, ignore, elsewhere=request.on != "local", served=served)
     if served:
-        return by_server(flow, request, access.door(request.on))
+        return by_server(flow, request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
     with closing(RunFolder(place)) as folder:
         if request.on == "htcondor-dagman":
@@ -100,23 +108,23 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         folder.store.remember(**facts)
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
-            tell(_resumed(resumed, place))
+            tell(_resume_lines(resumed, place))
         plan = folder.store.curves().get("plan", ())
         process = WatchedProcess(flow, runner, request.settings().slots, plan)
         with (
-            shown(place) if request.page else nullcontext(),
+            live_page(place) if request.page else nullcontext(),
             watching(process, sys.stderr, request.quiet),
             interruptible(runner),
             _warned_of_shortage(runner, place),
         ):
             result = execute(runner)
-        tell(_rescued(flow, result, place))
+        tell(_write_rescue(flow, result, place))
     report = written_report(place)
     return _print_result(runner, result, place, request, report)
 
 
-def _rescued(flow: Workflow, result: Result, place: str) -> list[str]:
-    """Of a DAGMan file that was not done, write down what is, as DAGMan reads it; what to tell of that."""
+def _write_rescue(flow: Workflow, result: Result, place: str) -> list[str]:
+    """Write a rescue file of the finished nodes of a DAGMan file that did not finish; returns messages about it."""
     from eligo.formats.dagman.writer import doubtful, next_rescue, rescue_text
     from eligo.formats.shared.files import save
 
@@ -153,9 +161,9 @@ def default_folder(flow: Workflow) -> str:
 
 @contextmanager
 def interruptible(runner: Runner) -> Iterator[None]:
-    """The first Ctrl-C begins nothing more, the second stops what runs; so does the request to end, and a lost terminal.
+    """Handle signals: the first Ctrl-C starts no more tasks; the second, SIGTERM or a lost terminal stop running ones.
 
-    Where the loss of the terminal was ignored before (nohup), it still is.
+    If the loss of the terminal was ignored before (nohup), it still is.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -176,7 +184,7 @@ def interruptible(runner: Runner) -> Iterator[None]:
 
 @contextmanager
 def _warned_of_shortage(runner: Runner, place: str) -> Iterator[None]:
-    """Say it where tasks wait because this machine lacks something, and how to resume where none could be started at all."""
+    """Print warnings while tasks wait for the machine's resources, and how to resume if none could be started."""
     from eligo.engines.local import LocalEngine
 
     if isinstance(runner.engine, LocalEngine):
@@ -188,8 +196,8 @@ def _warned_of_shortage(runner: Runner, place: str) -> Iterator[None]:
         raise
 
 
-def _resumed(resumed: Resumed, place: str) -> list[str]:
-    """What is told where a run goes on."""
+def _resume_lines(resumed: Resumed, place: str) -> list[str]:
+    """The message about a resumed run, if there is anything to say."""
     parts = [
         f"{count:,} {what}"
         for count, what in (
@@ -206,7 +214,7 @@ def _resumed(resumed: Resumed, place: str) -> list[str]:
 
 
 def _print_result(runner: Runner, result: Result, place: str, request: RunRequest, report: str | None) -> int:
-    """Say how it ended."""
+    """Print the result of a run; returns the exit code."""
     game = result.execution
     remaining = len(game.dag) - len(game.executed) - len(result.failed) - len(game.blocked)
     if request.json:
@@ -225,18 +233,12 @@ def _print_result(runner: Runner, result: Result, place: str, request: RunReques
 
 def _sentence(result: Result, place: str, report: str | None) -> str:
     game = result.execution
-    done = (
-        f"{len(game.executed):,} of {len(game.dag):,} tasks done"
-        if not result.ok
-        else ("The only task is done" if len(game.dag) == 1 else f"All {len(game.dag):,} tasks done")
-    )
-    bad = f", {len(result.failed):,} failed" if result.failed else ""
-    blocked = f", {len(game.blocked):,} blocked" if game.blocked else ""
     where = f"logs: {place}/logs" if report is None else f"report: {report}"
     if result.ok and game.dag.tasks and not result.begun:
         all_of_it = "the only task is" if len(game.dag) == 1 else f"all {len(game.dag):,} tasks are"
         return f"Nothing to do: {all_of_it} already done; {where}"
-    return f"{done}{bad}{blocked}, in {lasting(result.seconds)}; {where}"
+    counts = {DONE: len(game.executed), BAD: len(result.failed), BLOCKED: len(game.blocked)}
+    return f"{end_headline(counts, len(game.dag), result.seconds)}; {where}"
 
 
 def _failures(runner: Runner, result: Result) -> list[str]:
@@ -246,7 +248,7 @@ def _failures(runner: Runner, result: Result) -> list[str]:
         log = getattr(work, "err", "")
         where = f" ({os.path.relpath(log)})" if log and os.path.exists(log) else ""
         tries = runner.attempts_at(task)
-        lines.append(harmless(f"{shorten(task)}: {why}, {tries} attempt{'' if tries == 1 else 's'}{where}"))
+        lines.append(harmless(f"{shorten(task)}: {why}, {counted(tries, 'attempt')}{where}"))
     more = len(result.failed) - MOST_SHOWN
     return lines + ([f"... and {more:,} more failed tasks"] if more > 0 else [])
 
@@ -255,27 +257,27 @@ def _failures(runner: Runner, result: Result) -> list[str]:
 
 
 class DagmanWatch:
-    """Tells now and then how it goes, and whether somebody wants it to stop."""
+    """Prints the progress of DAGMan now and then, and knows whether the user wants it to stop."""
 
     def __init__(self) -> None:
         self.stopping = False
         self._due = time.monotonic()
 
     def __call__(self, events: Mapping[str, int]) -> bool:
-        """How many events of each kind there were; whether to stop."""
+        """Print the number of events of each kind; returns whether to stop."""
         if time.monotonic() >= self._due and events:
             self._due = time.monotonic() + SELDOM
             tell([", ".join(f"{count:,} {kind}" for kind, count in events.items())])
         return self.stopping
 
     def stop(self, number: int, frame: FrameType | None) -> None:
-        """Somebody wants it to stop."""
+        """Handle a signal to stop."""
         self.stopping = True
         tell(["removing the jobs of this run"])
 
 
 def by_dagman(flow: Workflow, request: RunRequest, folder: RunFolder) -> int:
-    """Hand a workflow to DAGMan, follow it to its end, and say what came of it; the exit code."""
+    """Run a workflow with DAGMan, follow it to its end, and print the result; returns the exit code."""
     settings, order = request.settings(), tuple(in_priority_order(flow, order_to_follow(flow, request.used_policy)))
     commands = commands_in(folder, flow, request.directory)
     files = TaskFiles(flow, commands.folder)
@@ -300,18 +302,15 @@ def _print_fates(fates: Mapping[Any, Fate], ended: Ended, request: RunRequest) -
         blocked = [str(task) for task, fate in fates.items() if fate.state == "blocked"]
         print_json(ended.document(request.used_policy, counts["done"], failed, blocked))
         return
-    summary = ", ".join(
-        f"{counts[state]:,} {state}" for state in ("done", "failed", "blocked", "pending") if counts[state]
-    )
     lines = [f"{shorten(harmless(task))}: {harmless(why)}" for task, why in list(failed.items())[:MOST_SHOWN]]
-    print_lines([*lines, f"{ended.tasks:,} tasks: {summary}, in {lasting(ended.seconds)}; logs: {ended.run}/logs"])
+    print_lines([*lines, f"{end_headline(counts, ended.tasks, ended.seconds)}; logs: {ended.run}/logs"])
 
 
 # Rehearsals
 
 
 def rehearse_all(flow: Workflow, request: RunRequest, seconds: float) -> int:
-    """Rehearse the policies that were asked for, one after another, and say how long each takes; the exit code."""
+    """Rehearse the requested policies one after another, and print how long each takes; returns the exit code."""
     policies = list(dict.fromkeys(name for name in request.used_policy.split(",") if name))
     if not policies:
         raise InputError("--policy must name at least one policy to rehearse")
@@ -334,7 +333,7 @@ def _live_display(stage: Stage, runner: Runner) -> Iterator[None]:
 
 
 def rehearsal_document(stage: Stage, rehearsals: list[Rehearsal]) -> dict[str, Any]:
-    """What JSON says of rehearsals."""
+    """The results of rehearsals as plain data."""
     best = min(rehearsals, key=lambda each: each.makespan, default=None)
     return {
         "tasks": len(stage.flow),
@@ -347,7 +346,7 @@ def rehearsal_document(stage: Stage, rehearsals: list[Rehearsal]) -> dict[str, A
 
 
 def rehearsal_table(rehearsals: list[Rehearsal]) -> list[str]:
-    """The policies side by side, the best marked, as far as they differ."""
+    """A row for every policy, with a mark at the best unless they are alike."""
     times = [each.makespan for each in rehearsals]
     most = min(times, default=0.0) * (1 + ALIKE)
     alike = max(times, default=0.0) <= most
@@ -375,4 +374,82 @@ def _rehearsal_sentence(stage: Stage) -> str:
         if slower >= 1
         else f"{stage.scale:,.3g} times slower than real time"
     )
-    return f"Rehearsed {len(stage.flow):,} tasks as sleeps, {speed}, on {count:,} worker{'' if count == 1 else 's'}:"
+    return f"Rehearsed {len(stage.flow):,} tasks as sleeps, {speed}, on {counted(count, 'worker')}:"
+
+
+# The page of a run
+
+
+PATIENT = 5.0  # seconds within which the page must end
+
+
+def show_page(name: str, port: int, browse: bool, with_parent: bool) -> int:
+    """Serve the page of a run until the user stops it."""
+    from eligo.pages.sources import run_folder
+    from eligo.server.view.run_page import show_run
+
+    def ready(address: str) -> None:
+        sys.stdout.write(f"page: {address}\n")
+        sys.stdout.flush()
+        if browse:
+            webbrowser.open(address)
+
+    with suppress(KeyboardInterrupt):
+        show_run(name if with_parent else run_folder(name), port, ready, with_parent)
+    return 0
+
+
+def link_page(place: str, token_file: str | None, browse: bool) -> int:
+    """Print or open the link to a server's page, with the token behind a #, which browsers never send."""
+    server, workflow = split_address(full_address(place))
+    token = token_for(server, token_file)
+    if token is None:
+        tell([
+            f"warning: no token for {server} was found, so the link has none: unless the server is open, the page asks for"
+            " one (give it with --token-file or ELIGO_TOKEN_FILE)"
+        ])  # fmt: skip
+    link = f"{server}/#" + "&".join(f"{name}={quote(value)}" for name, value in _fragment(token, workflow))
+    if browse:
+        webbrowser.open(_redirect(server, link))
+        tell([f"page: {server}/"])
+    else:
+        sys.stdout.write(f"{link.removesuffix('#')}\n")
+    return 0
+
+
+def _fragment(token: str | None, workflow: str | None) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in (("token", token), ("workflow", workflow)) if value]
+
+
+def _redirect(server: str, link: str) -> str:
+    """A page, readable only by this user, that redirects to the link: command lines of browsers are public."""
+    path = Path(state_folder(), "pages", f"{place_of(server)}.html")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={escape(link)}">\n')
+    return path.as_uri()
+
+
+@contextmanager
+def live_page(place: str) -> Iterator[None]:
+    """Serve the page of a run in a process of its own, so that viewers do not slow the run."""
+    words = [sys.executable, "-m", "eligo", "page", place, "--port", "0", "--with-parent"]
+    page = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
+    Thread(target=_say, args=(page,), daemon=True).start()
+    try:
+        yield
+    finally:
+        if page.stdin is not None:
+            page.stdin.close()
+        try:
+            page.wait(PATIENT)
+        except subprocess.TimeoutExpired:
+            page.kill()
+            page.wait()
+
+
+def _say(page: "subprocess.Popen[str]") -> None:
+    """Print the address of the page, or why there is none."""
+    for line in page.stdout or ():
+        tell([line.strip().removeprefix("eligo: ")])

@@ -1,4 +1,4 @@
-"""The verbs that do the work, and those that look at it."""
+"""The verbs that run workflows, and those that show runs."""
 
 from dataclasses import replace
 from json import loads
@@ -8,24 +8,16 @@ import typer
 
 from eligo.cli.app import app
 from eligo.cli.effects import check_look, check_run, given_names, is_server, refuse_useless
-from eligo.cli.options import Access, Json, Reading, RunRequest, Token, grouped
+from eligo.cli.options import WITH_COMMANDS, Access, Json, Reading, RunPlace, RunRequest, TaskName, Token, grouped
 
 __all__ = ["app"]
-
-Folder = Annotated[
-    str,
-    typer.Argument(metavar="RUN", help="Run folder (such as FILE.run), its FILE, or a server's URL[/WORKFLOW]."),
-]
-TaskName = Annotated[str, typer.Argument(metavar="TASK", help="Name of a task.")]
 
 
 @app.command()
 @grouped
 def run(
     context: typer.Context,
-    file: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="Workflow with commands, in any supported format.")
-    ] = None,
+    file: Annotated[str | None, typer.Argument(metavar="[FILE]", help=WITH_COMMANDS)] = None,
     lines: Annotated[bool, typer.Option("--lines", help="Read FILE as a list of commands, one per line.")] = False,
     values: Annotated[str | None, typer.Option("--values", hidden=True)] = None,
     *,
@@ -35,11 +27,11 @@ def run(
 ) -> int:
     """Run the tasks of a workflow.
 
-    Run the same command again to resume, even after kill -9. Finished tasks are not repeated.
+    Run it again to resume, even after kill -9; finished tasks do not rerun.
     `eligo run 'COMMAND {}' ::: VALUE ...` runs one task per value.
     """
     check_run(context)
-    from eligo.cli.plan_text import read_told, recall
+    from eligo.cli.plan_text import read_workflow, recall
     from eligo.cli.run_text import answer, flow_of_run, rehearse_all, resumed_request
     from eligo.formats.lines import NAME, commands_for
 
@@ -49,7 +41,7 @@ def run(
         flow, file, request = commands_for(file, loads(values)), None, request.without_file()
     else:
         reading = replace(reading, from_=NAME) if lines else reading
-        flow = flow_of_run(request.resume) if file is None else read_told(file, reading)
+        flow = flow_of_run(request.resume) if file is None else read_workflow(file, reading)
     flow = recall(flow, request.history, request.place).flow
     if request.rehearse is not None:
         return rehearse_all(flow, request, request.rehearse)
@@ -60,7 +52,7 @@ def run(
 @grouped
 def add(
     context: typer.Context,
-    folder: Folder,
+    folder: RunPlace,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Tasks to add: a workflow in JSON or YAML.")],
     directory: Annotated[
         str | None,
@@ -81,7 +73,7 @@ def add(
     from eligo.cli.operator import add_to_folder, add_to_server
 
     if is_server(context):
-        return add_to_server(access.door(folder), file, directory, json)
+        return add_to_server(access.target(folder), file, directory, json)
     refuse_useless(context, "with a run folder", "directory")
     return add_to_folder(folder, file, json)
 
@@ -104,8 +96,8 @@ def status(
     json: Json = False,
 ) -> int:
     """Show the counts, running tasks and failures of a run."""
+    from eligo.cli.effects import usual_place
     from eligo.cli.look import show_status
-    from eligo.cli.server_door import usual_place
 
     folder = context.params["folder"] = usual_place(folder)
     check_look(context)
@@ -116,7 +108,7 @@ def status(
 @grouped
 def why(
     context: typer.Context,
-    folder: Folder,
+    folder: RunPlace,
     task: TaskName,
     *,
     access: Access,
@@ -127,16 +119,16 @@ def why(
     Shows what it waits for, its place in the order, and its attempts.
     """
     check_look(context)
-    from eligo.cli.look import show_why, sight_of
+    from eligo.cli.look import show_why, subject_of
 
-    return show_why(sight_of(folder, access), task, json)
+    return show_why(subject_of(folder, access), task, json)
 
 
 @app.command()
 @grouped
 def log(
     context: typer.Context,
-    folder: Folder,
+    folder: RunPlace,
     task: TaskName,
     err: Annotated[bool, typer.Option("--err", help="Print standard error instead of standard output.")] = False,
     attempt: Annotated[
@@ -147,9 +139,9 @@ def log(
 ) -> int:
     """Print the output of a task, even while it is running."""
     check_look(context)
-    from eligo.cli.look import show_log, sight_of
+    from eligo.cli.look import show_log, subject_of
 
-    return show_log(sight_of(folder, access), task, err, attempt)
+    return show_log(subject_of(folder, access), task, err, attempt)
 
 
 @app.command()
@@ -167,7 +159,7 @@ def page(
 
     For a server, print the link to its page; the link contains your token.
     """
-    from eligo.cli.run_page import link_page, show_page
+    from eligo.cli.run_text import link_page, show_page
 
     if is_server(context):
         refuse_useless(context, "with a server", "port")
@@ -211,7 +203,7 @@ def top(
 @grouped
 def report(
     context: typer.Context,
-    folder: Folder,
+    folder: RunPlace,
     output: Annotated[
         str | None,
         typer.Option(
@@ -223,6 +215,6 @@ def report(
 ) -> int:
     """Write a report of a run as one HTML page."""
     check_look(context)
-    from eligo.cli.look import sight_of, write_report
+    from eligo.cli.look import subject_of, write_report
 
-    return write_report(sight_of(folder, access), output)
+    return write_report(subject_of(folder, access), output)

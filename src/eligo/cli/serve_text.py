@@ -1,4 +1,4 @@
-"""A server as people see it: where it serves, how it goes, what was lost, repeated and saved."""
+"""The verbs `serve` and `backup`: print a server's address, its progress and its summary, and check its setup."""
 
 import os
 import resource
@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eligo.cli.options import Reading
 from eligo.cli.output import print_json, print_lines
-from eligo.cli.plan_text import accepted, read_told, tell, working
-from eligo.errors import InputError
+from eligo.cli.plan_text import accept, read_workflow, tell, working
+from eligo.errors import InputError, counted
 from eligo.formats.fidelity import words_in
 from eligo.pages.html import ABSENT, is_built
-from eligo.plotting.labels import counted
+from eligo.pages.views import count_words
 
 if TYPE_CHECKING:
     from eligo.server.app import Server, Setup
 
 LEAST_ROOM, LEAST_OPEN = 2**30, 1024  # bytes free, files open
-SELDOM = 5.0  # seconds between two lines that tell how it goes
+SELDOM = 5.0  # seconds between two lines about the progress
 NEEDED = 'eligo serve needs more packages: pip install "eligo[server]"'
 
 
 def set_up(*, lease: float, keep_results: float, most_tasks: int = 1024, **settings: Any) -> "Setup":
-    """How a server is to be set up."""
+    """The setup of a server with these settings."""
     try:
         from eligo.server.app import Setup
         from eligo.server.rules.terms import DAY, ServerTerms
@@ -52,22 +52,22 @@ def set_up(*, lease: float, keep_results: float, most_tasks: int = 1024, **setti
 
 
 class ServeOutput(NamedTuple):
-    """What `eligo serve` prints: nothing where *quiet*, JSON, or text."""
+    """What `eligo serve` prints: little if *quiet*, JSON, or text."""
 
     quiet: bool
     json: bool
 
 
-def served_until_stopped(
+def serve_until_stopped(
     setup: "Setup", files: Sequence[str], reading: Reading, wishes: Mapping[str, Any], output: ServeOutput
 ) -> int:
-    """Serve until a signal says to stop, or all is done; the exit code."""
+    """Serve until a signal, or until everything is done; returns the exit code."""
     from eligo.server.app import run_server
     from eligo.server.rules.prepared import Wishes
 
     flows, ignore = [], words_in(wishes.get("ignore", ""))
     for file in files:
-        flow = accepted(read_told(file, reading), ignore, served=True)
+        flow = accept(read_workflow(file, reading), ignore, served=True)
         flows.append((flow, Wishes(name=flow.name or Path(file).stem, **wishes), os.path.dirname(file) or os.curdir))
     began = time.monotonic()
     watch = _Watch(output.quiet or output.json, output.json)
@@ -85,21 +85,20 @@ def served_until_stopped(
 def _summary_lines(document: Mapping[str, Any]) -> list[str]:
     lines = []
     for one in document["workflows"]:
-        counts = ", ".join(f"{number:,} {state}" for state, number in one["counts"].items() if number)
-        lines.append(f"{one['name']} ({one['workflow']}): {one['state']}; {counts}")
+        lines.append(f"{one['name']} ({one['workflow']}): {one['state']}; {count_words(one['counts'])}")
         lines += [f"  {failure['count']:,} failed: {failure['cause']}" for failure in one["failures"]]
     leases, again = counted(document["lost"], "lease"), counted(document["repeated"], "task")
     lines.append(f"{leases} expired, {again} handed out more than once, {document['saved']:,} bytes of transfers saved")
     return lines
 
 
-def announced(server: "Server", address: str) -> None:
-    """Say where a server is, and nothing more of it."""
+def announce(server: "Server", address: str) -> None:
+    """Print the address of a server, and nothing about its progress."""
     _Watch(quiet=True, json=False).begin(server, address)
 
 
 class _Watch:
-    """Says where it serves, and now and then how it goes."""
+    """Prints the address of a server, and its progress now and then."""
 
     def __init__(self, quiet: bool, json: bool) -> None:
         self._quiet, self._json = quiet, json
@@ -108,7 +107,7 @@ class _Watch:
         self._say: Callable[[Sequence[str]], None] = tell
 
     def begin(self, server: "Server", address: str) -> None:
-        """Clients may come. Where the log goes to standard error, nothing but the log does."""
+        """Announce that clients may connect. If the log goes to standard error, only the log does."""
         from eligo.server.logs import log_lines
 
         self._say = log_lines if server.setup.log == "-" else tell
@@ -135,14 +134,14 @@ class _Watch:
                 last_line = line
 
     def end(self) -> None:
-        """It serves no more."""
+        """Stop printing the progress."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
 
 
 def checked(setup: "Setup", json: bool) -> int:
-    """Say what is wrong with a set-up; 1 where something is."""
+    """Print the problems of a setup; returns the exit code, 1 if there are any."""
     problems = list(_problems(setup))
     if json:
         print_json({"problems": problems})
@@ -175,25 +174,25 @@ def _problems(setup: "Setup") -> list[str]:
     return problems
 
 
-def backed_up(store: str, copy: str, folder: str | None) -> int:
-    """Copy what a server keeps, and its files."""
+def back_up(store: str, copy: str, folder: str | None) -> int:
+    """Copy the state and the files of a server."""
     from eligo.stores.service_names import back_up_store
 
     with working(f"copying {store}"):
         back_up_store(store, copy)
         source = Path(folder or f"{store.removesuffix('.db')}.files")
         target = Path(f"{copy.removesuffix('.db')}.files")
-        count = _copied(source, target) if source.is_dir() else 0
+        count = _copy_files(source, target) if source.is_dir() else 0
     print_lines([f"copied the state to {copy} and {counted(count, 'file')} to {target}"])
     return 0
 
 
-def _copied(source: Path, target: Path) -> int:
-    """Copy files that are there whole; each is named by what is in it, so what is there already is the same."""
+def _copy_files(source: Path, target: Path) -> int:
+    """Copy complete files, each named by its hash, so that an existing copy is the same; returns their number."""
     count = 0
     for path in source.glob("??/*"):
         place = target / path.parent.name / path.name
-        with suppress(FileNotFoundError):  # nobody needs it any more
+        with suppress(FileNotFoundError):  # the server has deleted it meanwhile
             if not place.exists():
                 for folder in (target, place.parent):
                     folder.mkdir(0o700, parents=True, exist_ok=True)

@@ -1,36 +1,39 @@
-"""The verbs of the server, its clients and the owners of workflows."""
+"""The verbs of the server, of its clients, and of owners who submit workflows."""
 
 from typing import Annotated
 
 import typer
 
 from eligo.cli.effects import NOT_OF_LEAVES, check_token, refuse_useless
-from eligo.cli.operator_verbs import Server, app
-from eligo.cli.options import Access, From, Ignore, Json, Outside, Reading, grouped, offered
+from eligo.cli.operator_verbs import app
+from eligo.cli.options import (
+    WITH_COMMANDS,
+    Access,
+    AllowHost,
+    Cert,
+    CertKey,
+    Concurrency,
+    From,
+    Ignore,
+    Insecure,
+    Json,
+    Lease,
+    NoFiles,
+    Open,
+    Outside,
+    Policy,
+    Quorum,
+    Reading,
+    Server,
+    Timeout,
+    grouped,
+)
 from eligo.errors import InputError
 from eligo.work.tries import RETRIES
 
 __all__ = ["app"]
 
 MOST_DAYS = 36_500
-
-Policy = Annotated[
-    str, typer.Option(metavar="NAME", autocompletion=offered("policy"), help="Policy that chooses the next task.")
-]
-Quorum = Annotated[int, typer.Option(metavar="N", help="Matching results needed from clients not yet trusted.")]
-Lease = Annotated[float, typer.Option(metavar="SECONDS", help="Time after which a silent client loses its tasks.")]
-Open = Annotated[bool, typer.Option("--open", help="Require no token: anyone on this machine may use it.")]
-Tokens = Annotated[bool, typer.Option("--tokens", hidden=True)]
-Cert = Annotated[str | None, typer.Option(metavar="FILE", help="TLS certificate.")]
-CertKey = Annotated[str | None, typer.Option("--key", metavar="FILE", help="Private key of the certificate.")]
-AllowHost = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="Additional accepted Host name, such as a proxy's.")
-]
-Insecure = Annotated[
-    bool,
-    typer.Option("--insecure", help="Allow access from other machines without TLS, or with --open without tokens."),
-]
-NoFiles = Annotated[bool, typer.Option("--no-files", help="Transfer no files: clients must already have them.")]
 
 
 @app.command()
@@ -42,9 +45,7 @@ def serve(
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen on; other machines need TLS.")
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0: any free port.")
-    ] = 8750,
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="PORT", help="Port; 0: any free port.")] = 8750,
     store: Annotated[
         str, typer.Option(metavar="STORE", help="Database for the state: FILE.db or postgresql://...")
     ] = "eligo.db",
@@ -53,20 +54,20 @@ def serve(
     check: Annotated[bool, typer.Option("--check", help="Check this configuration and exit.")] = False,
     log: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="File for the log (JSON lines); - is standard error. [default: no log]"),
+        typer.Option(metavar="FILE", help="Log file (JSON lines; -: stderr). [default: no log]"),
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the server's URL.")] = False,
     json: Json = False,
     cert: Cert = None,
     key: CertKey = None,
     open_: Open = False,
-    tokens: Tokens = False,
+    tokens: Annotated[bool, typer.Option("--tokens", hidden=True)] = False,
     insecure: Insecure = False,
     approve: Annotated[
         bool, typer.Option("--approve", help="Let new clients wait for `eligo clients --approve`.")
     ] = False,
     lease: Lease = 60.0,
-    most_tasks: Annotated[int, typer.Option(metavar="N", help="Maximum number of tasks per client at once.")] = 1024,
+    most_tasks: Annotated[int, typer.Option(metavar="N", help="Maximum tasks per client at once.")] = 1024,
     quorum: Quorum = 1,
     folder: Annotated[
         str | None, typer.Option("--files", metavar="FOLDER", help="Folder for files. [default: beside the store]")
@@ -90,7 +91,7 @@ def serve(
 
     State is durable: after a crash it resumes where it stopped.
     """
-    from eligo.cli.serve_text import ServeOutput, checked, served_until_stopped, set_up
+    from eligo.cli.serve_text import ServeOutput, checked, serve_until_stopped, set_up
 
     if not files:
         refuse_useless(context, "without FILE", "policy", "quorum", "no_files", "from_", "allow_outside", "ignore")
@@ -106,7 +107,7 @@ def serve(
         return checked(setup, json)
     wishes = {"policy": policy, "quorum": quorum, "files": not no_files, "ignore": ",".join(ignore or ())}
     reading = Reading(from_=from_, allow_outside=allow_outside)
-    return served_until_stopped(setup, files or [], reading, wishes, ServeOutput(quiet, json))
+    return serve_until_stopped(setup, files or [], reading, wishes, ServeOutput(quiet, json))
 
 
 @app.command()
@@ -114,16 +115,8 @@ def serve(
 def work(
     context: typer.Context,
     url: Server = None,
-    cores: Annotated[
-        int | None,
-        typer.Option(
-            "--cores",
-            "-j",
-            "--jobs",
-            metavar="N",
-            help="Maximum number of concurrent tasks. [default: number of cores]",
-        ),
-    ] = None,
+    workers: Concurrency = None,
+    cores: Annotated[int | None, typer.Option(metavar="N", help="The same as --workers.")] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of this client. [default: hostname]")] = None,
     *,
     access: Access,
@@ -134,7 +127,7 @@ def work(
         str | None, typer.Option(metavar="SIZE", help="Output limit of a task, such as 1G. [default: none]")
     ] = None,
     label: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Feature that tasks may require, such as gpu. Repeatable.")
+        list[str] | None, typer.Option(metavar="NAME", help="Feature that tasks may require (gpu). Repeatable.")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Exit after one assignment.")] = False,
     idle_exit: Annotated[
@@ -146,13 +139,13 @@ def work(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print a line for every task.")] = False,
     folder: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Folder for files and state, not shared with other clients."),
+        typer.Option(metavar="FOLDER", help="Folder for files and state; one client each."),
     ] = None,
     cache: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Size limit of the file cache. [default: 10G]")
     ] = None,
     size: Annotated[
-        int | None, typer.Option(metavar="N", help="Tasks per request. [default: 1; with --serve, as needed]")
+        int | None, typer.Option(metavar="N", help="Tasks per request. [default: 1; --serve: as needed]")
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Request this much work at once, instead of --size.")
@@ -161,14 +154,14 @@ def work(
         list[str] | None, typer.Option(metavar="FILE", help="Run only commands signed by this public key. Repeatable.")
     ] = None,
     sandbox: Annotated[
-        str | None, typer.Option(metavar="bwrap", help="Run commands in bubblewrap: read-only system, no network.")
+        str | None, typer.Option(metavar="bwrap", help="Sandbox for tasks: read-only system, no network.")
     ] = None,
     sandbox_network: Annotated[
         bool, typer.Option("--sandbox-network", help="Allow network access in the sandbox.")
     ] = False,
     serve_at: Annotated[
         str | None,
-        typer.Option("--serve", metavar="HOST:PORT", help="Run nothing here; serve the tasks to your own clients."),
+        typer.Option("--serve", metavar="HOST:PORT", help="Run nothing; serve the tasks to your own clients."),
     ] = None,
     lease: Lease = 60.0,
     open_: Open = False,
@@ -183,6 +176,8 @@ def work(
     """
     from eligo.cli.remote import do_work, serve_tasks_of
 
+    if workers is not None and cores is not None:
+        raise InputError("--workers and --cores are the same option: leave one of them out")
     if sandbox is None:
         refuse_useless(context, "without --sandbox", "sandbox_network")
     if seconds is not None:
@@ -192,7 +187,8 @@ def work(
     else:
         refuse_useless(context, "with --serve", *NOT_OF_LEAVES)
     values = {
-        "cores": cores, "name": name, "token": access.token_file, "ca": access.ca, "folder": folder, "memory": memory,
+        "cores": cores if workers is None else workers,
+        "name": name, "token": access.token_file, "ca": access.ca, "folder": folder, "memory": memory,
         "output": max_output, "labels": tuple(label or ()), "size": size, "seconds": seconds, "trust": tuple(trust or ()),
         "sandbox": sandbox, "sandbox_network": sandbox_network, "once": once, "idle_exit": idle_exit, "grace": grace,
         "verbose": verbose, "cache": cache,
@@ -212,9 +208,7 @@ def work(
 def submit(
     context: typer.Context,
     url: Server = None,
-    file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="Workflow with commands, in any supported format.")
-    ] = None,
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help=WITH_COMMANDS)] = None,
     *,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the workflow to end, then fetch its files.")] = False,
     name: Annotated[
@@ -224,9 +218,7 @@ def submit(
     retries: Annotated[
         int | None, typer.Option(metavar="N", help=f"Retries of a failed task. [default: {RETRIES}]")
     ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time limit of each attempt. [default: none]")
-    ] = None,
+    timeout: Timeout = None,
     share: Annotated[
         float,
         typer.Option(metavar="WEIGHT", help="This owner's share of the server's capacity, relative to other owners."),
@@ -255,7 +247,7 @@ def submit(
 
     Submitting the same file again does not create a second workflow.
     """
-    from eligo.cli.plan_text import read_told
+    from eligo.cli.plan_text import read_workflow
     from eligo.cli.remote import Signer, SubmitOptions
     from eligo.cli.remote import submit as submit_workflow
     from eligo.formats.fidelity import words_in
@@ -264,12 +256,12 @@ def submit(
         refuse_useless(context, "without --sign", "sign_days")
     if not 0 < sign_days <= MOST_DAYS:
         raise InputError(f"--sign-days must be more than 0 and at most {MOST_DAYS:,}, got {sign_days:g}")
-    if file is None:  # the only argument is the file
+    if file is None:  # a single argument is the file
         url, file = None, url
     if file is None:
         raise InputError("no FILE to submit: eligo submit [URL] FILE")
-    door = access.door(url)
-    flow = read_told(file, reading)
+    target = access.target(url)
+    flow = read_workflow(file, reading)
     asked = {"name": name, "policy": policy, "share": share, "quorum": quorum, "timeout": timeout, "retries": retries}
     wishes = {what: str(value) for what, value in asked.items() if value is not None}
     if no_files:
@@ -279,7 +271,7 @@ def submit(
     if grow:
         wishes["grow"] = "true"
     signer = None if sign is None else Signer(sign, sign_days)
-    return submit_workflow(flow, door, wishes, SubmitOptions(signer, directory, wait, json, words_in(ignore or ())))
+    return submit_workflow(flow, target, wishes, SubmitOptions(signer, directory, wait, json, words_in(ignore or ())))
 
 
 @app.command()
@@ -345,6 +337,6 @@ def backup(
     ] = None,
 ) -> int:
     """Copy a server's state and files, even while it is running."""
-    from eligo.cli.serve_text import backed_up
+    from eligo.cli.serve_text import back_up
 
-    return backed_up(store, copy, folder)
+    return back_up(store, copy, folder)

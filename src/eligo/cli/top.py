@@ -1,4 +1,4 @@
-"""`eligo top`: where a workflow stands, on the whole screen of a terminal, as it goes on."""
+"""`eligo top`: a run or a server's workflow, live on the whole screen of a terminal."""
 
 from contextlib import suppress
 from typing import ClassVar
@@ -9,11 +9,10 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from eligo.cli.top_board import EVERY, Overview, Poller, Update
 from eligo.cli.top_board import STYLE as BOARD_STYLE
-from eligo.cli.top_board import Overview
 from eligo.cli.top_panes import STYLE as SHEET_STYLE
 from eligo.cli.top_panes import THEMES, Sheet
-from eligo.cli.top_poll import EVERY, Poller, Tidings
 from eligo.cli.top_style import Look, said
 from eligo.cli.top_tables import detail_text, worker_text
 from eligo.pages.sources import RunSource
@@ -37,7 +36,7 @@ T retrying, F failed."""
 
 
 class TopApp(App[None]):
-    """Looks at a source, and shows what it sees until somebody has seen enough."""
+    """Shows what a source reports until the user quits."""
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "eligo top"
@@ -50,10 +49,10 @@ class TopApp(App[None]):
     ]
 
     class Learned(Message):
-        """Something was learned."""
+        """The source has new data."""
 
-        def __init__(self, tidings: Tidings) -> None:
-            self.tidings = tidings
+        def __init__(self, update: Update) -> None:
+            self.update = update
             super().__init__()
 
     def __init__(self, source: RunSource, dark: bool = True, every: float = EVERY) -> None:
@@ -61,7 +60,7 @@ class TopApp(App[None]):
         self._dark = dark
         self._poller = Poller(source, self._heard, every)
         self.board = Overview(source.place, self._poller)
-        self._last: Tidings | None = None
+        self._last: Update | None = None
         self._sheet: Sheet | None = None
         self._about = ("", "")  # "task" or "worker", and which
 
@@ -70,29 +69,29 @@ class TopApp(App[None]):
         return self.board
 
     def on_mount(self) -> None:
-        """Take the colours of the page."""
+        """Use the colours of the page."""
         for theme in THEMES:
             self.register_theme(theme)
         self._paint_ground()
 
     def on_ready(self) -> None:
-        """Everything is there: begin to look."""
+        """Start to read the source, once all parts of the screen exist."""
         self._poller.start()
 
     def on_unmount(self) -> None:
-        """No more of it."""
+        """Stop reading the source."""
         self._poller.stop(0.2)
 
-    def _heard(self, tidings: Tidings) -> None:
-        """From the other thread."""
+    def _heard(self, update: Update) -> None:
+        """Receive data from the other thread."""
         with suppress(RuntimeError):  # the screen is being closed
-            self.post_message(self.Learned(tidings))
+            self.post_message(self.Learned(update))
 
     @on(Learned)
     def _update(self, news: Learned) -> None:
-        self._last = news.tidings
+        self._last = news.update
         if self.board.is_attached:
-            self.board.told(news.tidings)
+            self.board.receive(news.update)
             self._paint_sheet()
 
     def _paint_ground(self) -> None:
@@ -100,19 +99,19 @@ class TopApp(App[None]):
         self.board.look = Look(self._dark, not self.no_color)
 
     def action_ground(self) -> None:
-        """Dark or light."""
+        """Switch between dark and light background."""
         self._dark = not self._dark
         self._paint_ground()
         self.board.paint()
 
     def action_help(self) -> None:
-        """What the keys do."""
+        """Show what the keys do."""
         self.push_screen(Sheet(Text(HELP), "eligo top"))
 
-    # All about something
+    # Sheets with details
 
-    @on(Overview.Curious)
-    def _open_sheet(self, wanted: Overview.Curious) -> None:
+    @on(Overview.DetailsWanted)
+    def _open_sheet(self, wanted: Overview.DetailsWanted) -> None:
         self._about, self._sheet = (wanted.what, wanted.key), Sheet(Text("reading ..."), wanted.what)
         self.push_screen(self._sheet, lambda _: self._sheet_closed())
         if wanted.what == "task":

@@ -1,7 +1,9 @@
-"""The screen of `eligo top`: first lines, curve and panes, and what keys do there."""
+"""The screen of `eligo top`: its parts, its keys, and the thread that reads what they show."""
 
+import threading
 import time
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from rich.text import Text
 from textual import events, on
@@ -13,7 +15,6 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Input, Static, Tab, TabbedContent, TabPane
 
 from eligo.cli.top_panes import Listing, TaskListing
-from eligo.cli.top_poll import Poller, Tidings
 from eligo.cli.top_style import Look, curve_lines, head, one_line, said
 from eligo.cli.top_tables import (
     FAILURES,
@@ -29,14 +30,112 @@ from eligo.cli.top_tables import (
     took,
     worker_rows,
 )
-from eligo.pages.sources import Document
+from eligo.errors import EligoError, InputError
+from eligo.pages.sources import Document, Listed, RunSource
 from eligo.pages.tables import Query
 from eligo.running.states import STATES
 
+# Reading the source in a thread of its own
+
+
+EVERY = 1.0  # seconds between two rounds
+SHARE = 4  # reading takes at most one part in this many of the time
+SELDOM = 10.0  # seconds between two requests for the list of workflows
+
+
+class Wish(NamedTuple):
+    """What to read: a workflow, None for the first one; a part of its tasks; one of its tasks."""
+
+    workflow: str | None = None
+    query: Query | None = None
+    task: str | None = None
+
+
+class Update(NamedTuple):
+    """The result of one round, and its wish; *trouble* is the reason if there is no result."""
+
+    wish: Wish
+    at: float
+    workflows: Sequence[Listed] = ()
+    view: Document | None = None
+    table: Document | None = None
+    detail: Document | None = None
+    missing: str = ""
+    trouble: str = ""
+
+
+class Poller:
+    """Reads a source once a second, and at once after a new wish; *tell* receives the results."""
+
+    def __init__(self, source: RunSource, tell: Callable[[Update], None], every: float = EVERY) -> None:
+        self._source, self._tell, self._every = source, tell, every
+        self._wish, self._lock = Wish(), threading.Lock()
+        self._wake, self._over = threading.Event(), False
+        self._workflows: list[Listed] = []
+        self._listed = float("-inf")
+        self._thread = threading.Thread(target=self._loop, name="eligo top", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, patience: float = 0.0) -> None:
+        """End the thread after the current round; waits for it at most *patience* seconds."""
+        self._over = True
+        self._wake.set()
+        if patience and self._thread.is_alive():
+            self._thread.join(patience)
+
+    def wish(self, **changed: Any) -> None:
+        """Change what is read, at once."""
+        with self._lock:
+            self._wish = self._wish._replace(**changed)
+        self._wake.set()
+
+    def _loop(self) -> None:
+        while not self._over:
+            self._wake.clear()
+            with self._lock:
+                wish = self._wish
+            begin = time.monotonic()
+            update = self._round(wish)
+            if self._over:
+                return
+            self._tell(update)
+            self._wake.wait(max(self._every, (SHARE - 1) * (time.monotonic() - begin)))
+
+    def _round(self, wish: Wish) -> Update:
+        """Read everything in the wish once."""
+        try:
+            return self._fetch(wish)
+        except EligoError as error:
+            return Update(wish, time.time(), self._workflows, trouble=str(error))
+        except Exception as error:  # a folder that is just being written, or a server with invalid answers
+            return Update(wish, time.time(), self._workflows, trouble=f"{type(error).__name__}: {error}")
+
+    def _fetch(self, wish: Wish) -> Update:
+        source = self._source
+        if time.monotonic() - self._listed > SELDOM or not self._workflows:
+            self._workflows, self._listed = source.workflows(), time.monotonic()
+        chosen = wish.workflow or (self._workflows[0].workflow if self._workflows else None)
+        if chosen is None:
+            return Update(wish, time.time(), missing="no workflows on this server")
+        view = source.view(chosen)
+        table = None if wish.query is None else source.table(chosen, wish.query)
+        detail, missing = None, ""
+        if wish.task is not None:
+            try:
+                detail = source.detail(chosen, wish.task)
+            except InputError as error:
+                missing = str(error)
+        wish = wish._replace(workflow=chosen)
+        return Update(wish, time.time(), self._workflows, view, table, detail, missing)
+
+
 PANES = ("running", "workers", "failures", "tasks")
-SILENT = 4.0  # seconds without a word after which that is told
-WIDE = 120  # columns from which on there is room beside the curve
-TALL = 20  # lines below which there is none for the curve
+SILENT = 4.0  # seconds without an answer after which the screen says so
+WIDE = 120  # columns; wider screens have room beside the curve
+TALL = 20  # lines; lower screens have no room for the curve
 ASIDE = 48
 
 STYLE = """
@@ -62,7 +161,7 @@ Listing:focus > .datatable--cursor { background: $accent 30%; color: $foreground
 
 
 class Overview(Screen[None]):
-    """Where a workflow stands."""
+    """The state of a workflow."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "turn(1)", "pane", priority=True, key_display="Tab"),
@@ -77,8 +176,8 @@ class Overview(Screen[None]):
         Binding("escape", "forget", show=False),
     ]
 
-    class Curious(Message):
-        """Somebody wants to know all about a task or a worker."""
+    class DetailsWanted(Message):
+        """The user wants details of a task or a worker."""
 
         def __init__(self, what: str, key: str) -> None:
             self.what, self.key = what, key
@@ -87,7 +186,7 @@ class Overview(Screen[None]):
     def __init__(self, place: str, poller: Poller) -> None:
         super().__init__()
         self._place, self._poller = place, poller
-        self._last: Tidings | None = None
+        self._last: Update | None = None
         self._view: Document | None = None
         self._query = Query(most=10)
         self._total = 0
@@ -118,41 +217,41 @@ class Overview(Screen[None]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Look at the clock now and then."""
+        """Check now and then how long the source has been silent."""
         self.set_interval(1.0, self._tick)
 
     def _tick(self) -> None:
         if self.ready:
             self._paint_trouble()
 
-    def told(self, tidings: Tidings) -> None:
-        """Something was learned."""
+    def receive(self, update: Update) -> None:
+        """Take in new data and show it."""
         before = self._last
-        self._last, self._heard_at = tidings, time.monotonic()
-        if not tidings.trouble:
-            self._good = tidings.at
-        if tidings.view is not None:
-            self._view = tidings.view
+        self._last, self._heard_at = update, time.monotonic()
+        if not update.trouble:
+            self._good = update.at
+        if update.view is not None:
+            self._view = update.view
         self.paint()
-        if self.ready and tidings.table is not None and tidings.wish.query == self._query:
-            self._paint_tasks(tidings.table)
-        if before is None or len(before.workflows) != len(tidings.workflows):
+        if self.ready and update.table is not None and update.wish.query == self._query:
+            self._paint_tasks(update.table)
+        if before is None or len(before.workflows) != len(update.workflows):
             self.refresh_bindings()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw it anew in this size."""
+        """Redraw in the new size."""
         self.call_after_refresh(self.paint)
 
-    # What is shown
+    # Drawing
 
     @property
     def ready(self) -> bool:
-        """Whether all parts are there: not at the very beginning, nor at the end."""
+        """Whether all parts exist: not at the very beginning, nor at the end."""
         complete = all(len(self.query(part)) == len(PANES) for part in (Listing, Tab))
         return complete and all(self.query(part) for part in ("#trouble", "#found"))
 
     def paint(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         if not self.ready:
             return
         self._paint_trouble()
@@ -176,13 +275,13 @@ class Overview(Screen[None]):
                 tabs.get_tab(name).label = label
 
     def _which(self) -> str:
-        """Which of several workflows this is."""
+        """The place of the workflow among several; empty if there is only one."""
         ids = [one.workflow for one in self._last.workflows] if self._last else []
         here = self._last.wish.workflow if self._last else None
         return f"  workflow {ids.index(here) + 1} of {len(ids)}" if len(ids) > 1 and here in ids else ""
 
     def _paint_curve(self, view: Document) -> None:
-        """The curve in its room: a third of a screen; and where there is more, in words what to think of it."""
+        """Draw the curve in a third of the screen, with an assessment in words beside it if there is room."""
         middle, aside = self.query_one("#middle"), self.query_one("#aside", Static)
         height, wide = max(7, min(16, (self.size.height - 8) // 3 + 2)), self.size.width >= WIDE
         middle.display = self._with_curve and self.size.height >= TALL
@@ -194,7 +293,7 @@ class Overview(Screen[None]):
             aside.update(Text("").join([*words, Text("\nfinished last:\n"), *recent_lines(view, ASIDE - 2, self.look)]))
 
     def _paint_trouble(self) -> None:
-        """That nothing is heard, since when, and why."""
+        """Show since when the source has not answered, and why."""
         line, trouble = self.query_one("#trouble", Static), self._last.trouble if self._last else ""
         silent = time.monotonic() - self._heard_at
         if not trouble and silent > SILENT and self._last is not None:
@@ -234,7 +333,7 @@ class Overview(Screen[None]):
 
     @property
     def pane(self) -> str:
-        """Which is open."""
+        """The name of the open pane."""
         return self.query_one(TabbedContent).active
 
     def action_open(self, pane: str) -> None:
@@ -258,7 +357,7 @@ class Overview(Screen[None]):
         self.refresh_bindings()
 
     def _ask(self, **changed: object) -> None:
-        """Ask for the tasks that are wanted now, where they are looked at."""
+        """Request the tasks to show, if their pane is open."""
         room = self.query_one(TaskListing).page
         self._query = self._query._replace(most=room, **changed)  # type: ignore[arg-type]
         self._poller.wish(query=self._query if self.pane == "tasks" else None)
@@ -301,23 +400,23 @@ class Overview(Screen[None]):
         self._ask(sort=names[(names.index(self._query.sort) + 1) % len(names)], offset=0)
 
     def action_reverse(self) -> None:
-        """Sort the other way round."""
+        """Reverse the order of the tasks."""
         self._ask(descending=not self._query.descending, offset=0)
 
     def action_filter(self) -> None:
-        """Only tasks of the next state."""
+        """Show only tasks of the next state."""
         states = ("", *STATES)
         self._ask(state=states[(states.index(self._query.state) + 1) % len(states)], offset=0)
 
     def action_next_workflow(self) -> None:
-        """Look at the next workflow."""
+        """Show the next workflow."""
         ids = [one.workflow for one in self._last.workflows] if self._last else []
         if len(ids) > 1 and self._last is not None:
             here = ids.index(self._last.wish.workflow) if self._last.wish.workflow in ids else -1
             self._poller.wish(workflow=ids[(here + 1) % len(ids)])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Which keys there are for what is open."""
+        """Whether a key applies to what is open."""
         if action == "next_workflow":
             return self._last is not None and len(self._last.workflows) > 1
         if action in {"sort", "reverse", "filter"}:
@@ -325,7 +424,7 @@ class Overview(Screen[None]):
         return True
 
     def action_curve(self) -> None:
-        """Hide the curve, or show it."""
+        """Hide or show the curve."""
         self._with_curve = not self._with_curve
         self.paint()
 
@@ -341,4 +440,4 @@ class Overview(Screen[None]):
             return
         if self.pane == "failures" and self._view is not None:
             chosen = self._view["failures"][int(chosen)]["tasks"][0]
-        self.post_message(self.Curious("worker" if self.pane == "workers" else "task", str(chosen)))
+        self.post_message(self.DetailsWanted("worker" if self.pane == "workers" else "task", str(chosen)))

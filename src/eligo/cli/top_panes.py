@@ -1,4 +1,4 @@
-"""The parts of the screen of `eligo top`: lists that keep their place, and sheets that lie above everything."""
+"""The parts of the screen of `eligo top`: lists that keep their cursor, and sheets above everything else."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -14,10 +14,10 @@ from textual.screen import ModalScreen
 from textual.theme import Theme
 from textual.widgets import DataTable, Static
 
-from eligo.cli.top_tables import ListColumn, Row, fitted, placed
+from eligo.cli.top_tables import ListColumn, Row, fit_row, place_columns
 
 BAR = 1  # columns of the bar by which a list is scrolled
-#: the grounds and inks of the page
+#: the colours of the page
 THEMES = (
     Theme(
         name="eligo-dark", primary="#6db9f2", secondary="#a3aebb", accent="#6db9f2", foreground="#e6eaf0",
@@ -40,7 +40,7 @@ Sheet { align: center middle; }
 
 
 class Listing(DataTable[Text]):
-    """A table that is renewed once a second and keeps its place: the cursor stays on what it was on."""
+    """A table that is updated once a second; the cursor stays on the same row."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select_cursor", "detail", key_display="Enter"),
@@ -57,20 +57,20 @@ class Listing(DataTable[Text]):
         self._rows: list[Row] = []
 
     def keys(self) -> list[str]:
-        """What its rows are about."""
+        """The keys of the rows."""
         return [row.key for row in self._rows]
 
     @property
     def chosen(self) -> str | None:
-        """What the cursor is on."""
+        """The key of the row under the cursor."""
         return (self._rows[self.cursor_row].key or None) if 0 <= self.cursor_row < len(self._rows) else None
 
     def on_resize(self, event: events.Resize) -> None:
-        """As many columns as there is room for."""
+        """Show as many columns as fit."""
         self._set_columns()
 
     def _set_columns(self) -> None:
-        columns = placed(self._wanted, self.size.width - BAR)
+        columns = place_columns(self._wanted, self.size.width - BAR)
         if columns == self._placed or self.size.width < 20:
             return
         self._placed = columns
@@ -83,12 +83,12 @@ class Listing(DataTable[Text]):
         self.move_cursor(row=row)
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Show these, and only change what has changed."""
+        """Show these rows; only changed cells are updated."""
         chosen, place, before = self.chosen, self.cursor_row, self.row_count
         self._rows = list(rows) or [self._nothing]
         if not self._placed:
             return
-        self._fill([fitted(row, self._placed) for row in self._rows], before)
+        self._fill([fit_row(row, self._placed) for row in self._rows], before)
         keys = self.keys()
         if chosen in keys and keys.index(chosen) != place:
             self.move_cursor(row=keys.index(chosen))
@@ -106,7 +106,7 @@ class Listing(DataTable[Text]):
 
 
 class TaskListing(Listing):
-    """The tasks, a page at a time: beyond its ends the next page is asked for."""
+    """The tasks, a page at a time; moving beyond its ends requests another page."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("pageup", "leaf(-1)", show=False),
@@ -116,7 +116,7 @@ class TaskListing(Listing):
     ]
 
     class Leafed(Message):
-        """Another page is wanted: so many further."""
+        """The user wants another page, this many pages further."""
 
         def __init__(self, pages: int) -> None:
             self.pages = pages
@@ -124,11 +124,11 @@ class TaskListing(Listing):
 
     @property
     def page(self) -> int:
-        """How many tasks there is room for."""
+        """The number of tasks that fit."""
         return max(1, self.size.height - self.header_height)
 
     def on_resize(self, event: events.Resize) -> None:
-        """As many columns, and as many tasks, as there is room for."""
+        """Show as many columns and tasks as fit."""
         super().on_resize(event)
         self.action_leaf(0)
 
@@ -137,14 +137,14 @@ class TaskListing(Listing):
         self.post_message(self.Leafed(pages))
 
     def action_cursor_down(self) -> None:
-        """One task further."""
+        """Move to the next task."""
         if self.cursor_row >= self.row_count - 1:
             self.action_leaf(1)
         else:
             super().action_cursor_down()
 
     def action_cursor_up(self) -> None:
-        """One task back."""
+        """Move to the previous task."""
         if self.cursor_row <= 0:
             self.action_leaf(-1)
         else:
@@ -152,7 +152,7 @@ class TaskListing(Listing):
 
 
 class Sheet(ModalScreen[None]):
-    """Something to read above everything else, until a key closes it."""
+    """A text above everything else, until a key closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter,backspace", "dismiss", "back"),
@@ -175,11 +175,11 @@ class Sheet(ModalScreen[None]):
             yield Static(self._text, id="sheet-text")
 
     def show(self, text: Text) -> None:
-        """Another text, or the same as it is now."""
+        """Show another text."""
         if text != self._text:
             self._text = text
             self.query_one("#sheet-text", Static).update(text)
 
     def action_scroll(self, lines: int) -> None:
-        """Read on."""
+        """Scroll by some lines."""
         self.query_one("#sheet", VerticalScroll).scroll_relative(y=lines, animate=False)

@@ -1,4 +1,4 @@
-"""The beginning of `eligo top`: the terminal and its ground; or, with --once, one frame as plain text."""
+"""The start of `eligo top`: the terminal and its background colour; or, with --once, one frame as plain text."""
 
 import os
 import re
@@ -28,20 +28,19 @@ from eligo.cli.top_tables import (
     tail_lines,
     worker_rows,
 )
-from eligo.errors import InputError
+from eligo.errors import InputError, counted
 from eligo.pages.sources import RunSource
-from eligo.plotting.labels import counted
 from eligo.running import states as looked
 
 HEIGHT = 8  # lines of the curve
 MOST_ROWS, MOST_TAIL = 8, 3
 NEEDED = 'eligo top needs Textual: pip install "eligo[top]", or use --once'
-PATIENT = 0.2  # seconds that a terminal may take to say what its colours are
+PATIENT = 0.2  # seconds to wait for the terminal's answer about its colours
 _GROUND = re.compile(rb"\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)")
 
 
 def show_top(source: RunSource) -> int:
-    """Show it until somebody has seen enough."""
+    """Show the screen until the user quits; returns the exit code."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InputError("eligo top needs a terminal: use --once to print the current state")
     try:
@@ -54,7 +53,7 @@ def show_top(source: RunSource) -> int:
 
 
 def ground_is_dark() -> bool:
-    """Whether the terminal's ground is dark, by its own word or what it answers; it is taken to be where neither says."""
+    """Whether the terminal's background is dark, by COLORFGBG or its own answer; assumed if neither says."""
     if os.environ.get("COLORFGBG"):
         return is_dark()
     try:
@@ -64,7 +63,7 @@ def ground_is_dark() -> bool:
 
 
 def answers_dark(answer: bytes) -> bool:
-    r"""Whether a terminal that answers so writes on dark ground.
+    r"""Whether a terminal with this answer has a dark background.
 
     >>> answers_dark(b"\x1b]11;rgb:ffff/ffff/dddd\x1b\\"), answers_dark(b"\x1b]11;rgb:1e1e/1e1e/2e2e\x07"), answers_dark(b"")
     (False, True, True)
@@ -77,7 +76,7 @@ def answers_dark(answer: bytes) -> bool:
 
 
 def _query_terminal() -> bytes:
-    """What the terminal answers when asked for its ground, and then for its kind, which all of them tell."""
+    """The terminal's answer to a query of its background and then of its type, which all terminals answer."""
     import termios
     import tty
 
@@ -103,7 +102,7 @@ def _query_terminal() -> bytes:
 
 
 def print_once(source: RunSource) -> int:
-    """Print where it stands now."""
+    """Print the current state."""
     workflows = source.workflows()
     if not workflows:
         print_lines(["no workflows on this server"])
@@ -122,7 +121,7 @@ def print_once(source: RunSource) -> int:
 
 
 def frame(view: dict[str, Any], width: int, look: Look) -> list[Text]:
-    """Where a workflow stands: the first lines, the curve, what runs, who is at it, what failed."""
+    """The state of a workflow: the first lines, the curve, running tasks, workers, and failures."""
     lines = [*head(view, width, look).split("\n"), Text(), *curve_lines(view, width, HEIGHT, look)]
     running = view["counts"][looked.RUNNING]
     lines += _section("running", RUNNING, running_rows(view, look), (running, width), look)

@@ -1,4 +1,4 @@
-"""What `eligo top` and the display of a run share: colours and letters of states, the first lines, the ready curve."""
+"""The style that `eligo top` and the live display share: colours and letters of states, the first lines, the curve."""
 
 import os
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from eligo.cli.output import format_rate, harmless
+from eligo.errors import counted
 from eligo.pages.views import STATE_WORDS
-from eligo.plotting.labels import counted
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, STATES
 
-#: by which letter each state is known where colours are not enough
+#: the letter of each state, for where colours are not enough
 LETTERS = {DONE: "D", RUNNING: "R", READY: "Y", PENDING: "P", BLOCKED: "B", RETRYING: "T", BAD: "F"}
-#: after Okabe and Ito (2008), as on the page: on light ground, and on dark
+#: after Okabe and Ito (2008), as on the page: on light background, and on dark
 LIGHT = {
     DONE: "#009e73", RUNNING: "#0072b2", READY: "#56b4e9", PENDING: "#c2c9d2", BLOCKED: "#cc79a7", RETRYING: "#e69f00",
     BAD: "#d55e00", "seen": "#0072b2", "plan": "#009e73", "fifo": "#d55e00", "starved": "#b87400", "faint": "#546070",
@@ -24,14 +24,14 @@ DARK = LIGHT | {
     RUNNING: "#2b8fd0", PENDING: "#57616e", "seen": "#56b4e9", "plan": "#14b98a", "fifo": "#f07f2e",
     "starved": "#e69f00", "faint": "#a3aebb", "bad": "#ff9d66", "good": "#4fd1a5",
 }  # fmt: skip
-#: the names of states as they are written on light ground, and on dark, dark or light enough to be read
+#: the colours of the names of states on light background, and on dark, with enough contrast to be read
 INK = (
     {DONE: "#006b4e", RUNNING: "#0b5f9e", READY: "#1b6fa3", PENDING: "#546070", BLOCKED: "#93406f", RETRYING: "#8a5f00",
      BAD: "#a63c06"},
     {DONE: "#4fd1a5", RUNNING: "#6db9f2", READY: "#56b4e9", PENDING: "#a3aebb", BLOCKED: "#e09cc4", RETRYING: "#e69f00",
      BAD: "#ff9d66"},
 )  # fmt: skip
-#: what is written on them
+#: the colours of text on the states of the bar
 WRITTEN = {
     DONE: "#00140e", RUNNING: "#ffffff", READY: "#0c2a3d", PENDING: "#2c3540", BLOCKED: "#3b1029", RETRYING: "#3a2900",
     BAD: "#1f0d00",
@@ -41,22 +41,22 @@ LEAST_ROOM = 24  # columns that a curve needs
 
 
 class Look(NamedTuple):
-    """How things may look: on dark ground or light, with colours or without, with signs beyond ASCII or not."""
+    """The style of the output: on dark or light background, with or without colours, with or without signs beyond ASCII."""
 
     dark: bool = True
     colours: bool = True
     signs: bool = True
 
     def style(self, what: str) -> str:
-        """In which colour something is written."""
+        """The colour of something."""
         return (DARK if self.dark else LIGHT)[what] if self.colours else ""
 
     def state(self, state: str) -> str:
-        """In which colour the name of a state is written."""
+        """The colour of the name of a state."""
         return INK[self.dark][state] if self.colours else ""
 
     def ground(self, state: str) -> str:
-        """On which ground, and how, something is written in the bar."""
+        """The colours of a state in the bar."""
         if not self.colours:
             return ""
         written = "#eef1f5" if self.dark and state == PENDING else WRITTEN[state]
@@ -64,13 +64,13 @@ class Look(NamedTuple):
 
 
 def is_dark() -> bool:
-    """Whether the terminal says that its ground is dark; it is taken to be where it says nothing."""
+    """Whether the terminal's background is dark by COLORFGBG; assumed if that is not set."""
     ground = os.environ.get("COLORFGBG", "").rpartition(";")[2]
     return not (ground.isdecimal() and int(ground) in {7, *range(9, 16)})
 
 
 def one_line(text: object) -> str:
-    r"""A text as it is, on one line, with whatever is no letter or sign written out.
+    r"""A text on one line, with control characters escaped.
 
     >>> print(one_line("[red]x[/]\n\x1b[2J"))
     [red]x[/]\n\x1b[2J
@@ -79,7 +79,7 @@ def one_line(text: object) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """A text within so many cells; what is too long is cut in its middle, since names often differ at their ends.
+    """A text of at most *width* cells; a longer one is cut in its middle, since names often differ at their ends.
 
     >>> cut("process_sample_0123", 12), cut("short", 12)
     ('process…0123', 'short')
@@ -95,7 +95,7 @@ def cut(text: str, width: int) -> str:
 
 
 def said(text: object, style: str = "", width: int | None = None) -> Text:
-    """A text that is shown as it is."""
+    """A text to show literally on one line."""
     line = one_line(text)
     return Text(line if width is None else cut(line, width), style, no_wrap=True, overflow="ellipsis", end="")
 
@@ -104,7 +104,7 @@ def said(text: object, style: str = "", width: int | None = None) -> Text:
 
 
 def title_line(view: dict[str, Any], look: Look, more: str = "") -> Text:
-    """What it is, how it goes, and who is at it."""
+    """The title, the state, and the workers."""
     state = view["state"]
     style = look.style(
         {"failed": "bad", "cancelled": "bad", "stopped": "starved", "paused": "starved", "held": "starved"}.get(
@@ -121,7 +121,7 @@ def title_line(view: dict[str, Any], look: Look, more: str = "") -> Text:
 
 
 def pace_line(view: dict[str, Any], look: Look) -> Text:
-    """How far it has come, and how fast that goes."""
+    """The progress and the rate."""
     line = said(view["headline"])
     if view["rate"]:
         line.append(f"  {format_rate(view['rate'])}", look.style("faint"))
@@ -131,7 +131,7 @@ def pace_line(view: dict[str, Any], look: Look) -> Text:
 
 
 def bar_line(counts: dict[str, int], width: int, look: Look) -> Text:
-    """The states side by side, each as wide as its share, with its name or its letter in it."""
+    """A bar of the states, each as wide as its share, with its name or letter in it."""
     line = Text(no_wrap=True, end="")
     for state, cells in bar({state: counts.get(state, 0) for state in STATES}, width).items():
         if look.colours:
@@ -143,7 +143,7 @@ def bar_line(counts: dict[str, int], width: int, look: Look) -> Text:
 
 
 def bar(counts: dict[str, int], width: int) -> dict[str, int]:
-    """How many cells of a bar each state gets: its share, and one at least where there is any task.
+    """The number of cells of each state in a bar: its share, and at least one if there is a task in it.
 
     >>> bar({"done": 997, "running": 2, "failed": 1, "ready": 0}, 10)
     {'done': 8, 'running': 1, 'failed': 1}
@@ -161,7 +161,7 @@ def bar(counts: dict[str, int], width: int) -> dict[str, int]:
 
 
 def legend_line(counts: dict[str, int], width: int, look: Look) -> Text:
-    """How many tasks are in each state, and which letter stands for it; as many lines as that takes."""
+    """The number of tasks in each state and its letter, on as many lines as needed."""
     line, used = Text(end=""), 0
     for state in STATES:
         number = counts.get(state, 0)
@@ -192,7 +192,7 @@ def head(view: dict[str, Any], width: int, look: Look, more: str = "") -> Text:
 
 
 class CurveLine(NamedTuple):
-    """A line: its name in the document, what it is called, its pattern of dots, and its sign where there is no braille."""
+    """A line: its key in the document, its name, its pattern of dots, and its sign if there is no braille."""
 
     name: str
     words: str
@@ -209,7 +209,7 @@ KINDS = (
 
 
 class Canvas:
-    """Lines of dots."""
+    """A canvas of dots."""
 
     def __init__(self, width: int, height: int, look: Look) -> None:
         self._look, self.width, self.height = look, width, height
@@ -218,11 +218,11 @@ class Canvas:
 
     @property
     def columns(self) -> int:
-        """How many dots lie side by side."""
+        """The number of dots in a row."""
         return self.width * self._across
 
     def line(self, kind: CurveLine, values: Sequence[float | None], top: float) -> None:
-        """Draw values, one a column of dots; the height is *top*."""
+        """Draw values, one for each column of dots; *top* is the value at the upper edge."""
         rows, before = self.height * self._down - 1, None
         for x, value in enumerate(values):
             if value is None:
@@ -253,7 +253,7 @@ class Canvas:
 
 
 def curve_lines(view: dict[str, Any], width: int, height: int, look: Look) -> list[Text]:
-    """So many lines of text: how many tasks could run after each step, as seen, planned, and first come, first served."""
+    """The curve in *height* lines: the number of tasks that could run after each step, seen, planned and fifo."""
     curve = view["curve"]
     kinds = [kind for kind in KINDS if curve["lines"].get(kind.name) and curve["lines"][kind.name]["y"]]
     legend = _legend(curve, kinds, look)
@@ -280,7 +280,7 @@ def _row(mark: str, drawing: Text, beside: Text, look: Look) -> Text:
 
 
 def _column_means(values: Sequence[float], steps: int, columns: int) -> list[float | None]:
-    """One value a column, of *steps* that there will be: the mean of those that fall into it."""
+    """One value for each column of *steps* in all: the mean of the values that fall into it."""
     means: list[float | None] = []
     for x in range(columns):
         begin = x * steps // columns
@@ -290,7 +290,7 @@ def _column_means(values: Sequence[float], steps: int, columns: int) -> list[flo
 
 
 def _axis(view: dict[str, Any], room: int, label: int, look: Look) -> list[Text]:
-    """The axis, on which stretches are marked where too little could run, and what its ends stand for."""
+    """The axis, with marks where fewer tasks were ready than there were workers, and labels at its ends."""
     tasks, hungry = view["tasks"], [False] * room
     for begin, end in view["curve"]["starved"]:
         first = min(room - 1, begin * room // max(1, tasks))
@@ -304,12 +304,12 @@ def _axis(view: dict[str, Any], room: int, label: int, look: Look) -> list[Text]
 
 
 def _hunger(look: Look) -> str:
-    """What marks a stretch where too little could run."""
+    """The mark for stretches with fewer ready tasks than workers."""
     return "▒" if look.signs else "!"
 
 
 def _legend(curve: dict[str, Any], kinds: Sequence[CurveLine], look: Look) -> list[Text]:
-    """What each line is, and how high it is where the run has come to."""
+    """The name of each line, and its current height."""
     actual = curve["lines"].get("seen")
     here = len(actual["y"]) - 1 if actual and actual["y"] else 0
     lines = []

@@ -1,4 +1,4 @@
-"""The tables of `eligo top`: which columns, how wide, and what is in them."""
+"""The tables of `eligo top`: their columns, widths and rows, and the details of a task or a worker."""
 
 import time
 from collections.abc import Sequence
@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 from rich.text import Text
 
 from eligo.cli.top_style import Look, cut, one_line, said
+from eligo.errors import counted
 from eligo.estimating import lasting
 from eligo.pages.tables import COLUMNS
-from eligo.plotting.labels import counted
 
-LATE = 2.0  # times as long as expected: worth a mark
-LEAST = 8  # cells of a column that takes what is left
+LATE = 2.0  # tasks that run this many times as long as expected get a mark
+LEAST = 8  # minimum cells of a column that takes the rest
 GAP = 2  # cells between two columns
 
 
 class ListColumn(NamedTuple):
-    """A column: how wide, 0 where it takes what is left; from which width of a terminal on; prose is cut at its end."""
+    """A column: its width, 0 if it takes the rest; the least width of the terminal for it; prose is cut at its end."""
 
     title: str
     width: int = 0
@@ -27,7 +27,7 @@ class ListColumn(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row: what it is about, and its cells, one for each column, shown or not."""
+    """A row: its key, and a cell for each column, visible or not."""
 
     key: str
     cells: list[Text]
@@ -48,7 +48,7 @@ FAILURES = (
     ListColumn("which"),
     ListColumn("worker", 20, room=110),
 )
-#: the columns of the table of tasks, by the names that the document has for them
+#: the columns of the table of tasks, by their names in the document
 TASKS = {
     "place": ListColumn("place", 6, right=True), "task": ListColumn("task"), "kind": ListColumn("kind", 14, room=120),
     "state": ListColumn("state", 17), "client": ListColumn("worker", 12),
@@ -59,15 +59,15 @@ TASKS = {
 }  # fmt: skip
 
 
-def placed(columns: Sequence[ListColumn], width: int) -> list[tuple[int, ListColumn]]:
-    """The columns that fit, by their places, each as wide as it is then."""
+def place_columns(columns: Sequence[ListColumn], width: int) -> list[tuple[int, ListColumn]]:
+    """The columns that fit, by their places, each with its width."""
     visible = [(place, column) for place, column in enumerate(columns) if column.room <= width]
     free = width - sum(column.width + GAP for _, column in visible)
     return [(place, column if column.width else column._replace(width=max(LEAST, free))) for place, column in visible]
 
 
-def fitted(row: Row, columns: Sequence[tuple[int, ListColumn]]) -> list[Text]:
-    """The cells of a row that are shown, each cut to its column."""
+def fit_row(row: Row, columns: Sequence[tuple[int, ListColumn]]) -> list[Text]:
+    """The visible cells of a row, each cut to its column."""
     cells = []
     for place, column in columns:
         source = row.cells[place]
@@ -82,20 +82,20 @@ def fitted(row: Row, columns: Sequence[tuple[int, ListColumn]]) -> list[Text]:
 
 def table_lines(columns: Sequence[ListColumn], rows: Sequence[Row], width: int, look: Look) -> list[Text]:
     """A table as text, with a title above each column."""
-    visible = placed(columns, width)
+    visible = place_columns(columns, width)
     faint = look.style("faint")
     titles = Row("", [said(column.title, faint) for column in columns])
     joint = Text(" " * GAP, end="")
-    return [joint.join(fitted(row, visible)) for row in (titles, *rows)]
+    return [joint.join(fit_row(row, visible)) for row in (titles, *rows)]
 
 
 def took(seconds: float | None) -> str:
-    """A length of time in a cell."""
+    """A duration in a cell."""
     return "" if seconds is None else lasting(round(seconds, 1) if seconds < 60 else round(seconds))
 
 
 def ago(seconds: float) -> str:
-    """How long ago something was, in a few letters.
+    """A time in the past in a few letters.
 
     >>> ago(1), ago(75), ago(7400), ago(200_000)
     ('now', '1 min', '2 h', '2 d')
@@ -107,14 +107,14 @@ def ago(seconds: float) -> str:
 
 
 def clock(moment: float | None) -> str:
-    """A time of the day."""
+    """A time of day."""
     return "" if moment is None else time.strftime("%H:%M:%S", time.localtime(moment))
 
 
-def bytes_told(amount: int | None) -> str:
-    """So much memory.
+def byte_words(amount: int | None) -> str:
+    """An amount of memory.
 
-    >>> bytes_told(3_500_000), bytes_told(None)
+    >>> byte_words(3_500_000), byte_words(None)
     ('3.34 MiB', '')
     """
     if amount is None:
@@ -126,7 +126,7 @@ def bytes_told(amount: int | None) -> str:
 
 
 def running_rows(view: dict[str, Any], look: Look) -> list[Row]:
-    """What runs, the longest first."""
+    """The running tasks, the longest running first."""
     rows = []
     for one in view["running"]:
         elapsed, expected = max(0.0, view["now"] - one["since"]), one["expected"]
@@ -145,7 +145,7 @@ def running_rows(view: dict[str, Any], look: Look) -> list[Row]:
 
 
 def worker_rows(view: dict[str, Any], look: Look) -> list[Row]:
-    """Who carries it out, the bad first."""
+    """The workers, those with problems first."""
     rows = []
     for one in view["clients"]:
         style = look.style("bad") if one["bad"] else "" if one["alive"] else look.style("faint")
@@ -160,7 +160,7 @@ _COUNTS = ("done", "failed", "lost", "held")
 
 
 def failure_rows(view: dict[str, Any], look: Look) -> list[Row]:
-    """Why tasks failed, the most frequent cause first."""
+    """The causes of failures, the most frequent first."""
     rows = []
     for number, one in enumerate(view["failures"]):
         more = ", ..." if one["count"] > len(one["tasks"]) else ""
@@ -171,14 +171,14 @@ def failure_rows(view: dict[str, Any], look: Look) -> list[Row]:
 
 
 def tail_lines(cause: dict[str, Any], most: int, look: Look) -> list[Text]:
-    """The last that was printed by a task that failed so."""
+    """The last lines of output of a task that failed for this cause."""
     if not cause["tail"]:
         return [said("no output", look.style("faint"))]
     return [said(line, look.style("faint")) for line in cause["tail"][-most:]]
 
 
 def task_rows(table: dict[str, Any], look: Look) -> list[Row]:
-    """A part of all tasks."""
+    """A part of the tasks."""
     rows = []
     for row in table["rows"]:
         values = dict(zip(table["columns"], row, strict=False))
@@ -190,7 +190,7 @@ def _task_cell(name: str, value: Any, look: Look) -> Text:
     if name == "state":
         return said(value, look.state(value))
     if name == "memory":
-        return said(bytes_told(value))
+        return said(byte_words(value))
     if name in {"took", "expected"}:
         return said(took(value))
     text = clock(value) if name == "began" else "" if value is None else value
@@ -201,7 +201,7 @@ def _task_cell(name: str, value: Any, look: Look) -> Text:
 
 
 def detail_text(detail: dict[str, Any], look: Look) -> Text:
-    """All about one task."""
+    """The details of a task."""
     text = Text(overflow="fold", end="")
     _add(text, "", f"{detail['task']}", "bold" if look.colours else "")
     text.append(f"  {detail['state']}", look.state(detail["state"]))
@@ -255,15 +255,15 @@ def _path(path: dict[str, Any]) -> str:
 
 def _attempt(one: dict[str, Any]) -> str:
     what = one["answer"] if one["failure"] is None else f"{one['answer']}: {one['failure']}"
-    memory = f", {bytes_told(one['memory'])}" if one["memory"] is not None else ""
+    memory = f", {byte_words(one['memory'])}" if one["memory"] is not None else ""
     return f"{clock(one['began'])}  {took(one['ended'] - one['began'])}  {one['client']}  {what}{memory}"
 
 
-# One worker, and what ended last
+# One worker, and recent attempts
 
 
 def worker_text(view: dict[str, Any], client: str, look: Look) -> Text:
-    """All about one worker."""
+    """The details of a worker."""
     one = next((candidate for candidate in view["clients"] if candidate["client"] == client), None)
     if one is None:
         return said("this worker is no longer connected")
@@ -286,7 +286,7 @@ def worker_text(view: dict[str, Any], client: str, look: Look) -> Text:
 
 
 def recent_lines(view: dict[str, Any], width: int, look: Look) -> list[Text]:
-    """What ended last, a line each."""
+    """The attempts that ended last, one line each."""
     lines = []
     for one in view["recent"]:
         mark, style = ("F", "bad") if one["failure"] else ("D", "good")

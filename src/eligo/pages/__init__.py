@@ -1,1 +1,1 @@
-"""Pages: a workflow while it is carried out, and what was planned, compared or run, as documents that pages are made of."""
+"""Pages: documents about plans, comparisons and running workflows, which web pages and terminals render."""

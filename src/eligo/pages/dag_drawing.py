@@ -1,4 +1,4 @@
-"""The dag of a workflow as the page draws it: task by task, or, where there are too many, by level and kind."""
+"""The drawing of a dag on the page: every task, or groups by level and kind if there are too many tasks."""
 
 from typing import Any
 
@@ -6,21 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.estimating import all_kinds
-from eligo.plotting.coarse import Groups
-from eligo.plotting.layout import layered
+from eligo.plotting.layout import Groups, layered
 from eligo.rows import Ints
 from eligo.running.states import STATES
 from eligo.workflow import Workflow
 
-MOST_TASKS, MOST_ARCS = 2_000, 8_000  # that are drawn one by one
+MOST_TASKS, MOST_ARCS = 2_000, 8_000  # up to these, tasks and arcs are drawn one by one
 MOST_GROUPS = 400
-NAMED = 200  # nodes up to which each is wide enough for its name
+NAMED = 200  # up to this number, each node is wide enough for its name
 LETTER, LEAST, MOST, SMALL, HIGH = 6.6, 40.0, 150.0, 16.0, 22.0
 MOST_NAMES = 10
 
 
 class Drawn:
-    """Where the nodes of a dag stand; `of` has the node of every task."""
+    """The places of a dag's nodes; `of` has the node of every task."""
 
     def __init__(self, flow: Workflow, kinds: list[str] | None = None) -> None:
         self.flow = flow
@@ -45,20 +44,20 @@ class Drawn:
         wide = wide if len(wide) <= NAMED else np.full(len(wide), SMALL)
         high = np.full(len(wide), HIGH if len(wide) <= NAMED else SMALL)
         layout = layered(self._dag, wide, high)
-        top, left = float(layout.y.max(initial=0.0)), float((layout.x - wide / 2).min(initial=0.0))
-        self._x, self._y, self._wide, self._high = layout.x - left, top - layout.y + HIGH, wide, high
-        self._bends = [np.column_stack([bends[:, 0] - left, top - bends[:, 1] + HIGH]) for bends in layout.bends]
+        top, first = float(layout.y.max(initial=0.0)), float((layout.x - wide / 2).min(initial=0.0))
+        self._x, self._y, self._wide, self._high = layout.x - first, top - layout.y + HIGH, wide, high
+        self._bends = [np.column_stack([bends[:, 0] - first, top - bends[:, 1] + HIGH]) for bends in layout.bends]
         self.width = float((self._x + wide / 2).max(initial=0.0))
         self.height = float((self._y + high).max(initial=0.0))
 
     def counts(self, states: NDArray[np.int8]) -> list[dict[str, int]]:
-        """Of each node, how many of its tasks are in which state."""
+        """For each node, the number of its tasks in each state."""
         table = np.zeros((len(self._dag), len(STATES)), np.int64)
         np.add.at(table, (self.of, states), 1)
         return [{STATES[k]: row[k] for k in range(len(STATES)) if row[k]} for row in table.tolist()]
 
     def document(self, states: NDArray[np.int8] | None = None) -> dict[str, Any]:
-        """All that the page needs to draw it."""
+        """The data that the page needs to draw it."""
         counts: list[dict[str, int]] = [{}] * len(self._dag) if states is None else self.counts(states)
         names = self.flow.dag.labels
         nodes = [
@@ -75,7 +74,7 @@ class Drawn:
         }  # fmt: skip
 
     def _arcs(self) -> list[list[Any]]:
-        """The arcs between nodes, how many each stands for, and their bends."""
+        """The arcs between nodes, each with the number of arcs it stands for, and its bends."""
         dag, inner = self._dag, self.flow.dag
         pairs = self.of[inner.tails].astype(np.int64) * len(dag) + self.of[inner.child]
         ends, sizes = np.unique(pairs, return_counts=True)
@@ -84,20 +83,20 @@ class Drawn:
         return [[a, b, weight[a * len(dag) + b], np.round(bends, 1).tolist()] for a, b, bends in ways]
 
     def lineage(self, above: Ints, below: Ints, path: Ints, v: int) -> dict[str, Any]:
-        """The nodes in which tasks above and below a task are, and those of its longest path."""
+        """The nodes with tasks above and below a task, and those of its longest path."""
         up, down, way = (np.unique(self.of[tasks]).tolist() for tasks in (above, below, path))
         return {"above": up, "below": down, "self": int(self.of[v]), "path": way}
 
 
 def numbered(kinds: list[str]) -> tuple[list[str], NDArray[np.int32]]:
-    """The kinds, each once, and for every task which of them it is."""
+    """The distinct kinds, and the index of every task's kind."""
     numbers: dict[str, int] = {}
     indices = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], np.int32)
     return list(numbers), indices
 
 
 def _grouped(flow: Workflow, kind: NDArray[np.int32]) -> Groups:
-    """Each task by itself, or the tasks of a level and a kind together, and, where that does not do, whole levels."""
+    """The nodes: single tasks; or tasks by level and kind; or, if these are too many, levels or ranges of levels."""
     dag = flow.dag
     groups = Groups(dag, np.arange(len(dag), dtype=np.int32), kind, kind)
     if len(dag) <= MOST_TASKS and dag.arc_count <= MOST_ARCS:

@@ -1,5 +1,6 @@
-"""One task: why it stands where it does, what it hangs on, how it was tried, and what it printed."""
+"""One task in detail: its state and the reasons, its neighbours, its attempts, and its output."""
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -9,19 +10,18 @@ from eligo.dag import Dag
 from eligo.errors import InputError, shorten
 from eligo.growing import reached
 from eligo.kernels.windows import longest_after
-from eligo.pages.attempts import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG
-from eligo.pages.watched import Watched
+from eligo.pages.watched import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG, Watched
 from eligo.rows import Ints
 from eligo.running.states import blocking_failures, explain_state, nearest, place_of, waits_for
 
 MOST_NAMED, MOST_PATH, MOST_NEXT = 50, 100, 1_000
-MOST_COMPARED, MOST_NEAR = 20_000, 3  # names among which those like a wrong one are looked for, and told
+MOST_COMPARED, MOST_NEAR = 20_000, 3  # names that are compared with an unknown one, and names that are suggested
 STREAMS = (("out", False), ("err", True))
 ANSWERS = {WENT_WELL: "done", WENT_WRONG: "failed", VANISHED: "lost", UNUSED: "not needed"}
 
 
 def number_of(watched: Watched, name: str) -> int:
-    """The number of a task; where there is none of that name, names that are nearly the same are told."""
+    """The number of a task; the error for an unknown name suggests similar names."""
     number, labels = watched.flow.dag.index.get(name), watched.labels
     if number is not None:
         return int(number)
@@ -32,7 +32,7 @@ def number_of(watched: Watched, name: str) -> int:
 
 
 def detail(watched: Watched, name: str) -> dict[str, Any]:
-    """All about one task."""
+    """The details of a task."""
     v, dag = number_of(watched, name), watched.flow.dag
     task = watched.flow.task(dag.tasks[v])
     place = place_of(watched, v, None if watched.place is None else np.argsort(watched.place).astype(np.int32))
@@ -71,7 +71,7 @@ def _neighbours(watched: Watched, what: str, tasks: list[int]) -> dict[str, Any]
 
 
 def _stated(watched: Watched, tasks: list[int]) -> list[list[str]]:
-    """Tasks, each with where it stands."""
+    """Tasks, each with its state."""
     return [[watched.labels[u], watched.state(u)] for u in tasks]
 
 
@@ -90,7 +90,7 @@ def _attempt(watched: Watched, v: int, place: int) -> dict[str, Any]:
 
 
 def longest_path(watched: Watched, v: int) -> Ints:
-    """The longest path through a task, from a source to a sink: in seconds where they are known, else in tasks."""
+    """The longest path through a task, from a source to a sink: in seconds if they are known, else in tasks."""
     dag, estimates = watched.flow.dag, watched.expected
     seconds = estimates.seconds if estimates.level != "nothing" else np.ones(len(dag))
     above, under = _chain(dag, v, seconds, up=True), _chain(dag, v, seconds, up=False)
@@ -98,13 +98,13 @@ def longest_path(watched: Watched, v: int) -> Ints:
 
 
 def lineage(watched: Watched, name: str) -> dict[str, Any]:
-    """Where in the drawing those stand that a task hangs on, those that hang on it, and its longest path."""
+    """The places in the drawing of a task's ancestors and descendants, and of its longest path."""
     v, dag = number_of(watched, name), watched.flow.dag
     return watched.drawing.lineage(reached(dag, [v], up=True), reached(dag, [v]), longest_path(watched, v), v)
 
 
 def _chain(dag: Dag, v: int, seconds: "np.ndarray[Any, Any]", up: bool) -> list[int]:
-    """The longest way from a task, without itself."""
+    """The longest path up or down from a task, without the task."""
     near = dag.parents_of if up else dag.children_of
     length = np.zeros(len(dag))
     if up:
@@ -116,3 +116,25 @@ def _chain(dag: Dag, v: int, seconds: "np.ndarray[Any, Any]", up: bool) -> list[
         u = int(further[np.argmax((length + seconds)[further])])
         chain.append(u)
     return chain
+
+
+#: the keys of an attempt that its short form has too
+SHORT_ATTEMPT = ("attempt", "client", "began", "ended", "answer", "failure", "code", "memory")
+
+
+def why_document(detail: Mapping[str, Any]) -> dict[str, Any]:
+    """The short form of a detail, for `eligo why --json`."""
+    onward = detail["onward"] or {"tasks": None, "seconds": None, "releases": None}
+    return {
+        **{key: detail[key] for key in ("task", "state", "kind", "why")},
+        **{key: [{"task": task, "state": state} for task, state in detail[key]] for key in ("needs", "next")},
+        **{key: detail[key] for key in ("because", "place", "policy")},
+        "path": onward["tasks"], "path_seconds": onward["seconds"],
+        "children": detail["children_total"], "releases": onward["releases"], "running": detail["running"],
+        "attempts": [_short_attempt(one) for one in detail["attempts"]],
+    }  # fmt: skip
+
+
+def _short_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
+    worker = {"worker": attempt["client"], "seconds": attempt["ended"] - attempt["began"]}
+    return {key: attempt[key] for key in SHORT_ATTEMPT} | worker | {"printed": attempt["printed"]} | attempt["logs"]

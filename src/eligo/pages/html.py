@@ -1,6 +1,6 @@
 """Pages as files: one HTML document that holds its data, the page's program and its style, and loads nothing.
 
-`make page` builds the program and the style: they come with the wheel, and are no part of the repository.
+`make page` builds the program and the style: they come with the wheel, and are not in the repository.
 """
 
 import base64
@@ -47,7 +47,7 @@ PAGE = """<!doctype html>
 
 
 def asset(name: str) -> bytes | None:
-    """A file of the page; None where it was not built."""
+    """A file of the page, or None if it was not built."""
     try:
         return files("eligo.pages").joinpath("built", name).read_bytes()
     except OSError:
@@ -55,12 +55,12 @@ def asset(name: str) -> bytes | None:
 
 
 def is_built() -> bool:
-    """Whether there is a page."""
+    """Whether the page was built."""
     return all(asset(name) is not None for name in ASSETS)
 
 
 def save_output(path: str | os.PathLike[str], page: Document, figure: Callable[[], Any]) -> None:
-    """Write a page (.html) or a picture (.svg, .png), as the file's name asks for."""
+    """Write a page (.html) or a picture (.svg, .png), by the suffix."""
     if picture_suffix(path, SUFFIXES) == ".html":
         save_page(path, page)
     else:
@@ -68,7 +68,7 @@ def save_output(path: str | os.PathLike[str], page: Document, figure: Callable[[
 
 
 def save_page(path: str | os.PathLike[str], document: Document, assets: Assets | None = None) -> None:
-    """Write a document as a page; a `NotBuiltError` where the page is not built."""
+    """Write a document as a page; raises `NotBuiltError` if the page is not built."""
     if (assets or asset)("page.js") is None:
         raise NotBuiltError(f"cannot write {os.fspath(path)}: {ABSENT}")
     content = document()
@@ -77,9 +77,9 @@ def save_page(path: str | os.PathLike[str], document: Document, assets: Assets |
 
 
 def static_page(document: Mapping[str, Any], title: str, assets: Assets | None = None) -> str:
-    """A document as one page that can be opened from a disk; a `NotBuiltError` where the page is not built.
+    """A document as one page that can be opened from a disk; raises `NotBuiltError` if the page is not built.
 
-    Its policy lets run what has the hash of the page's own program, and nothing else, whatever the data hold.
+    Its policy allows only the program with the hash of the page's own, whatever the data contain.
     """
     program, look = (assets or asset)("page.js"), (assets or asset)("page.css")
     if program is None or look is None:
@@ -96,7 +96,7 @@ def static_page(document: Mapping[str, Any], title: str, assets: Assets | None =
 
 
 def policy(script: str, style: str) -> str:
-    """What a page may do: run one program, have one style, and show pictures that it holds."""
+    """The content security policy of a page: one program, one style, and pictures within the page."""
     rules = (
         "default-src 'none'", f"script-src '{hash_of(script)}'", f"style-src '{hash_of(style)}'",
         "img-src data:", "base-uri 'none'", "form-action 'none'",
@@ -105,12 +105,12 @@ def policy(script: str, style: str) -> str:
 
 
 def hash_of(text: str) -> str:
-    """The hash of a program or a style as a policy names it."""
+    """The hash of a program or a style in the form of a policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def data_text(document: Mapping[str, Any]) -> str:
-    """A document as JSON that nothing in it can end, within a page.
+    """A document as JSON that cannot end the element of the page that contains it.
 
     >>> data_text({"a": "</script>"})
     '{"a":"\\\\u003c/script>"}'
@@ -122,5 +122,5 @@ def data_text(document: Mapping[str, Any]) -> str:
 
 
 def _text(data: bytes) -> str:
-    """A file of the page as a browser reads it within a document: the ends of lines are the same everywhere."""
+    """A file of the page as a browser reads it within a document, with uniform line ends."""
     return data.decode().replace("\r\n", "\n").replace("\r", "\n")

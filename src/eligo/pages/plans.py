@@ -1,4 +1,4 @@
-"""A plan as a page: what it gains and why, the curve, the dag, and every task with its place and the reason for it."""
+"""A plan as a page: its gain and the reasons, the curve, the dag, and every task with its place and the reason for it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,25 +8,25 @@ from numpy.typing import NDArray
 
 from eligo.border import as_workflow
 from eligo.dag import Dag
+from eligo.errors import counted
 from eligo.estimating import estimate, kind_of
 from eligo.pages.dag_drawing import Drawn
 from eligo.pages.reports import figure_of, title_of
 from eligo.pages.views import MOST_COLUMNS, Sampled
 from eligo.planning import VERDICTS, Plan, gain_sentence, percent
-from eligo.plotting.canvas import can_draw, svg_of
 from eligo.plotting.dags import picture_of
-from eligo.plotting.labels import counted
+from eligo.plotting.profiles import can_draw, svg_of
 from eligo.plotting.sketches import Anatomy, Sketch, sketch_of_blocks, sketch_of_conflict
 from eligo.rows import Ints, places
 from eligo.workflow import Workflow
 
 COLUMNS = ["place", "task", "kind", "why", "seconds"]
 FEW = 3  # names in a reason
-MOST_SEEN = 40  # nodes of a figure whose texts are told
+MOST_SEEN = 40  # nodes of a figure whose texts are in its text for readers who do not see it
 
 
 def plan_page(plan: Plan, flow: object, words: Sequence[str] = ()) -> dict[str, Any]:
-    """The document of a plan, with what was said of it in words."""
+    """The document of a plan; *words* explain it."""
     workflow = as_workflow(flow)
     kinds = [kind_of(workflow.task(name)) for name in workflow.dag.tasks]
     return {
@@ -43,7 +43,7 @@ def plan_page(plan: Plan, flow: object, words: Sequence[str] = ()) -> dict[str, 
 
 
 def facts(plan: Plan) -> list[tuple[str, str]]:
-    """What the page's table tells of a plan."""
+    """The facts about a plan in the page's table."""
     steps, arcs = len(plan), f"{plan.dag.arc_count:,}"
     return [
         ("tasks", f"{len(plan):,}"),
@@ -64,7 +64,7 @@ def _at_least(plan: Plan) -> str:
 
 
 def curve_of(plan: Plan) -> dict[str, Any]:
-    """Ready tasks after every step in the plan, at most, and in first come, first served."""
+    """The number of ready tasks after every step: in the plan, at most, and with first come, first served."""
     lines = {
         "plan": np.asarray(plan.profile, np.int64),
         "bound": np.asarray(plan.upper_bound, np.int64),
@@ -82,7 +82,7 @@ def curve_of(plan: Plan) -> dict[str, Any]:
 
 
 def figures_of(plan: Plan, flow: Workflow) -> list[dict[str, str]]:
-    """The super-dag and the conflict, where there is one; none where nothing can be drawn here."""
+    """The super-dag and the conflict, if there is one; none if pictures cannot be drawn here."""
     parts = Anatomy(flow.dag, plan)
     if not can_draw():
         return []
@@ -92,7 +92,7 @@ def figures_of(plan: Plan, flow: Workflow) -> list[dict[str, str]]:
 
 
 def _alt_text(sketch: Sketch) -> str:
-    """What one sees: the texts of its nodes."""
+    """The text for readers who do not see the picture: the texts of its nodes."""
     named = [" ".join(lines) for lines in sketch.lines[:MOST_SEEN]]
     more = [f"and {len(sketch.lines) - MOST_SEEN:,} more"] if len(sketch.lines) > MOST_SEEN else []
     return f"{counted(len(sketch.dag), 'node')}, {counted(sketch.dag.arc_count, 'arc')}: {', '.join([*named, *more])}"
@@ -102,7 +102,7 @@ def _alt_text(sketch: Sketch) -> str:
 
 
 def rows_of(plan: Plan, flow: Workflow, kinds: Sequence[str]) -> list[list[Any]]:
-    """Every task in the plan's order: its place, name, kind, why it stands there, and its seconds where known."""
+    """Every task in the plan's order: its place, name, kind, the reason for its place, and its seconds if known."""
     estimates, why = estimate(flow), reasons(flow.dag, plan.sequence)
     seconds: list[float | None] = [None] * len(flow)
     if estimates.level != "nothing":
@@ -112,7 +112,7 @@ def rows_of(plan: Plan, flow: Workflow, kinds: Sequence[str]) -> list[list[Any]]
 
 
 def reasons(dag: Dag, sequence: Ints) -> list[str]:
-    """For each task, why it stands at its place in an order, in a short sentence.
+    """The reason for each task's place in an order, as a short sentence.
 
     >>> dag = Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "y")])
     >>> reasons(dag, dag.indices(["a", "b", "x", "y"]))
@@ -142,7 +142,7 @@ def _makes(names: Sequence[str], many: int) -> str:
 
 
 def _first_children(dag: Dag, place: Ints) -> list[int]:
-    """Of each task, the child that comes first; -1 where it has none."""
+    """The child of each task that comes first; -1 if it has none."""
     earliest = np.full(len(dag), len(dag), np.int64)
     np.minimum.at(earliest, dag.tails, place[dag.child])
     order = np.append(np.argsort(place), -1)
@@ -150,7 +150,7 @@ def _first_children(dag: Dag, place: Ints) -> list[int]:
 
 
 def _last_parents(dag: Dag, place: Ints) -> NDArray[np.int64]:
-    """Of each task, the parent that comes last, after which it is ready; -1 where it has none."""
+    """The parent of each task that comes last, after which the task is ready; -1 if it has none."""
     latest = np.full(len(dag), -1, np.int64)
     np.maximum.at(latest, dag.child, place[dag.tails])
     order = np.argsort(place)

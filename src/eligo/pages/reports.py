@@ -8,10 +8,10 @@ from typing import Any
 
 from eligo.border import as_workflow
 from eligo.clusters import FatTask
+from eligo.errors import counted
 from eligo.estimating import kind_of
-from eligo.plotting.canvas import can_draw, svg_of
 from eligo.plotting.comparison import draw_clusters, draw_picture
-from eligo.plotting.labels import counted
+from eligo.plotting.profiles import can_draw, svg_of
 from eligo.simulation import Dealing
 from eligo.simulation.reports import Finding, Panel, Picture, Report, Section, Table
 from eligo.workflow import Workflow
@@ -23,13 +23,13 @@ NOTES = "Notes"
 
 
 def title_of(flow: Workflow) -> str:
-    """What to call a workflow: its name, or the name of the file that it was read from."""
+    """The title of a workflow: its name, or the name of its file."""
     path = flow.origin.path if flow.origin else None
     return flow.name or (os.path.basename(path) if path else "A workflow")
 
 
 def report_page(report: Report, facts: Facts = (), headline: Sequence[str] | None = None) -> dict[str, Any]:
-    """The document of a report; its headline is what its sections answer first."""
+    """The document of a report; by default its headline is the first answer of its sections."""
     answers = [section.answer for section in report.sections if section.answer]
     first = list(answers[:1] if headline is None else headline)
     notes = [Section(title=NOTES, words=[line.replace("* best", "★ best") for line in report.words])]
@@ -43,7 +43,7 @@ def report_page(report: Report, facts: Facts = (), headline: Sequence[str] | Non
 
 
 def _section(section: Section, headline: Sequence[str]) -> dict[str, Any]:
-    """A section, without what the headline says already."""
+    """A section, without lines that repeat the headline."""
     panel_words = [panel.words for picture in section.pictures for panel in picture.panels if panel.words]
     findings = [_findings(section.findings)] if section.findings else []
     return {
@@ -55,7 +55,7 @@ def _section(section: Section, headline: Sequence[str]) -> dict[str, Any]:
 
 
 def figure_of(svg: str, title: str, alt: str) -> dict[str, str]:
-    """A drawing as part of a document, without what stands before it in a file."""
+    """A drawing as part of a document, without the preamble of a file."""
     return {"title": title, "svg": svg[svg.index("<svg") :], "alt": alt}
 
 
@@ -66,19 +66,19 @@ def _figures(section: Section) -> Iterator[dict[str, str]]:
             drawable = Picture(name=picture.name, title=picture.title, panels=panels, columns=picture.columns)
             yield figure_of(svg_of(draw_picture(drawable)), picture.title, "; ".join(map(_alt_text, panels)))
     for fat in section.fat_tasks.values():
-        yield figure_of(svg_of(draw_clusters(section.flow, fat)), *_fat_seen(fat))
+        yield figure_of(svg_of(draw_clusters(section.flow, fat)), *_fat_caption(fat))
 
 
 def _alt_text(panel: Panel) -> str:
-    """What one sees of a panel: the curves, and from where to where each goes."""
+    """The text for readers who do not see a panel: its curves, each with its first and last value."""
     ends = [
         f"{curve.label or 'a curve'} from {curve.y[0]:.4g} to {curve.y[-1]:.4g}" for curve in panel.curves if curve.y
     ]
     return f"{panel.title}: {panel.up} over {panel.across}, {', '.join(ends)}"
 
 
-def _fat_seen(fat: FatTask | Dealing) -> tuple[str, str]:
-    """What a picture of fat tasks is called, and what one sees."""
+def _fat_caption(fat: FatTask | Dealing) -> tuple[str, str]:
+    """The title of a picture of fat tasks, and its text for readers who do not see it."""
     if isinstance(fat, Dealing):
         return f"{counted(len(fat), 'fat task')} in their workflow", "each drawn as a box with its tasks"
     title = f"A fat task of {counted(len(fat), 'task')} in its workflow"
@@ -116,7 +116,7 @@ def _table(table: Table) -> dict[str, Any]:
 
 
 def cluster_report(flow: object, clusters: FatTask | Dealing) -> Report:
-    """Fat tasks as a report: the picture, and a table of what is in each."""
+    """Fat tasks as a report: the picture, and a table of their contents."""
     workflow = as_workflow(flow)
     fats = [clusters] if isinstance(clusters, FatTask) else clusters.fat_tasks
     done = [len(clusters)] if isinstance(clusters, FatTask) else clusters.done

@@ -1,4 +1,4 @@
-"""Where the documents come from that every display renders: a run's folder, or a server. The documents are the same."""
+"""The sources of the documents that every display renders: a run's folder, or a server; their documents are the same."""
 
 import time
 from pathlib import Path
@@ -16,12 +16,12 @@ from eligo.pages.views import view
 from eligo.running.folder import STATE
 
 Document = dict[str, Any]
-EVERY = 0.4  # seconds for which what was read of a folder is good
+EVERY = 0.4  # seconds until a folder is read again
 OVER = {"done", "failed", "cancelled", "unavailable"}
 
 
 class Listed(NamedTuple):
-    """A workflow that can be looked at."""
+    """A workflow in a list of workflows to look at."""
 
     workflow: str
     name: str
@@ -29,17 +29,17 @@ class Listed(NamedTuple):
 
 
 class RunSource(Protocol):
-    """What can be looked at. Each call may take a moment, and comes from one thread."""
+    """A source of documents about workflows. A call may take a moment; all calls come from one thread."""
 
-    #: how it is called
+    #: its name for people
     place: str
 
     def workflows(self) -> list[Listed]:
-        """What there is to look at, what is best looked at first in front."""
+        """The workflows to look at, the most interesting first."""
         ...
 
     def view(self, workflow: str, every: bool = False) -> Document:
-        """Where a workflow stands; *every*: with all tasks that run or failed, however many."""
+        """The state of a workflow; *every*: with all running and failed tasks, however many."""
         ...
 
     def table(self, workflow: str, query: Query) -> Document:
@@ -47,15 +47,15 @@ class RunSource(Protocol):
         ...
 
     def detail(self, workflow: str, task: str) -> Document:
-        """All about one of them; an `InputError` where there is none of that name."""
+        """The details of a task; raises `InputError` if no task has this name."""
         ...
 
     def report(self, workflow: str) -> Document:
-        """All that the page of a workflow shows, as one document."""
+        """All data of the page of a workflow, as one document."""
         ...
 
     def log(self, workflow: str, task: str, attempt: int, err: bool) -> bytes:
-        """What an attempt at a task printed, on standard output or on standard error."""
+        """The output of an attempt at a task, from standard output or from standard error."""
         ...
 
 
@@ -96,7 +96,7 @@ class FolderSource:
         return run_document(self._now())
 
     def log(self, workflow: str, task: str, attempt: int, err: bool) -> bytes:
-        """See `RunSource`: all of it."""
+        """See `RunSource`: the complete output."""
         run = self._now()
         path = Path(run.log(number_of(run, task), attempt, err))
         try:
@@ -108,7 +108,7 @@ class FolderSource:
 
 
 class ServerSource:
-    """The workflows of a server; the address may name the one that is wanted first."""
+    """The workflows of a server; the address may name the one to show first."""
 
     def __init__(self, url: str, owner: Owner) -> None:
         self.place, self.named = split_address(url)
@@ -116,13 +116,13 @@ class ServerSource:
         self._met = False
 
     def _get(self, path: str) -> Document:
-        """What is at an address; only at first one waits for a server that is not there."""
+        """The document at a path; only the first call waits for a server that is unreachable."""
         answer = self._owner.look(path) if self._met else self._owner.get(path)
         self._met = True
         return answer
 
     def summaries(self) -> list[Document]:
-        """The workflows in a few words each, as the API lists them."""
+        """The summary of every workflow, as the API lists them, oldest first."""
         page = self._get("/v1/workflows")
         listed: list[Document] = page["workflows"]
         while before := page.get("before"):
@@ -131,11 +131,11 @@ class ServerSource:
         return sorted(listed, key=lambda one: (one.get("made", 0.0), one["workflow"]))
 
     def words(self, workflow: str) -> Document:
-        """A workflow in a few words, also where it cannot be restored and so has no view."""
+        """The summary of a workflow, which exists even if the workflow cannot be restored and so has no view."""
         return self._get(f"/v1/workflows/{quote(workflow)}")
 
     def workflows(self) -> list[Listed]:
-        """See `RunSource`: what goes on before what has ended, the latest first."""
+        """See `RunSource`: those under way before those that have ended, newest first."""
         wanted = sorted(
             self.summaries(),
             key=lambda one: (one["workflow"] != self.named, one["state"] in OVER, -one.get("made", 0.0)),
@@ -169,14 +169,14 @@ class ServerSource:
         return self._get(f"/v1/workflows/{quote(workflow)}/report")
 
     def log(self, workflow: str, task: str, attempt: int, err: bool) -> bytes:
-        """See `RunSource`: the end of it, which is what a server keeps."""
+        """See `RunSource`: the end of the output, which is all that a server keeps."""
         attempts = self.detail(workflow, task)["attempts"]
         stream = "err" if err else "out"
         return "".join(one["printed"][stream] for one in attempts if one["attempt"] == attempt).encode()
 
 
 def run_folder(name: str) -> Path:
-    """The folder of a run: itself, or that of the workflow's file."""
+    """The folder of a run, from the folder itself or from the workflow's file."""
     for path in (Path(name), Path(f"{name}.run")):
         if (path / STATE).is_file():
             return path
@@ -188,7 +188,7 @@ def run_folder(name: str) -> Path:
 
 
 def only_run() -> Path:
-    """The folder of the only run in this folder."""
+    """The folder of the only run in the current folder."""
     runs = sorted(path for path in Path().glob("*.run") if (path / STATE).is_file())
     if not runs:
         raise InputError("no run in this folder: give a run folder, a workflow's file, or a server's URL")

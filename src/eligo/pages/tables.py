@@ -1,4 +1,4 @@
-"""The tasks of a workflow as a table: searched, sorted, and a part of it at a time."""
+"""The tasks of a workflow as a table: searched, sorted, one part at a time."""
 
 from typing import Any, NamedTuple
 
@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from eligo.errors import InputError
 from eligo.execution import ALLOCATED, ELIGIBLE, EXECUTED, FAILED, HELD
-from eligo.pages.attempts import NOTHING
-from eligo.pages.watched import Watched
+from eligo.pages.watched import NOTHING, Watched
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, STATES
 
 COLUMNS = ("place", "task", "kind", "state", "client", "began", "took", "expected", "tries", "code", "memory")
@@ -16,7 +15,7 @@ MOST_ROWS = 1_000
 
 
 class Query(NamedTuple):
-    """Which tasks are wanted, in which order, and which part of them; *most* None: all."""
+    """A request for tasks: which ones, in which order, and which part of them; *most* None: all."""
 
     search: str = ""
     state: str = ""
@@ -28,7 +27,7 @@ class Query(NamedTuple):
 
 
 class Stand(NamedTuple):
-    """Where every task stands at one moment, so that a table can be made of it in another thread."""
+    """The states of all tasks at one moment, so that another thread can make a table."""
 
     states: NDArray[np.int8]
     last: NDArray[np.int64]
@@ -37,14 +36,14 @@ class Stand(NamedTuple):
 
 
 def stand(watched: Watched) -> Stand:
-    """How things stand now."""
+    """The current states."""
     attempts = watched.attempts
     tries = {task: len(places) for task, places in attempts.tries.items()}
     return Stand(states_of(watched), attempts.last_places(len(watched.flow)), attempts.rows, tries)
 
 
 def states_of(watched: Watched) -> NDArray[np.int8]:
-    """For every task the place of its state in `STATES`."""
+    """The index in `STATES` of every task's state."""
     codes = np.frombuffer(bytes(watched.execution.codes), np.uint8)
     states = np.full(len(codes), STATES.index(PENDING), np.int8)
     out = RUNNING if watched.under_way else READY
@@ -59,7 +58,7 @@ def states_of(watched: Watched) -> NDArray[np.int8]:
 
 
 def table(watched: Watched, stood: Stand, query: Query) -> dict[str, Any]:
-    """The part of the table that is asked for."""
+    """The requested part of the table."""
     chosen = _sorted(watched, stood, query, _matching(watched, stood, query))
     most = len(chosen) if query.most is None else query.most
     page = chosen[query.offset : query.offset + most].tolist()
@@ -83,7 +82,7 @@ def _matching(watched: Watched, stood: Stand, query: Query) -> NDArray[np.int64]
 
 
 def _sorted(watched: Watched, stood: Stand, query: Query, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The chosen tasks in the order that is asked for; those of which the value is not known come last."""
+    """The chosen tasks in the requested order; those without a value come last."""
     if query.sort not in COLUMNS:
         raise InputError(f"unknown column {query.sort!r}: choose one of {', '.join(COLUMNS)}")
     if query.sort in {"task", "kind", "client"}:
@@ -106,7 +105,7 @@ def _text(watched: Watched, stood: Stand, column: str, v: int) -> str | None:
 
 
 def _values(watched: Watched, stood: Stand, column: str) -> NDArray[np.float64]:
-    """A column of numbers; not a number where there is none."""
+    """A column of numbers; NaN if there is no value."""
     size, estimates = len(watched.flow), watched.expected
     if column == "place":
         return np.arange(size, dtype=np.float64) if watched.place is None else watched.place.astype(np.float64)

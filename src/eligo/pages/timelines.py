@@ -1,30 +1,29 @@
-"""A run over time: who did what when, what decided when it ended, and the report that shows both."""
+"""A run over time: the attempts of each worker, the critical path, and the report that shows both."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.errors import counted
 from eligo.estimating import lasting
-from eligo.pages.attempts import ROW, UNUSED, WENT_WELL
 from eligo.pages.dag_drawing import numbered
 from eligo.pages.tables import Query, Stand, stand, table
 from eligo.pages.views import last_lines, view
-from eligo.pages.watched import Watched
-from eligo.plotting.labels import counted
+from eligo.pages.watched import ROW, UNUSED, WENT_WELL, Watched
 
-MOST_LOGS = 1_000  # failed tasks whose last lines come with the page
+MOST_LOGS = 1_000  # failed tasks whose last lines of output are in the page
 MOST_BARS, MOST_BARS_OF_REPORT = 2_000, 20_000
 MIXED = -1
 
 
 def run_document(watched: Watched) -> dict[str, Any]:
-    """Everything that the page of a run shows."""
+    """All data of the page of a run."""
     return completed(watched, view(watched), stand(watched))
 
 
 def completed(watched: Watched, summary: dict[str, Any], stood: Stand) -> dict[str, Any]:
-    """The same from its view and its tasks as they stood; it may be called in another thread."""
+    """The same from its view and the states of its tasks; it may be called in another thread."""
     summary["order"]["words"] += chain_words(watched)
     logs = {watched.labels[v]: {"log": last_lines(watched, v)} for v in watched.failed[:MOST_LOGS]}
     return {
@@ -34,13 +33,21 @@ def completed(watched: Watched, summary: dict[str, Any], stood: Stand) -> dict[s
     }  # fmt: skip
 
 
-# Who did what when
+# The attempts of each worker over time
+
+
+class Window(NamedTuple):
+    """The part of a run that is drawn: its begin and end, and the maximum number of bars."""
+
+    begin: float
+    end: float
+    most: int
 
 
 def gantt(
     watched: Watched, begin: float | None = None, end: float | None = None, most: int = MOST_BARS
 ) -> dict[str, Any]:
-    """The bars of each worker; where there are more than so many attempts, neighbours share a bar."""
+    """The bars of each worker; if there are more than *most* attempts, neighbours share a bar."""
     rows, clients = _rows(watched)
     begin = (watched.spans[0][0] if watched.spans else watched.at) if begin is None else begin
     last = watched.at if watched.under_way else float(rows["ended"].max(initial=begin))
@@ -51,7 +58,7 @@ def gantt(
     worker = np.zeros(len(names), np.int64)
     worker[ranked] = np.arange(len(names))
     kinds, kind = numbered(watched.kinds)
-    bars = _bars(watched, rows, worker[rows["client"]], kind[rows["task"]], (begin, end, most))
+    bars = _bars(watched, rows, worker[rows["client"]], kind[rows["task"]], Window(begin, end, most))
     worked = np.minimum(rows["ended"], end) - np.maximum(rows["began"], begin)
     busy = np.bincount(worker[rows["client"]], worked, len(names)) / max(end - begin, 1e-9)
     workers = [
@@ -66,9 +73,9 @@ def gantt(
 
 
 def _rows(watched: Watched) -> tuple[NDArray[np.void], list[str]]:
-    """Every attempt, those under way among them, and who the clients are."""
+    """Every attempt, including those under way, and the names of the clients."""
     attempts = watched.attempts
-    rows, clients = attempts.rows, list(attempts.clients)  # in this order: more may come meanwhile
+    rows, clients = attempts.rows, list(attempts.clients)  # in this order, since another thread may add more
     numbers = {client: place for place, client in enumerate(clients)}
     running = []
     for one in watched.trying.values():
@@ -81,11 +88,11 @@ def _rows(watched: Watched) -> tuple[NDArray[np.void], list[str]]:
 
 def _bars(
     watched: Watched, rows: NDArray[np.void], worker: NDArray[np.int64], kind: NDArray[np.int64],
-    bounds: tuple[float, float, int],
+    window: Window,
 ) -> list[list[Any]]:  # fmt: skip
     if not len(rows):
         return []
-    begin, end, most = bounds
+    begin, end, most = window
     order = np.lexsort((rows["began"], worker))
     rows, worker, kind = rows[order], worker[order], kind[order]
     first = np.ones(len(rows), np.bool_)
@@ -104,20 +111,20 @@ def _bars(
     return [[*fields, watched.labels[task]] for *fields, task in bars]
 
 
-# What decided when it ended
+# The critical path
 
 
 class Link(NamedTuple):
-    """One attempt of the chain, by its place, and what it had waited for: "parent", "worker" or "" for nothing."""
+    """An attempt of the chain, by its place, and what it had waited for: "parent", "worker" or "" for nothing."""
 
     place: int
     after: str
 
 
 def deciding_chain(watched: Watched) -> list[Link]:
-    """The attempts that decided when the last task ended, first to last.
+    """The attempts that determined when the last task ended, first to last.
 
-    From the one that ended last back to what ended last before it began: a parent, or whatever its worker did before.
+    It goes back from the attempt that ended last, each time to the last end before: of a parent, or on the same worker.
     """
     rows, ends = watched.attempts.rows, watched.attempts.rows["ended"].tolist()
     good = {int(task): place for place, task in enumerate(rows["task"]) if rows["outcome"][place] == WENT_WELL}
@@ -127,7 +134,7 @@ def deciding_chain(watched: Watched) -> list[Link]:
         parents = watched.flow.dag.parents_of(int(rows["task"][last])).tolist()
         waits = [("parent", good[u]) for u in parents if u in good]
         waits += [("worker", before[last])] if last in before else []
-        passed.add(last)  # where clocks were set back, a chain could go in a circle
+        passed.add(last)  # a clock that was set back could make the chain a cycle
         waits = [(what, other) for what, other in waits if other not in passed and ends[other] <= ends[last]]
         what, cause = max(waits, key=lambda wait: (ends[wait[1]], wait[0] == "parent"), default=("", None))
         links.append(Link(last, what))
@@ -136,7 +143,7 @@ def deciding_chain(watched: Watched) -> list[Link]:
 
 
 def _before(watched: Watched) -> dict[int, int]:
-    """For every attempt, what its worker did just before, unless there was a break between them."""
+    """For every attempt, the previous attempt of its worker in the same session."""
     rows, latest, before = watched.attempts.rows, dict[int, int](), dict[int, int]()
     starts = [begin for begin, _ in watched.spans]
     for place in rows["began"].argsort(kind="stable").tolist():
@@ -149,7 +156,7 @@ def _before(watched: Watched) -> dict[int, int]:
 
 
 def chain_words(watched: Watched) -> list[str]:
-    """What decided the end of a workflow that has ended, in sentences."""
+    """What determined the end of a workflow that has ended, in sentences."""
     links = [] if watched.under_way else deciding_chain(watched)
     if not links:
         return []

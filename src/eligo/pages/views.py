@@ -1,35 +1,35 @@
-"""Where a workflow stands, as one document: what the live page, the report and the terminal show."""
+"""The state of a workflow as one document, which the live page, the report and the terminal show."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.errors import counted
 from eligo.estimating import kind_of, lasting
-from eligo.pages.attempts import VANISHED, WENT_WELL, WENT_WRONG
-from eligo.pages.watched import Watched, Worker
-from eligo.plotting.labels import counted
-from eligo.running.states import BAD, BLOCKED, DONE, RUNNING, time_left
+from eligo.pages.watched import VANISHED, WENT_WELL, WENT_WRONG, Watched, Worker
+from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, time_left
 from eligo.work.attempts import Lease
 
 MOST_COLUMNS = 480  # of a curve
 MOST_RUNNING, MOST_RECENT, MOST_HELD, MOST_NAMED, MOST_CAUSES = 100, 20, 20, 10, 50
-MOST_READ = 200  # failed tasks whose last lines are looked at
+MOST_READ = 200  # failed tasks; with more of them, their output is not read
+MOST_LINES = 3  # of a failure's output in a short form
 SLOW = 1 / 3  # of the usual speed
-SOME = 3  # failures, or losses, that say something of a worker
-#: how the state of a whole is told where that is more than its name, and what became of it after so long
+SOME = 3  # failures or losses from which on a worker gets a remark
+#: states of workflows in words, where their names are not enough; and how a workflow in each final state has ended
 STATE_WORDS = {"failed": "ended with failures", "stopped": "stopped, not running"}
 ENDED = {"cancelled": "cancelled", "failed": "ended", "stopped": "stopped", "done": "ended"}
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
 def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), every: bool = False) -> dict[str, Any]:
-    """Where a workflow stands, for somebody of that name with these rights; *every*: also tasks that are many."""
+    """The state of a workflow, for a user with this name and these rights; *every*: with all tasks in long lists."""
     watched.ready.follow()
     overview, curve = summary(watched), curve_of(watched)
     return overview | {
@@ -47,8 +47,8 @@ def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), 
 
 
 def summary(watched: Watched) -> dict[str, Any]:
-    """What is told first, and is soon made: how far a workflow has come, how fast, and how long it still takes."""
-    counts, remaining, spans = watched.counts, watched.left, watched.spans
+    """The part of a view that is quick to make: the progress, the rate, and the estimated time left."""
+    counts, remaining, spans = watched.counts, watched.remaining, watched.spans
     document = {
         "kind": "run", "workflow": watched.id, "title": watched.title, "state": watched.status,
         "source": watched.source, "under_way": watched.under_way, "now": watched.at,
@@ -61,27 +61,80 @@ def summary(watched: Watched) -> dict[str, Any]:
     return document | {"headline": headline(document)}
 
 
-def headline(view: dict[str, Any]) -> str:
-    """How far it has come and how long it still takes: "292 of 400 tasks done, 8 running; 6 s to 20 s left"."""
+def headline(view: Mapping[str, Any]) -> str:
+    """The progress and the estimated time left, or how it ended: "292 of 400 tasks done, 8 running; 6 s to 20 s left"."""
     counts, tasks, end = view["counts"], view["tasks"], ENDED.get(view["state"])
-    if end and counts[DONE] == tasks:
-        return f"All {counted(tasks, 'task')} done in {lasting(round(view['seconds'], 1))}"
-    parts = [f"{counts[DONE]:,} of {counted(tasks, 'task')} done"]
-    parts += [f"{counts[RUNNING]:,} running"] if counts[RUNNING] and not end else []
-    parts += [f"{counts[BAD]:,} failed"] if counts[BAD] else []
-    parts += [f"{counts[BLOCKED]:,} blocked"] if counts[BLOCKED] else []
+    done = counts.get(DONE, 0)
+    if end and done == tasks:
+        return f"{'The only task is' if tasks == 1 else f'All {tasks:,} tasks'} done in {lasting(view['seconds'])}"
+    states = (BAD, BLOCKED) if end else (RUNNING, BAD, BLOCKED)
+    parts = [f"{done:,} of {counted(tasks, 'task')} done", *(f"{counts[k]:,} {k}" for k in states if counts.get(k))]
     if end:
-        rest = f"{end} after {lasting(round(view['seconds'], 1))}"
+        rest = f"{end} after {lasting(view['seconds'])}"
     else:
         rest = "paused" if view["state"] in {"paused", "held"} else time_left(view["left"])
     return f"{', '.join(parts)}; {rest}"
+
+
+def end_headline(counts: Mapping[str, int], tasks: int, seconds: float) -> str:
+    """The headline of a run that has ended, from the number of tasks in each state.
+
+    >>> end_headline({"done": 4}, 4, 2.5), end_headline({"done": 2, "failed": 1, "blocked": 1}, 4, 75.0)
+    ('All 4 tasks done in 2.5 s', '2 of 4 tasks done, 1 failed, 1 blocked; ended after 1 min 15 s')
+    >>> end_headline({"done": 2, "failed": 1}, 4, 2.5)
+    '2 of 4 tasks done, 1 failed; stopped after 2.5 s'
+    """
+    settled = sum(counts.get(state, 0) for state in (DONE, BAD, BLOCKED))
+    state = "stopped" if settled < tasks else "done" if counts.get(DONE, 0) == tasks else "failed"
+    return headline({"counts": counts, "tasks": tasks, "state": state, "seconds": seconds})
+
+
+def count_words(counts: Mapping[str, int]) -> str:
+    """The number of tasks in each state that has any.
+
+    >>> count_words({"done": 1200, "failed": 0, "ready": 3})
+    '1,200 done, 3 ready'
+    """
+    return ", ".join(f"{count:,} {state}" for state, count in counts.items() if count)
+
+
+#: the keys of a view that its short form has too; and the counts among its keys, with their names in schema 1
+SHORT = ("state", "under_way", "tasks", "counts")
+SHORT_COUNTS = {
+    "done": DONE, "ready": READY, "pending": PENDING, "blocked": BLOCKED, "retrying": RETRYING,
+    "waiting": PENDING, "futile": BLOCKED, "again": RETRYING, "failed": BAD,
+}  # fmt: skip
+
+
+def status_document(view: Mapping[str, Any]) -> dict[str, Any]:
+    """The short form of a view, for `eligo status --json`."""
+    running = [
+        {
+            "task": one["task"], "attempt": one["attempt"], "worker": one["client"],
+            "seconds": max(0.0, view["now"] - one["since"]),
+        }
+        for one in view["running"]
+    ]  # fmt: skip
+    causes = view["failures"]
+    return {
+        "name": view["title"],
+        **{key: view[key] for key in SHORT},
+        **{key: view["counts"][state] for key, state in SHORT_COUNTS.items()},
+        "running": running,
+        **{key: view[key] for key in ("interrupted", "seconds", "left", "policy", "workers", "engine")},
+        "failures": [{key: one[key] for key in ("cause", "count", "tasks")} for one in causes],
+        "causes": [
+            {"failure": one["cause"], "tasks": one["tasks"], "lines": one["tail"][-MOST_LINES:], "log": one["log"]}
+            for one in causes
+        ],
+    }
 
 
 # The curve
 
 
 class Sampled:
-    """A curve of many points in a few hundred columns: of each the mean, the least and the most, so that no peak is lost.
+    """A curve of many points in a few hundred columns: the mean, least and most of each, so that no peak is lost.
 
     >>> columns = Sampled(5, 2)
     >>> columns.starts.tolist(), columns.sampled
@@ -105,15 +158,15 @@ class Sampled:
         return self.starts[: int(np.searchsorted(self.starts, len(values), "left"))]
 
     def least(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The least of each column, as far as there are values."""
+        """The least value of each column, as far as there are values."""
         return np.minimum.reduceat(values, self._starts_within(values)) if len(values) else values
 
     def most(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The most of each column, as far as there are values."""
+        """The largest value of each column, as far as there are values."""
         return np.maximum.reduceat(values, self._starts_within(values)) if len(values) else values
 
     def line(self, values: NDArray[np.int64]) -> dict[str, Any]:
-        """Values, one a point as far as they go, as the page draws them."""
+        """Values, one for each point as far as they go, in the page's form."""
         if not self.sampled or not len(values):
             return {"y": values.tolist(), "least": None, "most": None}
         starts = self._starts_within(values)
@@ -126,7 +179,7 @@ class Sampled:
 
 
 def curve_of(watched: Watched) -> dict[str, Any]:
-    """How many tasks could run after each that is done: as seen, planned, at most, and first come, first served."""
+    """The number of tasks that could run after each finished one: observed, planned, at most, and under fifo."""
     size = len(watched.flow)
     columns = Sampled(size + 1, MOST_COLUMNS)
     ready_counts = np.array(watched.ready.counts, np.int64)
@@ -162,7 +215,7 @@ def starved(watched: Watched, columns: Sampled, ready_counts: NDArray[np.int64])
 
 
 def _present(watched: Watched, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many workers were there after so many tasks."""
+    """The number of workers after each of these numbers of finished tasks."""
     attempts, order = watched.attempts, watched.ready.order
     rows, when = attempts.rows, list[float]()
     for step in starts.tolist():
@@ -178,7 +231,7 @@ def _present(watched: Watched, starts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def order_words(curve: dict[str, Any], done: int, workers: int, blocked: int) -> list[str]:
-    """Whether another order would have helped."""
+    """Whether another order would have helped, in sentences."""
     averages = curve["averages"]
     average, runnable, fifo, bound = (averages[name] for name in ("order", "seen", "fifo", "bound"))
     if not done:
@@ -207,7 +260,7 @@ def order_words(curve: dict[str, Any], done: int, workers: int, blocked: int) ->
 
 
 def busy(watched: Watched) -> float | None:
-    """Which share of their time workers were at work."""
+    """The share of the workers' time in which they were running tasks."""
     if not len(watched.attempts):
         return None
     there, rows = watched.worker_seconds, watched.attempts.rows
@@ -217,7 +270,7 @@ def busy(watched: Watched) -> float | None:
 
 
 def clients(watched: Watched) -> list[dict[str, Any]]:
-    """Who carries it out, the bad first."""
+    """The workers, those with problems first."""
     holds: dict[str, list[Lease]] = {}
     for trying in watched.trying.values():
         holds.setdefault(trying.client, []).append(trying)
@@ -225,10 +278,19 @@ def clients(watched: Watched) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda one: (not one["bad"], not one["alive"], one["name"]))
 
 
+class Tally(NamedTuple):
+    """The numbers of a worker's tasks: done, failed, lost, and held now."""
+
+    done: int
+    failed: int
+    lost: int
+    held: int
+
+
 def _client(watched: Watched, worker: Worker, holds: list[Lease]) -> dict[str, Any]:
     tally = watched.attempts.tally(worker.client)
     done, failed, lost = tally[WENT_WELL], tally[WENT_WRONG], max(tally[VANISHED], worker.lost)
-    remark = _remark(watched, worker, (done, failed, lost, len(holds)))
+    remark = _remark(watched, worker, Tally(done, failed, lost, len(holds)))
     held = [
         {"task": watched.labels[one.task], "since": one.since, "attempt": one.attempt}
         for one in sorted(holds, key=lambda one: one.since)[:MOST_HELD]
@@ -241,9 +303,9 @@ def _client(watched: Watched, worker: Worker, holds: list[Lease]) -> dict[str, A
     }  # fmt: skip
 
 
-def _remark(watched: Watched, worker: Worker, counts: tuple[int, int, int, int]) -> str:
-    """What is to be said against a worker; nothing mostly."""
-    done, failed, lost, held = counts
+def _remark(watched: Watched, worker: Worker, tally: Tally) -> str:
+    """The problem with a worker; usually empty."""
+    done, failed, lost, held = tally
     if not worker.approved:
         return "waiting for approval"
     if failed >= SOME and not done:
@@ -265,7 +327,7 @@ def _remark(watched: Watched, worker: Worker, counts: tuple[int, int, int, int])
 
 
 def running(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
-    """What runs now, the longest first."""
+    """The running tasks, the longest running first."""
     attempts = sorted(watched.trying.values(), key=lambda one: one.since)[: None if every else MOST_RUNNING]
     tasks, flow = watched.flow.dag.tasks, watched.flow
     return [
@@ -279,7 +341,7 @@ def running(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
 
 
 def recent(watched: Watched) -> list[dict[str, Any]]:
-    """What ended last."""
+    """The attempts that ended last."""
     attempts, size, rows = watched.attempts, len(watched.attempts), []
     for place in range(size - 1, max(-1, size - 1 - MOST_RECENT), -1):
         row = attempts.rows[place]
@@ -294,7 +356,7 @@ def recent(watched: Watched) -> list[dict[str, Any]]:
 
 
 def failures(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
-    """Why tasks failed for good, the most frequent cause first: the same words, and the same last line but for numbers."""
+    """The causes of permanent failures, most frequent first; tasks share one if their last lines differ only in numbers."""
     named = None if every else MOST_NAMED
     ranked = sorted(_failed_alike(watched), key=lambda group: (-len(group[1]), next(iter(group[1]))))
     groups = [(cause, tasks, last_lines(watched, next(iter(tasks)))) for cause, tasks in ranked[:MOST_CAUSES]]
@@ -307,7 +369,7 @@ def failures(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
 
 
 def _failed_alike(watched: Watched) -> list[tuple[str, Collection[int]]]:
-    """Causes, and the tasks of each; the last lines of many tasks take too long to be read."""
+    """The causes, and the tasks of each; if many tasks failed, their output is not read."""
     causes = watched.failed_for()
     if sum(map(len, causes.values())) > MOST_READ:
         return list(causes.items())
@@ -320,7 +382,7 @@ def _failed_alike(watched: Watched) -> list[tuple[str, Collection[int]]]:
 
 
 def without_numbers(line: str) -> str:
-    """A line by which failures are told apart: those that differ in numbers only are of one cause."""
+    """A line with its numbers masked, so that failures that differ only in numbers have the same cause."""
     return _NUMBER.sub("#", line)
 
 
@@ -340,13 +402,13 @@ def _cause(watched: Watched, cause: str, tasks: Collection[int], tail: list[str]
 
 
 def last_lines(watched: Watched, v: int) -> list[str]:
-    """The last lines of the attempt at a task that failed last, or was last."""
+    """The last lines of output of a task's last failed attempt, or of its last attempt."""
     attempt = last_failure(watched, v)
     return watched.tail(v, attempt) if attempt else []
 
 
 def last_failure(watched: Watched, v: int) -> int:
-    """Which attempt at a task failed last, or was last; 0 where there was none."""
+    """The number of a task's last failed attempt, or of its last attempt; 0 if there was none."""
     attempts = watched.attempts
     tries = attempts.of(v)
     failed = [place for place in tries if place in attempts.failures] or tries
@@ -358,7 +420,7 @@ def _labels(watched: Watched, tasks: Iterable[int]) -> list[str]:
 
 
 def _log(watched: Watched, v: int) -> str | None:
-    """The file that has the last lines of a task that failed."""
+    """The file with the last lines of output of a failed task."""
     attempt = last_failure(watched, v)
     err = bool(watched.printed(v, attempt, True).strip())
     return watched.log(v, attempt, err) or None

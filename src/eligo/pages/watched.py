@@ -1,31 +1,200 @@
-"""A workflow while it is carried out: follows its execution move by move, and knows every attempt that has ended."""
+"""A workflow during its execution, as displays see it: its moves, its attempts, its workers, and a forecast."""
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.estimating import Estimate, estimate
-from eligo.execution import ELIGIBLE, WAITING
-from eligo.pages.attempts import WENT_WELL, Attempts
+from eligo.execution import COMPLETE, ELIGIBLE, FAIL, GROW, MANY, RELEASE, WAITING, Addition, Execution, unpacked
 from eligo.pages.dag_drawing import Drawn
-from eligo.rows import Ints, places
-from eligo.running.curves import ReadyCurve
+from eligo.rows import Ints, places, released
 from eligo.running.states import Curve, Forecast, Looked, TimeLeft, order_of
+from eligo.stores import Attempt
 from eligo.theory.eligibility import eligible_counts
+from eligo.work.attempts import ACCEPTED, FAILED, LOSSES
 from eligo.workflow import Workflow
 
-RECENT = 30.0  # seconds over which the rate is taken
-MOST_TAIL = 64 * 1024  # bytes of what was printed that are looked at for the last lines
+# The number of tasks that could run
+
+
+class ReadyCurve:
+    """After each completed task, the number of tasks that were running or ready."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._game, dag = execution, execution.begun
+        self._read = 0
+        self._failed: set[int] = set()
+        self._missing = array("i", dag.indegree.tobytes())
+        self._ready = int((dag.indegree == 0).sum())
+        #: the completed tasks in order, and two curves with one more entry, the initial value: without and with tasks
+        #: that await a retry
+        self.order, self.counts, self.eligible = array("i"), array("q", [self._ready]), array("q", [self._ready])
+
+    def follow(self) -> None:
+        """Process the moves since the last call."""
+        game, missing = self._game, self._missing
+        moves = game.since(self._read)
+        self._read += len(moves)
+        for kind, v in unpacked(moves):
+            if kind == COMPLETE:
+                self.order.append(v)
+                self._ready -= 1
+                missing[v] = -1
+                self._ready += self._release_children(v)
+                self.eligible.append(self._ready)
+                self.counts.append(self._ready - len(self._failed))
+            elif kind == FAIL:
+                self._failed.add(v)
+            elif kind == RELEASE:
+                self._failed.discard(v)
+            elif kind == GROW:
+                self._grow(game.additions[v])
+
+    def _release_children(self, v: int) -> int:
+        """Update the parents of a task's children once it is done; returns the number of tasks that become ready."""
+        graph, missing, count = self._game.graph, self._missing, 0
+        if graph.has_many(v, MANY):
+            row = graph.row_of(v)
+            return len(released(row[row < len(missing)], missing))
+        for w in graph.children_of(v):
+            if w < len(missing):
+                missing[w] -= 1
+                count += not missing[w]
+        return count
+
+    def _grow(self, added: Addition) -> None:
+        """Process added tasks: some are ready, and some that were ready must wait."""
+        missing = self._missing
+        missing.extend([0] * len(added.tasks))
+        self._ready += len(added.tasks)
+        for u, w in added.arcs:
+            if missing[u] >= 0:  # not done
+                self._ready -= not missing[w]
+                missing[w] += 1
+
+
+# Attempts that have ended
+
+
+#: the outcomes of an attempt: done, failed, lost with its worker, or no longer needed
+WENT_WELL, WENT_WRONG, VANISHED, UNUSED = range(4)
+OUTCOMES = {ACCEPTED: WENT_WELL, FAILED: WENT_WRONG, "conflict": WENT_WRONG, **dict.fromkeys(LOSSES, VANISHED)}
+NOTHING = -(2**31)  # stands for no exit code, or for unknown memory
+ROW = np.dtype([
+    ("task", np.int32), ("attempt", np.int32), ("client", np.int32), ("outcome", np.int8), ("code", np.int64),
+    ("memory", np.int64), ("began", np.float64), ("ended", np.float64),
+])  # fmt: skip
+
+
+def outcome_of(attempt: Attempt) -> int:
+    """The outcome of an attempt, as the column has it."""
+    return OUTCOMES.get(attempt.answer, UNUSED)
+
+
+class Attempts:
+    """Every attempt that has ended, in columns, for there may be millions; a second report of one replaces the first."""
+
+    def __init__(self) -> None:
+        self._rows = np.zeros(64, ROW)
+        self._size = 0
+        self._places: dict[int, int] = {}
+        #: the clients, by the numbers in the column
+        self.clients: list[str] = []
+        self._clients: dict[str, int] = {}
+        #: for each client, the number of attempts with each outcome, the begin of the first one and the end of the last
+        self.tallies: list[list[int]] = []
+        self.first: list[float] = []
+        self.latest: list[float] = []
+        #: the causes of failures, and the last lines of output, by place
+        self.failures: dict[int, str] = {}
+        self.tails: dict[int, str] = {}
+        self.last: dict[int, int] = {}  # the place of the last attempt at each task
+        self.tries: dict[int, list[int]] = {}  # the places of all attempts, if there are several
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def rows(self) -> NDArray[np.void]:
+        """All attempts so far, in the order of their reports; the array does not change when more are added."""
+        return self._rows[: self._size]
+
+    def add(self, attempts: Iterable[Attempt]) -> None:
+        """Add attempts that have ended."""
+        for one in attempts:
+            place, client, outcome = self._places.get(one.number), self._client(one.client), outcome_of(one)
+            if place is None:
+                place = self._places[one.number] = self._new(one.task)
+            else:
+                self.tallies[client][self._rows["outcome"][place]] -= 1
+            self._note(client, one, outcome)
+            self._rows[place] = (
+                one.task, one.attempt, client, outcome, NOTHING if one.code is None else one.code,
+                NOTHING if one.memory is None else one.memory, one.began, max(one.began, one.ended),
+            )  # fmt: skip
+            if outcome == WENT_WELL:
+                self.failures.pop(place, None)  # a late result counts
+            else:
+                self.failures[place] = one.failure or one.answer
+            if one.tail:
+                self.tails[place] = one.tail
+
+    def _note(self, client: int, one: Attempt, outcome: int) -> None:
+        self.tallies[client][outcome] += 1
+        self.first[client] = min(self.first[client], one.began)
+        self.latest[client] = max(self.latest[client], one.ended)
+
+    def _new(self, task: int) -> int:
+        if self._size == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.zeros(len(self._rows), ROW)])
+        place, self._size = self._size, self._size + 1
+        before = self.last.get(task)
+        if before is not None:
+            self.tries.setdefault(task, [before]).append(place)
+        self.last[task] = place
+        return place
+
+    def _client(self, name: str) -> int:
+        number = self._clients.get(name)
+        if number is None:
+            number = self._clients[name] = len(self.clients)
+            self.clients.append(name)
+            self.tallies.append([0, 0, 0, 0])
+            self.first.append(float("inf"))
+            self.latest.append(0.0)
+        return number
+
+    def tally(self, client: str) -> list[int]:
+        """The number of a client's attempts with each outcome."""
+        number = self._clients.get(client)
+        return [0, 0, 0, 0] if number is None else self.tallies[number]
+
+    def of(self, task: int) -> list[int]:
+        """The places of a task's attempts, in order."""
+        return self.tries.get(task) or ([self.last[task]] if task in self.last else [])
+
+    def last_places(self, size: int) -> NDArray[np.int64]:
+        """For each of *size* tasks, the place of its last attempt, or -1."""
+        places = np.full(size, -1, np.int64)
+        tasks = self.rows["task"]
+        places[tasks] = np.arange(len(tasks))
+        return places
+
+
+RECENT = 30.0  # seconds over which the rate is measured
+MOST_TAIL = 64 * 1024  # bytes of output that are read for the last lines
 MOST_LINES = 40
-FRESH, SHARE = 2.0, 20  # a forecast is good for so many seconds, and takes at most one part in so many of the time
+FRESH, SHARE = 2.0, 20  # seconds between two forecasts, at least; they take at most one part in this many of the time
 
 
 class Worker(NamedTuple):
-    """Somebody who carries out tasks, and what is known of him."""
+    """A worker, and what is known about it."""
 
     client: str
     name: str
@@ -39,9 +208,9 @@ class Worker(NamedTuple):
 
 
 class Watched(Looked):
-    """A workflow that somebody looks at while it is carried out, and after."""
+    """A workflow, its execution and its attempts, as displays see them during and after the execution."""
 
-    #: "server" or "run"; how it is called, and by what it is asked for
+    #: "server" or "run"; the title, and the id
     source: str
     title: str
     id: str
@@ -57,39 +226,39 @@ class Watched(Looked):
 
     @cached_property
     def ready(self) -> ReadyCurve:
-        """How many tasks could run after each that is done."""
+        """The number of tasks that could run after each finished one."""
         return ReadyCurve(self.execution)
 
-    # What others know
+    # What subclasses know
 
     @property
     @abstractmethod
     def status(self) -> str:
-        """How it goes: running, paused, done, failed, cancelled, or stopped."""
+        """The state: running, paused, done, failed, cancelled, or stopped."""
 
     @property
     @abstractmethod
     def spans(self) -> Sequence[tuple[float, float]]:
-        """From when to when somebody was at it."""
+        """The begin and end of each time span in which it was executed."""
 
     @property
     @abstractmethod
     def workers(self) -> Sequence[Worker]:
-        """Who carries it out."""
+        """The workers."""
 
     @property
     def present(self) -> int:
-        """How many workers there are now."""
+        """The current number of workers."""
         return sum(worker.alive for worker in self.workers)
 
     @property
     def unmet(self) -> Sequence[str]:
-        """What ready tasks need and no worker has, a sentence each."""
+        """What ready tasks need and no worker has, one sentence each."""
         return ()
 
     @property
     def worker_seconds(self) -> float:
-        """For how long workers were there, all together: each from its first attempt on."""
+        """The total time for which workers were present, each from its first attempt on."""
         alive = {worker.client for worker in self.workers if worker.alive and self.under_way}
         attempts = self.attempts
         return sum(
@@ -99,19 +268,19 @@ class Watched(Looked):
 
     @property
     def engine(self) -> str | None:
-        """Who runs the tasks, where that is one engine."""
+        """The engine that runs the tasks, if there is one."""
         return None
 
     @abstractmethod
     def printed(self, v: int, attempt: int, err: bool) -> str:
-        """The end of what an attempt at a task printed, on standard output or on standard error."""
+        """The end of the output of an attempt at a task, from standard output or from standard error."""
 
     def log(self, v: int, attempt: int, err: bool) -> str:
-        """The file that has all that an attempt printed, or would have it; "" where there is none here."""
+        """The file with the complete output of an attempt, even if it does not exist yet; "" if it is not on this machine."""
         return ""
 
     def tail(self, v: int, attempt: int) -> list[str]:
-        """The last lines that an attempt at a task printed: on standard error, or where that is empty on standard output."""
+        """The last lines of output of an attempt at a task: of standard error, or if that is empty of standard output."""
         for err in (True, False):
             text = self.printed(v, attempt, err).replace("\r", "\n")
             if lines := [line for line in text.split("\n") if line.strip()]:
@@ -120,22 +289,22 @@ class Watched(Looked):
 
     @property
     def tallies(self) -> Mapping[str, int]:
-        """Leases lost, tasks handed out again, bytes that did not travel."""
+        """The numbers of lost leases and repeated tasks, and of bytes that were not transferred."""
         return {"lost": 0, "repeated": sum(len(tries) - 1 for tries in self.attempts.tries.values()), "saved": 0}
 
     def may(self, who: str, scopes: frozenset[str]) -> dict[str, bool]:
-        """What somebody of that name with these rights may do to it."""
+        """What a user with this name and these rights may do to it."""
         return {"cancel": False, "retry": False, "release": False, "approve": False}
 
-    # What takes a moment, once
+    # What is slow to compute, once
 
     def prepare(self) -> None:
-        """Work out what a view needs, once, before it is asked for; it may be called in another thread."""
+        """Compute what a view needs before it is requested; it may be called in another thread."""
         self.ready.follow()
         _ = self.labels, self.fifo, self.planned
 
     def grow(self) -> None:
-        """Take in tasks that were added to the execution."""
+        """Include tasks that were added to the execution."""
         dag = self.execution.dag
         self.flow, self._forecast = self.flow.grown(dag), self._forecast.grown(dag)
         for name in ("kinds", "drawing", "expected", "fifo", "planned", "place"):
@@ -143,27 +312,27 @@ class Watched(Looked):
 
     @cached_property
     def drawing(self) -> Drawn:
-        """Where its tasks are drawn."""
+        """The drawing of the dag."""
         return Drawn(self.flow, self.kinds)
 
     @cached_property
     def expected(self) -> Estimate:
-        """How long tasks are believed to take."""
+        """The estimated run times of tasks."""
         return estimate(self.flow)
 
     @cached_property
     def fifo(self) -> Curve:
-        """How many tasks could run after each step, first come, first served."""
+        """The number of tasks that could run after each step with first come, first served."""
         return eligible_counts(self.flow.dag, self.flow.dag.order)
 
     @cached_property
     def planned(self) -> tuple[Curve | None, Curve | None]:
-        """The plan's curve, and the most that there can be."""
+        """The plan's curve, and its upper bound."""
         return self.curve("plan"), self.curve("bound")
 
     @cached_property
     def place(self) -> Ints | None:
-        """For every task its place in the order that is followed, from 0; None where there is none."""
+        """The place of every task in the order that is followed, from 0; None if there is no order."""
         order = order_of(self)
         return None if order is None else places(len(self.flow), order)
 
@@ -172,20 +341,20 @@ class Watched(Looked):
         failures = self.attempts.failures
         return next((failures[place] for place in reversed(self.attempts.of(v)) if place in failures), "failed")
 
-    # When
+    # Times
 
     @property
     def seconds(self) -> float:
-        """How long somebody was at it, in all."""
+        """The total time in which it was executed."""
         return sum(end - begin for begin, end in self.spans)
 
     def moment(self, at: float) -> float:
-        """A time on the clock as seconds since it began, without the breaks in which nobody was at it."""
+        """A time on the clock as seconds of execution since the start, without breaks."""
         return float(sum(min(max(at - begin, 0.0), end - begin) for begin, end in self.spans))
 
     @property
     def rate(self) -> float:
-        """Tasks done a second, of late; 0 where that is not known."""
+        """Recently finished tasks per second; 0 if that is not known."""
         rows = self.attempts.rows[-100_000:]
         if not self.under_way or not len(rows):
             return 0.0
@@ -195,8 +364,8 @@ class Watched(Looked):
         return count / long if long >= 1.0 else 0.0
 
     @property
-    def left(self) -> TimeLeft | None:
-        """How much longer it takes, as was last foreseen."""
+    def remaining(self) -> TimeLeft | None:
+        """The estimated time left, by the last forecast."""
         at, remaining = self._left
         elapsed = max(0.0, self.at - at)
         return (
@@ -207,11 +376,11 @@ class Watched(Looked):
 
     @property
     def forecast_due(self) -> bool:
-        """Whether the time that is left should be worked out again."""
+        """Whether the time left should be estimated again."""
         return self.under_way and self.at >= self._due
 
     def foresight(self) -> Callable[[], None]:
-        """What works out how much longer it takes, from how things stand now; it may be called in another thread."""
+        """A function that estimates the time left from the current state; it may be called in another thread."""
         self._due = float("inf")
         rows = self.attempts.rows[self._foreseen :]
         self._foreseen += len(rows)
@@ -229,7 +398,7 @@ class Watched(Looked):
                 rest = np.flatnonzero((codes == WAITING) | (codes == ELIGIBLE)).tolist()
                 remaining = self._forecast.remaining({*rest, *out}.difference(blocked.tolist()), running, alive)
                 if remaining is not None and rate and self._forecast.learned > 2 * alive:
-                    # what lies between tasks takes time too, where they are short
+                    # the time between short tasks counts too
                     remaining = TimeLeft(remaining.least, max(remaining.most, len(rest) / rate))
                 self._left = at, remaining
             finally:

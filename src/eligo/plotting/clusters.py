@@ -1,4 +1,4 @@
-"""Pictures of fat tasks: each is one box in the dag, with what is in it; beside a single one, the residual."""
+"""Pictures of fat tasks: each is one box in the dag, with its contents; beside a single one, the residual."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,13 @@ import numpy as np
 from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.dag import Dag
+from eligo.errors import counted
 from eligo.estimating import kind_of
-from eligo.plotting.canvas import new_axes, new_figure
-from eligo.plotting.coarse import Groups, Limits, grouped
+from eligo.planning import VERDICT_CLAUSES
 from eligo.plotting.dags import paint, paint_within, panel_size
-from eligo.plotting.labels import counted, elided
+from eligo.plotting.labels import elided
+from eligo.plotting.layout import Groups, Limits, grouped
+from eligo.plotting.profiles import new_axes, new_figure
 from eligo.plotting.sketches import COLOURS, NEUTRAL, SMALL, Sketch, members_of, needed, numbered
 from eligo.plotting.sketches import sizes_by_level as level_sizes
 from eligo.rows import Ints
@@ -25,10 +27,10 @@ from eligo.workflow import Workflow
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDEST = 1180.0  # points: a residual beside a wider dag stands below it
+WIDEST = 1180.0  # points; if the dag and the residual are wider, the residual is drawn below the dag
 NAME, KINDS = 64.0, 130.0  # points for a name in a box, and for a line of kinds
-FEW, LISTED = 16, 8  # tasks of a box that are drawn in it one by one, or named where none needs another
-BESIDE = 4  # of them side by side
+FEW, LISTED = 16, 8  # up to this number, the tasks of a box are drawn in it, or listed if none depends on another
+BESIDE = 4  # maximum number of them side by side
 MOST_KINDS = 4  # that a box lists
 INSET = 5.0  # points between a box and what is drawn in it
 CUT = 1  # the colour of cut arcs
@@ -36,10 +38,10 @@ BOX_LIMITS = Limits(width=12, depth=40, nodes=120, arcs=500)
 
 
 def draw_fat_task(flow: object, fat: FatTask) -> "Figure":
-    """The dag with the fat task as one box, its tasks numbered in the client's order, and the residual beside it.
+    """A figure of the dag with the fat task as one box, its tasks numbered in the client's order, and of the residual.
 
-    The arcs that it cuts have a colour. Alike tasks are drawn as one where they are many; where that does not do, what
-    is next to the fat task is shown.
+    The arcs that it cuts have a colour. Similar tasks are drawn as one if there are many; if that is not enough, only the
+    neighbours of the fat task are drawn.
     """
     workflow = as_workflow(flow)
     parcels, why = _drawable(workflow, fat)
@@ -50,7 +52,7 @@ def draw_fat_task(flow: object, fat: FatTask) -> "Figure":
 
 
 def draw_dealing(flow: object, dealing: Dealing) -> "Figure":
-    """Every fat task as one box, with what it is made of; alike ones together where they are many."""
+    """A figure of the dag with every fat task as one box that lists its contents; similar ones are merged if many."""
     workflow = as_workflow(flow)
     pairs = zip(dealing.fat_tasks, dealing.done, strict=True)
     groups = [workflow.dag.indices(fat.tasks[:done]) for fat, done in pairs if done]
@@ -60,9 +62,9 @@ def draw_dealing(flow: object, dealing: Dealing) -> "Figure":
 
 
 def _drawable(flow: Workflow, fat: FatTask) -> tuple["Parcels", str]:
-    """What is drawn: the dag, or where the fat task cannot be told apart in it, that with what is next to it."""
+    """What is drawn: the dag, or if the fat task cannot be distinguished there, only the fat task and its neighbours."""
     parcels = Parcels(flow, [flow.dag.indices(fat.tasks)])
-    if parcels.told_apart:
+    if parcels.is_distinct:
         return parcels, ""
     part = flow.dag.subdag(dict.fromkeys([*fat.tasks, *(u for u, _ in fat.inputs), *(v for _, v in fat.cut)]))
     near = Parcels(Workflow(part, {name: flow.task(name) for name in part.tasks}), [part.indices(fat.tasks)])
@@ -74,24 +76,20 @@ def _title(fat: FatTask) -> str:
 
 
 def _residual_title(fat: FatTask) -> str:
-    verdict = {
-        "optimal": "one order is best at every step",
-        "impossible": "no order is best at every step",
-        "bounded": "undecided whether one order is best at every step",
-    }[fat.residual_verdict]
+    verdict = VERDICT_CLAUSES[fat.residual_verdict]
     return f"Remaining workflow, {counted(len(fat.residual), 'task')}: {verdict}"
 
 
 @dataclass(frozen=True, eq=False)
 class Parcels:
-    """A workflow whose tasks are in groups, each in the order in which it is run; some may be in none."""
+    """A workflow and groups of its tasks, each in the order in which it is run; a task may be in no group."""
 
     flow: Workflow
     groups: Sequence[Ints]
 
     @cached_property
     def boxed(self) -> Groups:
-        """The dag with every group as one node; no group has a way out of it that leads back in."""
+        """The dag with every group as one node; no path leaves a group and returns to it."""
         n = len(self.flow)
         label = np.arange(len(self.groups), len(self.groups) + n, dtype=np.int32)
         for number, members in enumerate(self.groups):
@@ -100,7 +98,7 @@ class Parcels:
 
     @cached_property
     def number(self) -> Ints:
-        """For every node of it, which group it is; NEUTRAL for a task that is in none."""
+        """The group of every node of `boxed`; NEUTRAL for a task without a group."""
         numbers = np.full(len(self.boxed.dag), NEUTRAL, np.int32)
         for number, members in enumerate(self.groups):
             numbers[self.boxed.of[members[:1]]] = number
@@ -108,25 +106,25 @@ class Parcels:
 
     @cached_property
     def kinds(self) -> list[str]:
-        """What kind each task is of."""
+        """The kind of each task."""
         return [kind_of(self.flow.task(name)) for name in self.flow.dag.tasks]
 
     @cached_property
-    def shown(self) -> Groups:
-        """The nodes that are drawn: those of `boxed`, alike ones merged where there are too many."""
+    def drawn_nodes(self) -> Groups:
+        """The nodes that are drawn: those of `boxed`, with similar ones merged if there are too many."""
         pairs = zip(members_of(self.boxed), self.number.tolist(), strict=True)
-        only = "fat " if len(self.groups) == 1 else ""  # nothing is merged with the only one
+        only = "fat " if len(self.groups) == 1 else ""  # the only one is merged with nothing
         kind_numbers = numbered([only * (number >= 0) + " ".join(self.kind_lines(tasks)) for tasks, number in pairs])
         return grouped(self.boxed.dag, kind_numbers, kind_numbers, BOX_LIMITS)
 
     @property
-    def told_apart(self) -> bool:
-        """Whether the first group is drawn by itself."""
+    def is_distinct(self) -> bool:
+        """Whether the first group is drawn as a node of its own."""
         group = self.boxed.of[self.groups[0][:1]]
-        return int((self.shown.of == self.shown.of[group]).sum()) == 1
+        return int((self.drawn_nodes.of == self.drawn_nodes.of[group]).sum()) == 1
 
     def kind_lines(self, tasks: Ints) -> list[str]:
-        """How many there are of each kind, the most frequent first."""
+        """The number of tasks of each kind, the most frequent first."""
         counts = Counter(self.kinds[v] for v in tasks.tolist())
         lines = [f"{count:,} × {kind}" if len(tasks) > 1 else kind for kind, count in counts.most_common(MOST_KINDS)]
         return [
@@ -136,7 +134,7 @@ class Parcels:
 
 
 class Box(NamedTuple):
-    """A node of the picture: its texts, what is drawn in it below the first one, its colour, and what it tells."""
+    """A node of the picture: its texts, what is drawn in it below the first text, its colour, and its tooltip."""
 
     lines: tuple[str, ...]
     inside: Sketch | None
@@ -145,9 +143,9 @@ class Box(NamedTuple):
 
 
 def _sketch(parcels: Parcels, title: str) -> tuple[Sketch, dict[int, Sketch]]:
-    """The picture with a box for each group; and what is drawn in its boxes."""
-    dag, alone = parcels.shown.dag, len(parcels.groups) == 1
-    boxes = [_box(parcels, nodes) for nodes in members_of(parcels.shown)]
+    """The picture with a box for each group, and the pictures in its boxes."""
+    dag, alone = parcels.drawn_nodes.dag, len(parcels.groups) == 1
+    boxes = [_box(parcels, nodes) for nodes in members_of(parcels.drawn_nodes)]
     inside = {place: box.inside for place, box in enumerate(boxes) if box.inside is not None}
     sizes = np.array([_size(box) for box in boxes]).reshape(-1, 2)
     colour = np.array([box.colour for box in boxes], np.int32)
@@ -185,7 +183,7 @@ def _sketch(parcels: Parcels, title: str) -> tuple[Sketch, dict[int, Sketch]]:
 
 
 def _box(parcels: Parcels, nodes: Ints) -> Box:
-    """What stands for one fat task, for several that are alike, or for tasks that are in none."""
+    """The box of a fat task, of several similar ones, or of tasks without a group."""
     tasks = np.flatnonzero(np.isin(parcels.boxed.of, nodes)).astype(np.int32)
     fats = np.sort(parcels.number[nodes])
     fats, labels = fats[fats >= 0], parcels.flow.dag.labels
@@ -203,7 +201,7 @@ def _box(parcels: Parcels, nodes: Ints) -> Box:
 
 
 def _contents(parcels: Parcels, number: int, lines: list[str]) -> tuple[list[str], Sketch | None]:
-    """What a box with few tasks shows: a picture of them, or their names where none needs another."""
+    """The contents of a box with few tasks: a picture, or names if no task depends on another."""
     tasks, dag = parcels.groups[number], parcels.flow.dag
     part = dag.induced(np.sort(tasks))
     mark = "({}) " if len(parcels.groups) == 1 else ""
@@ -218,7 +216,7 @@ def _contents(parcels: Parcels, number: int, lines: list[str]) -> tuple[list[str
 
 
 def _size(box: Box) -> tuple[float, float]:
-    """The room that a box needs, with what is drawn in it below its first text."""
+    """The size of a box, with what is drawn in it below its first text."""
     wide, high = needed(box.lines)
     if box.inside is None:
         return wide, high
@@ -226,7 +224,7 @@ def _size(box: Box) -> tuple[float, float]:
 
 
 def _members(dag: Dag, lines: Sequence[tuple[str, ...]], name: str) -> Sketch:
-    """What is drawn in a box."""
+    """The picture in a box."""
     width, height = level_sizes(dag, lines)
     return Sketch(
         name=name,
@@ -245,17 +243,17 @@ def _members(dag: Dag, lines: Sequence[tuple[str, ...]], name: str) -> Sketch:
 
 
 def _side_by_side(sketches: Sequence[Sketch], inside: Mapping[int, Sketch]) -> "Figure":
-    """The sketches beside one another where there is room; what is inside is in boxes of the first."""
+    """A figure with the sketches side by side if they fit, else in a column; *inside* is drawn in boxes of the first."""
     sizes = [panel_size(sketch) for sketch in sketches]
     beside = sum(width for width, _ in sizes) <= WIDEST
     across = sum(width for width, _ in sizes) if beside else max(width for width, _ in sizes)
     down = max(height for _, height in sizes) if beside else sum(height for _, height in sizes)
     figure = new_figure(across, down)
-    left = top = 0.0
+    x = y = 0.0
     for place, (sketch, (width, height)) in enumerate(zip(sketches, sizes, strict=True)):
-        axes = new_axes(figure, left, top, width if beside else across, height)
+        axes = new_axes(figure, x, y, width if beside else across, height)
         paint(sketch, axes)
         for node, inner in inside.items() if place == 0 else ():
             paint_within(sketch, node, inner, axes, INSET)
-        left, top = (left + width, top) if beside else (left, top + height)
+        x, y = (x + width, y) if beside else (x, y + height)
     return figure

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from eligo.clusters import FatTask
 from eligo.errors import InputError
-from eligo.plotting.canvas import GREY, INK, PALETTE, look, new_axes, new_figure
 from eligo.plotting.clusters import draw_dealing, draw_fat_task
 from eligo.plotting.labels import legible, wrapped
+from eligo.plotting.profiles import GREY, INK, PALETTE, look, new_axes, new_figure
 from eligo.simulation import Dealing
 from eligo.simulation.reports import Curve, Panel, Picture, Report, Section
 
@@ -24,7 +24,7 @@ MARKS = "osD^vP"
 
 
 def draw_picture(picture: Picture) -> "Figure":
-    """The panels of a picture, side by side and one below the other."""
+    """A figure of the panels of a picture, in rows."""
     columns = min(picture.columns, len(picture.panels))
     wide = ALONE if columns == 1 else WIDE
     across, heading = LEFT + wide + RIGHT, 2 * MARGIN + TITLE
@@ -46,7 +46,7 @@ def draw_picture(picture: Picture) -> "Figure":
 
 
 def _paint_words(panel: Panel, axes: "Axes") -> None:
-    """What is said instead of curves that would show nothing."""
+    """Draw the words of a panel whose curves would show nothing."""
     with look():
         axes.set_axis_off()
         width = 72 * axes.get_window_extent().width / axes.figure.dpi
@@ -113,7 +113,7 @@ def _paint_frame(panel: Panel, axes: "Axes") -> None:
 
 
 def _plain(value: float, position: Any) -> str:
-    """A number on an axis: millions as such, whole ones with commas, others short.
+    """A number on an axis: in millions, with commas, or with few digits.
 
     >>> _plain(2.5e6, 0), _plain(16384.0, 0), _plain(1.25, 0)
     ('2.5 M', '16,384', '1.25')
@@ -132,7 +132,7 @@ def first_figure(report: Report) -> "Figure":
 
 
 def figures_of(sections: Iterable[Section]) -> Iterator[tuple[str, "Figure"]]:
-    """Everything that is drawn, with its name."""
+    """Every figure of the sections, with its name."""
     for section in sections:
         for picture in section.pictures:
             yield picture.name, draw_picture(picture)
@@ -141,6 +141,6 @@ def figures_of(sections: Iterable[Section]) -> Iterator[tuple[str, "Figure"]]:
 
 
 def draw_clusters(flow: object, clusters: FatTask | Dealing) -> "Figure":
-    """A fat task, or all that were dealt, in their workflow."""
-    whole = clusters.dag if flow is None else flow
-    return draw_dealing(whole, clusters) if isinstance(clusters, Dealing) else draw_fat_task(whole, clusters)
+    """A figure of a fat task, or of all tasks that were dealt, in their workflow."""
+    graph = clusters.dag if flow is None else flow
+    return draw_dealing(graph, clusters) if isinstance(clusters, Dealing) else draw_fat_task(graph, clusters)

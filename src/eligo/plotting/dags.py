@@ -1,4 +1,4 @@
-"""Pictures of a dag, of its super-dag, and of all that explains a plan; and pictures as files."""
+"""Pictures of a dag, of its super-dag, and of a whole explanation; and pictures as files."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -11,10 +11,21 @@ from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.planning import Plan
-from eligo.plotting.canvas import FAINT, GREY, INK, PALETTE, look, new_axes, new_figure, png_of, svg_of
 from eligo.plotting.labels import legible, wrapped
 from eligo.plotting.layout import Floats
-from eligo.plotting.profiles import HEIGHT, paint_profile
+from eligo.plotting.profiles import (
+    FAINT,
+    GREY,
+    HEIGHT,
+    INK,
+    PALETTE,
+    look,
+    new_axes,
+    new_figure,
+    paint_profile,
+    png_of,
+    svg_of,
+)
 from eligo.plotting.sketches import (
     BOLD,
     LINE,
@@ -34,7 +45,7 @@ if TYPE_CHECKING:
     from matplotlib.path import Path
 
 MARGIN = 18.0
-RIM = 1.0  # points that the edge of a node takes beyond it
+RIM = 1.0  # points: the width of a node's edge outside it
 ARROW = (2.2, 5.0)  # half the width and the length of an arrow's head
 TITLE, LEGEND = 9.0, 6.8  # sizes of type, in points
 LEAST_WIDTH, MOST_WIDTH = 300.0, 1180.0  # points; a wider drawing is made smaller, wider rows of them are broken
@@ -45,7 +56,7 @@ Panel = tuple[Sketch, float, float]  # with its width and height
 
 
 def draw_dag(flow: object, plan: Plan) -> "Figure":
-    """The dag by levels, its tasks numbered by the plan and coloured by block; blocks instead of tasks where they are many.
+    """A figure of the dag by levels, its tasks numbered by the plan and coloured by block; of blocks if there are many tasks.
 
     A task has the colour of the block that it opens, as have the arcs of the block; blocks of a single arc are grey, and
     so are shortcuts, which are dotted. Tasks with no children are white inside.
@@ -54,11 +65,11 @@ def draw_dag(flow: object, plan: Plan) -> "Figure":
 
 
 def draw_superdag(flow: object, plan: Plan) -> "Figure":
-    """The blocks of the dag, with an arc where one has a sink that is a source of the other.
+    """A figure of the blocks of the dag, with an arc if a sink of one block is a source of the other.
 
-    Each tells its kind, its place in the order in which the plan starts them, and the name of the tasks that it runs;
-    5→3 is a block of 5 sources and 3 sinks that belongs to no named family. Alike ones are drawn together where
-    there are many; areas grow with numbers of tasks.
+    Each has its kind, its place in the order in which the plan starts them, and the name of the tasks that it runs;
+    5→3 is a block of 5 sources and 3 sinks that belongs to no named family. Similar ones are drawn as one if there
+    are many; areas grow with numbers of tasks.
     """
     return picture_of(sketch_of_blocks(Anatomy(dag_of(flow), plan)))
 
@@ -72,7 +83,7 @@ def picture_of(sketch: Sketch) -> "Figure":
 
 
 def panel_size(sketch: Sketch) -> tuple[float, float]:
-    """The width and height, in points, that a sketch is drawn in."""
+    """The width and height, in points, of the panel for a sketch."""
     across, down = sketch.size
     scale = _scale(sketch, MOST_WIDTH)
     width = max(across * scale + 2 * MARGIN, LEAST_WIDTH)
@@ -80,7 +91,7 @@ def panel_size(sketch: Sketch) -> tuple[float, float]:
 
 
 def _scale(sketch: Sketch, width: float) -> float:
-    """How large a sketch is drawn: a small one larger, and none wider than there is room."""
+    """The scale of a sketch: a small one is enlarged, and none is wider than the room."""
     across, down = (max(side, 1.0) for side in sketch.size)
     grown = max(1.0, min(LARGEST, ROOMY[0] / across, ROOMY[1] / down))
     return min(grown, (width - 2 * MARGIN) / across)
@@ -95,14 +106,14 @@ def _heading(sketch: Sketch, width: float) -> tuple[str, str, float]:
 
 
 def paint(sketch: Sketch, axes: "Axes") -> None:
-    """Draw a sketch into axes that have the size that `panel_size` says."""
+    """Draw a sketch into axes of the size that `panel_size` returns."""
     box = axes.get_window_extent()
     width, height = (72 * side / axes.figure.dpi for side in (box.width, box.height))
     scale = _scale(sketch, width)
     title, legend, heading = _heading(sketch, width)
-    left, top = (width - sketch.size[0] * scale) / 2, MARGIN + heading
+    indent, top = (width - sketch.size[0] * scale) / 2, MARGIN + heading
     highest = float((sketch.layout.y + sketch.height / 2).max(initial=0.0))
-    axes.set_xlim(-left / scale, (width - left) / scale)
+    axes.set_xlim(-indent / scale, (width - indent) / scale)
     axes.set_ylim(highest - (height - top) / scale, highest + top / scale)
     axes.set_axis_off()
     with look():
@@ -124,15 +135,15 @@ def paint(sketch: Sketch, axes: "Axes") -> None:
 
 
 def paint_within(sketch: Sketch, node: int, inner: Sketch, axes: "Axes", inset: float) -> None:
-    """Draw another sketch into a node of a sketch that is drawn in these axes, so far above the node's lower edge."""
+    """Draw another sketch into a node of a sketch in these axes, *inset* points above the node's lower edge."""
     scale = _scale(sketch, 72 * axes.get_window_extent().width / axes.figure.dpi)
     (wide, high), (x, y) = inner.size, (float(side[node]) for side in (sketch.layout.x, sketch.layout.y))
     low = y - float(sketch.height[node]) / 2 + inset
     corners = axes.transData.transform([(x - wide / 2 - RIM, low - RIM), (x + wide / 2 + RIM, low + high + RIM)])
-    (left, bottom), (right, top) = axes.figure.transFigure.inverted().transform(corners)
+    (x0, y0), (x1, y1) = axes.figure.transFigure.inverted().transform(corners)
     highest = float((inner.layout.y + inner.height / 2).max(initial=0.0))
     with look():
-        within = axes.figure.add_axes((left, bottom, right - left, top - bottom))
+        within = axes.figure.add_axes((x0, y0, x1 - x0, y1 - y0))
         within.set_xlim(-RIM, wide + RIM)
         within.set_ylim(highest - high - RIM, highest + RIM)
         within.set_axis_off()
@@ -179,7 +190,7 @@ def _ways(sketch: Sketch) -> list[Floats]:
 
 
 def _curve(ways: Sequence[Floats]) -> "Path":
-    """One path along all ways, what they share drawn once: straight in the rows, and between them leaving upright."""
+    """One path along all ways, with shared parts once: straight within rows, and leaving and entering them vertically."""
     from matplotlib.path import Path
 
     drawn: dict[tuple[float, ...], None] = {}
@@ -237,7 +248,7 @@ def shade(colour: int) -> str:
 
 
 def tint(colour: int) -> str:
-    """The same, mixed with much white, for what text stands on."""
+    """A light tint of the same colour, as a background for text."""
     parts = (int(shade(colour)[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{round(255 - (255 - part) * 0.22):02X}" for part in parts)
 
@@ -246,7 +257,7 @@ def tint(colour: int) -> str:
 
 
 def draw_explanation(plan: Plan, flow: object) -> "Figure":
-    """One figure: the profile on top, below it the dag, its super-dag and a conflict, side by side where there is room."""
+    """One figure: the profile on top, below it the dag, its super-dag and a conflict, side by side if they fit."""
     dag = dag_of(flow)
     panels = [(sketch, *panel_size(sketch)) for sketch in _sketches(Anatomy(dag, plan))]
     rows = shelves(panels, max(MOST_WIDTH, *(width for _, width, _ in panels)))
@@ -255,16 +266,16 @@ def draw_explanation(plan: Plan, flow: object) -> "Figure":
     paint_profile(plan, fifo_profile(dag), figure)
     top = HEIGHT
     for row in rows:
-        left, spare = 0.0, (total - sum(width for _, width, _ in row)) / len(row)
+        offset, spare = 0.0, (total - sum(width for _, width, _ in row)) / len(row)
         for sketch, width, height in row:
-            paint(sketch, new_axes(figure, left, top, width + spare, height))
-            left += width + spare
+            paint(sketch, new_axes(figure, offset, top, width + spare, height))
+            offset += width + spare
         top += max(height for _, _, height in row)
     return figure
 
 
 def shelves(panels: Iterable[Panel], most: float) -> list[list[Panel]]:
-    """The panels in rows that are at most so wide."""
+    """The panels in rows of at most this width."""
     rows: list[list[Panel]] = [[]]
     for panel in panels:
         if rows[-1] and sum(width for _, width, _ in rows[-1]) + panel[1] > most:
@@ -285,19 +296,19 @@ def save_explanation(plan: Plan, flow: object, path: str | os.PathLike[str]) -> 
 
 
 def fifo_profile(dag: Dag) -> tuple[int, ...]:
-    """E(t) where tasks are executed in the order in which they become eligible: that is how a dag's own order is made."""
+    """E(t) if tasks are executed in the order in which they become eligible, which is the dag's own order."""
     return profile(dag, dag.order)
 
 
 def _sketches(parts: Anatomy) -> list[Sketch]:
-    """The dag and its super-dag, or one of them where that is all there is to see; and the conflict."""
+    """The dag and its super-dag, or one of them if the other shows nothing more; and the conflict."""
     first, conflict = sketch_of_dag(parts), parts.plan.conflict
     blocks = [] if first.name == "block" or not len(parts.blocks) else [sketch_of_blocks(parts)]
     return [first, *blocks, *([] if conflict is None else [sketch_of_conflict(conflict)])]
 
 
 def picture_suffix(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:
-    """How a picture's name ends; refused where that is none of those allowed."""
+    """The suffix of a picture's name; raises if it is not allowed."""
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     if suffix not in allowed:
         names = f"{', '.join(allowed[:-1])} or {allowed[-1]}"

@@ -1,4 +1,4 @@
-"""Texts that fit: numbers in words, names made shorter, and how wide they will be."""
+"""Texts of limited width: numbers in words, shortened names, and their estimated widths."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ _ILLEGIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def legible(text: str) -> str:
-    r"""The text with what no XML document may hold replaced.
+    r"""The text with characters replaced that XML documents must not contain.
 
     >>> legible("a\uffffb\x00")
     'a�b�'
@@ -18,17 +18,8 @@ def legible(text: str) -> str:
     return _ILLEGIBLE.sub("\ufffd", text)
 
 
-def counted(number: int, noun: str) -> str:
-    """The number with its noun.
-
-    >>> counted(1, "task"), counted(1738, "task")
-    ('1 task', '1,738 tasks')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def ordinal(number: int) -> str:
-    """The number as a place in a row.
+    """The number as an ordinal.
 
     >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 21, 112, 1002)]
     ['1st', '2nd', '3rd', '4th', '11th', '21st', '112th', '1,002nd']
@@ -38,7 +29,7 @@ def ordinal(number: int) -> str:
 
 
 def places(numbers: Sequence[int]) -> str:
-    """Ascending places in a row, in short: a dash where they are consecutive, dots where not.
+    """Ascending ordinals in short: a dash between consecutive ones, dots between others.
 
     >>> places([3]), places([2, 3, 4]), places([2, 5, 9])
     ('3rd', '2nd–4th', '2nd … 9th')
@@ -50,7 +41,7 @@ def places(numbers: Sequence[int]) -> str:
 
 
 def kinds(names: Sequence[str]) -> str:
-    """The kinds of several blocks, in the order in which they come, in short.
+    """The kinds of several blocks, in order, in short.
 
     >>> kinds(["W(3,2)"]), kinds(["N(1)"] * 120), kinds(["W(1,2)", "W(2,2)", "W(3,2)"])
     ('W(3,2)', '×120 N(1)', '×3 W(1,2) … W(3,2)')
@@ -61,7 +52,7 @@ def kinds(names: Sequence[str]) -> str:
 
 
 def stem(names: Iterable[str]) -> str:
-    """What the names have in common once their serial numbers are dropped; of several stems, the most frequent.
+    """The common part of names without their serial numbers; of several, the most frequent.
 
     >>> stem(["mProject_ID01", "mProject_ID02"]), stem(["sort_1", "sort_2", "map_1"]), stem(["7", "8"])
     ('mProject', 'sort, …', '')
@@ -72,7 +63,7 @@ def stem(names: Iterable[str]) -> str:
 
 
 def text_width(text: str, size: float) -> float:
-    """About how many points a text takes in type of this size."""
+    """The approximate width of a text in points, in type of this size."""
     return sum(map(_letter_width, text)) * size
 
 
@@ -85,7 +76,7 @@ def _letter_width(letter: str) -> float:
 
 
 def elided(text: str, room: float, size: float) -> str:
-    """The text, or what of it fits in *room* points: what follows the last dot or slash, with the middle left out.
+    """The text, or a part that fits in *room* points: after the last dot or slash, with the middle cut out.
 
     >>> elided("mProject_ID0000001", 50, 6), elided("NF.PREPARE.INDEX_7", 50, 6)
     ('mProje…00001', '…INDEX_7')
@@ -105,7 +96,7 @@ def elided(text: str, room: float, size: float) -> str:
 
 
 def wrapped(text: str, room: float, size: float) -> str:
-    """The text in lines of at most *room* points, as far as its words allow.
+    """The text in lines of at most *room* points, if its words are short enough.
 
     >>> wrapped("one two three", 40, 6)
     'one two\\nthree'

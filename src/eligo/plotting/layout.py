@@ -1,4 +1,8 @@
-"""Where to draw the tasks of a dag: in rows by level, with few crossings and straight ways.
+"""The layout of a dag: nodes merged until a drawing can be read, in rows by level, with few crossings and straight arcs.
+
+The most similar nodes are merged first. Twins have the same kind, parents and children; a run is a chain of one kind. Both
+are merged round by round while the drawing is too large. If that is not enough, runs of one family (for example all W(s,d))
+are halved in length; then the nodes of one kind on a level, or of one family, become one; at last whole levels are joined.
 
 The layered drawing of Sugiyama, Tagawa and Toda [1]_: an arc that jumps levels gets a bend on each level between, so that
 only neighbours are connected; sweeps down and up sort every row by the barycentres of its neighbours; then each row is
@@ -8,6 +12,7 @@ bends, so that they make one trunk and not a hedge.
 .. [1] Sugiyama, Tagawa, Toda (1981), IEEE Trans. Syst. Man Cybern. 11, 109-125.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,27 +22,151 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.rows import Ints, places
 
-Ints = NDArray[np.integer[Any]]
+# A dag too large to draw, made smaller
+
+
+MIXED = -1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a drawing can show legibly: nodes side by side, nodes one below the other, nodes, arcs."""
+
+    width: int
+    depth: int
+    nodes: int
+    arcs: int
+
+    def too_wide(self, dag: Dag) -> bool:
+        """Whether nodes of the same level must be merged."""
+        widest = int(dag.level_sizes.max(initial=0))
+        return widest > self.width or len(dag) > self.nodes or dag.arc_count > self.arcs
+
+    def too_deep(self, dag: Dag) -> bool:
+        """Whether nodes of different levels must be merged."""
+        return dag.depth > self.depth
+
+    def exceeded(self, dag: Dag) -> bool:
+        """Whether a drawing of every node would be illegible."""
+        return self.too_wide(dag) or self.too_deep(dag)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A dag whose nodes are groups of another's: `of[v]` is the group of node v, `kind` and `family` those of its nodes.
+
+    Kinds and families are numbers; MIXED if a group has several.
+    """
+
+    dag: Dag
+    of: Ints
+    kind: Ints
+    family: Ints
+
+    def merged(self, label: Ints) -> "Groups":
+        """The groups after merging those with equal labels, numbered by their first members."""
+        _, first, which = np.unique(label, return_index=True, return_inverse=True)
+        label = places(len(first), np.argsort(first))[which]
+        tails, heads = label[self.dag.tails], label[self.dag.child]
+        crossing = tails != heads
+        small = Dag.from_arrays(len(first), tails[crossing], heads[crossing])
+        return Groups(small, label[self.of], _common_value(self.kind, label), _common_value(self.family, label))
+
+
+def grouped(dag: Dag, kind: Ints, family: Ints, limits: Limits) -> Groups:
+    """The dag's nodes in groups, few enough to draw; each node alone if all can be drawn.
+
+    >>> chain = Dag.from_arcs([("a", "b"), ("b", "c"), ("c", "d"), ("c", "e"), ("c", "f")])
+    >>> same = np.zeros(6, np.int32)
+    >>> grouped(chain, same, same, Limits(2, 9, 9, 9)).of.tolist()
+    [0, 1, 2, 3, 3, 3]
+    """
+    groups = Groups(dag, np.arange(len(dag), dtype=np.int32), kind, family)
+    for trouble, merge in (
+        (limits.exceeded, _alike),
+        (limits.too_deep, _half_runs),
+        (limits.too_wide, lambda g: _level_and(g, g.kind)),
+        (limits.too_wide, lambda g: _level_and(g, g.family)),
+        (limits.too_deep, _half_runs),
+        (limits.too_deep, lambda g: g.dag.level // 2),
+    ):
+        groups = _merge_while(groups, trouble, merge)
+    return groups
+
+
+def _merge_while(groups: Groups, trouble: Callable[[Dag], bool], merge: Callable[[Groups], Ints]) -> Groups:
+    while trouble(groups.dag):
+        smaller = groups.merged(merge(groups))
+        if len(smaller.dag) == len(groups.dag):
+            break
+        groups = smaller
+    return groups
+
+
+def _alike(groups: Groups) -> Ints:
+    """Labels that merge twins; if there are none, runs of one kind."""
+    dag = groups.dag
+    ends = zip(dag.parent_ptr[:-1], dag.parent_ptr[1:], dag.child_ptr[:-1], dag.child_ptr[1:], strict=True)
+    rows = ((dag.parent[a:b].tobytes(), dag.child[c:d].tobytes()) for a, b, c, d in ends)
+    representatives: dict[tuple[int, tuple[bytes, bytes]], int] = {}
+    keys = zip(groups.kind.tolist(), rows, strict=True)
+    label = np.array([representatives.setdefault(key, v) for v, key in enumerate(keys)], np.int32)
+    return label if len(representatives) < len(dag) else _runs(dag, groups.kind, np.zeros(len(dag), np.int32))
+
+
+def _half_runs(groups: Groups) -> Ints:
+    """Labels that merge every two neighbours in runs of one family."""
+    return _runs(groups.dag, groups.family, groups.dag.level // 2)
+
+
+def _runs(dag: Dag, kind: Ints, band: Ints) -> Ints:
+    """Labels that merge each node with its only parent, whose only child it is, if both have the same kind and band."""
+    label = np.arange(len(dag), dtype=np.int32)
+    only = np.flatnonzero(dag.indegree == 1)
+    parent = dag.parent[dag.parent_ptr[only]]
+    joined = (dag.outdegree[parent] == 1) & (kind[parent] == kind[only]) & (band[parent] == band[only])
+    up = dict(zip(only[joined].tolist(), parent[joined].tolist(), strict=True))
+    for v in dag.order.tolist():
+        if v in up:
+            label[v] = label[up[v]]
+    return label
+
+
+def _level_and(groups: Groups, kind: Ints) -> Ints:
+    return (groups.dag.level * (int(kind.max(initial=0)) + 2) + kind + 1).astype(np.int32)
+
+
+def _common_value(values: Ints, label: Ints) -> Ints:
+    """The common value of each group's members, or MIXED."""
+    low = np.full(int(label.max(initial=-1)) + 1, np.iinfo(np.int32).max, np.int32)
+    high = np.full(len(low), MIXED, np.int32)
+    np.minimum.at(low, label, values)
+    np.maximum.at(high, label, values)
+    return np.where(low == high, low, MIXED).astype(np.int32)
+
+
+Integers = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
-Step = tuple[int, Ints, Ints]
+Step = tuple[int, Integers, Integers]
 
 LIGHT = 0.05  # the pull of a light arc; that of the others is 1
 
 
 @dataclass(frozen=True, eq=False)
 class Net:
-    """Tasks and bends with the segments between neighbouring levels; `stops` lists each arc's nodes, row by row."""
+    """Tasks and bends with the segments between neighbouring levels; `stops` lists each arc's nodes, level by level."""
 
-    level: Ints
-    rank: Ints  # where a node would like to be in its row, before anything else is known
-    group: Ints  # the connected part it belongs to; parts stand side by side
-    heft: Floats  # how much its neighbours are drawn to it
-    stops: Ints
-    ptr: Ints
+    level: Integers
+    rank: Integers  # the initial order within a row
+    group: Integers  # the connected part that it belongs to; parts are drawn side by side
+    heft: Floats  # how strongly it attracts its neighbours
+    stops: Integers
+    ptr: Integers
 
     @cached_property
-    def gaps(self) -> list[tuple[Ints, Ints]]:
+    def gaps(self) -> list[tuple[Integers, Integers]]:
         """For each level but the last, the segments (upper node, lower node) below it."""
         inner = np.ones(max(len(self.stops) - 1, 0), np.bool_)
         inner[self.ptr[1:-1] - 1] = False
@@ -47,12 +176,12 @@ class Net:
 
     @cached_property
     def passes(self) -> tuple[list[Step], list[Step]]:
-        """One pass down and one up: each level with its ends of the segments and those of the level just passed."""
+        """One pass down and one up: each level, with its ends of the segments and their ends on the previous level."""
         down = [(k + 1, lower, upper) for k, (upper, lower) in enumerate(self.gaps)]
         return down, [(k, upper, lower) for k, (upper, lower) in enumerate(self.gaps)][::-1]
 
 
-def with_bends(dag: Dag, rank: Ints, light: NDArray[np.bool_]) -> Net:
+def with_bends(dag: Dag, rank: Integers, light: NDArray[np.bool_]) -> Net:
     """The dag's tasks, numbered as they are, then the bends; arcs marked *light* share none with the others."""
     n, depth, tails, heads = len(dag), max(dag.depth, 1), dag.tails, dag.child
     span = (dag.level[heads] - dag.level[tails]).astype(np.int64)
@@ -95,13 +224,13 @@ def layered(
     dag: Dag,
     widths: Floats | None = None,
     heights: Floats | None = None,
-    rank: Ints | None = None,
+    rank: Integers | None = None,
     light: NDArray[np.bool_] | None = None,
 ) -> Layout:
     """A layered layout of a dag whose tasks have these widths and heights.
 
-    Rows begin in the order of *rank*, so that the lower stand to the left where nothing speaks against it; arcs marked
-    *light* hardly pull at their ends and share no bends with the others.
+    Rows start in the order of *rank*, so that lower ranks tend to the left; arcs marked *light* hardly attract their ends
+    and share no bends with the others.
 
     >>> drawn = layered(Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]))
     >>> bool(drawn.x[1] < drawn.x[0] == drawn.x[3] < drawn.x[2]), drawn.crossings
@@ -112,19 +241,19 @@ def layered(
     net = with_bends(dag, np.arange(n) if rank is None else rank, light)
     width = np.full(len(net.level), BEND)
     width[:n] = 10.0 if widths is None else widths
-    rows, crossings = _ordered(net)
-    x = _placed(net, rows, width)
+    rows, crossings = _sort_rows(net)
+    x = _place_nodes(net, rows, width)
     y = _heights(net, x, np.full(n, 10.0) if heights is None else heights)[net.level]
-    places = np.column_stack([x, y])
-    bends = [places[net.stops[a + 1 : b - 1]] for a, b in pairwise(net.ptr.tolist())]
+    points = np.column_stack([x, y])
+    bends = [points[net.stops[a + 1 : b - 1]] for a, b in pairwise(net.ptr.tolist())]
     return Layout(x[:n], y[:n], bends, crossings)
 
 
-def _ordered(net: Net) -> tuple[list[Ints], int]:
+def _sort_rows(net: Net) -> tuple[list[Integers], int]:
     """The nodes of each level from left to right, after the pass with the fewest crossings."""
     place = np.lexsort((net.rank, net.group, net.level)).argsort().astype(np.float64)
     best, fewest = place.copy(), count_crossings(net.gaps, place)
-    rows: list[Ints] = [np.flatnonzero(net.level == k) for k in range(len(net.gaps) + 1)]
+    rows: list[Integers] = [np.flatnonzero(net.level == k) for k in range(len(net.gaps) + 1)]
     for steps in net.passes * SORTING:
         for k, mine, theirs in steps:
             order = np.lexsort((place[rows[k]], _means(net, place, mine, theirs)[rows[k]], net.group[rows[k]]))
@@ -135,15 +264,15 @@ def _ordered(net: Net) -> tuple[list[Ints], int]:
     return [row[np.argsort(best[row])] for row in rows], fewest
 
 
-def _means(net: Net, values: Floats, mine: Ints, theirs: Ints) -> Floats:
-    """The mean value of each node's neighbours, by their heft; its own where it has none."""
+def _means(net: Net, values: Floats, mine: Integers, theirs: Integers) -> Floats:
+    """The mean value of each node's neighbours, weighted by their heft; its own value if it has none."""
     weight = np.bincount(mine, net.heft[theirs], minlength=len(values))
     total = np.bincount(mine, (net.heft * values)[theirs], minlength=len(values))
     return np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), values)
 
 
-def count_crossings(gaps: list[tuple[Ints, Ints]], place: Floats) -> int:
-    """How many pairs of segments cross when nodes stand in the order of *place*."""
+def count_crossings(gaps: list[tuple[Integers, Integers]], place: Floats) -> int:
+    """The number of pairs of segments that cross if nodes are in the order of *place*."""
     total = 0
     for upper, lower in gaps:
         ups, up = np.unique(place[upper], return_inverse=True)
@@ -155,8 +284,8 @@ def count_crossings(gaps: list[tuple[Ints, Ints]], place: Floats) -> int:
     return total
 
 
-def _placed(net: Net, rows: list[Ints], width: Floats) -> Floats:
-    """The x of every node: each row is drawn to the row above or below, the last time outward from the widest."""
+def _place_nodes(net: Net, rows: list[Integers], width: Floats) -> Floats:
+    """The x of every node: rows move towards the row above or below, the last time outward from the widest."""
     x = np.zeros(len(net.level))
     rooms = [(width[row[1:]] + width[row[:-1]]) / 2 + GAP for row in rows]
     for row, room in zip(rows, rooms, strict=True):
@@ -165,11 +294,11 @@ def _placed(net: Net, rows: list[Ints], width: Floats) -> Floats:
     outward = [step for step in down if step[0] > widest] + [step for step in up if step[0] < widest]
     for k, mine, theirs in (down + up) * SETTLING + outward:
         weight = np.bincount(mine, net.heft[theirs], minlength=len(x))[rows[k]] * net.heft[rows[k]] + 0.01
-        x[rows[k]] = _spread_out(_means(net, x, mine, theirs)[rows[k]], weight, rooms[k])
+        x[rows[k]] = _spread(_means(net, x, mine, theirs)[rows[k]], weight, rooms[k])
     return x - (x - width / 2).min() if len(x) else x
 
 
-def _spread_out(wanted: Floats, weight: Floats, room: Floats) -> Floats:
+def _spread(wanted: Floats, weight: Floats, room: Floats) -> Floats:
     """The places nearest to the wanted ones, in least squares, that keep the order and the room between neighbours."""
     offset = np.concatenate([[0.0], np.cumsum(room)])[: len(wanted)]
     pools: list[tuple[float, float, int]] = []  # mean, weight, size: pool adjacent violators

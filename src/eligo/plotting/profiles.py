@@ -1,28 +1,117 @@
-"""Pictures of profiles: how many tasks are ready after each step."""
+"""Figures in one style and with reproducible bytes, and the first of them: the profile of a plan."""
 
-from collections.abc import Sequence
+import io
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from html import escape
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.errors import InputError
 from eligo.planning import Plan
-from eligo.plotting.canvas import GREY, INK, PALETTE, look, new_axes, new_figure
-from eligo.plotting.labels import wrapped
+from eligo.plotting.labels import legible, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Figures
+
+
+#: blue, vermilion, green, purple, orange, sky, wine, olive: after Okabe and Ito (2008) and Tol, safe for colour-blind readers
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#C98A00", "#3D9BD1", "#882255", "#7A7A2A")
+INK, GREY, FAINT = "#1F2933", "#6B7785", "#8592A0"
+
+DPI = 160
+_LOOK: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "text.color": INK,
+    "text.parse_math": False,  # the name of a task may be $x$
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GREY,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "svg.fonttype": "none",  # text stays text: it can be searched, copied and read aloud
+    "svg.hashsalt": "eligo",
+}
+
+
+def can_draw() -> bool:
+    """Whether matplotlib, which pictures need, is installed."""
+    return find_spec("matplotlib") is not None
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """An empty figure of this size, in points."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != "matplotlib":
+            raise
+        raise InputError("pictures need matplotlib: pip install 'eligo[plot]'") from None
+    with look():
+        return Figure(figsize=(width / 72, height / 72), dpi=DPI, facecolor="white")
+
+
+def new_axes(figure: "Figure", x: float, y: float, width: float, height: float) -> "Axes":
+    """Axes of this size, this far from the figure's left and top edges, all in points."""
+    across, down = (72 * inches for inches in figure.get_size_inches())
+    with look():
+        return figure.add_axes((x / across, 1 - (y + height) / down, width / across, height / down))
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """Within this block, pictures have eligo's style, whatever the user's settings are."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in a script that the font lacks
+        mpl.rcdefaults()
+        mpl.rcParams.update(_LOOK)
+        yield
+
+
+def svg_of(figure: "Figure") -> str:
+    """The figure as SVG; the label of an artist with a gid becomes its tooltip."""
+    tips = {artist.get_gid(): str(artist.get_label()) for artist in figure.findobj() if artist.get_gid()}
+    text = io.StringIO()
+    with look():
+        figure.savefig(text, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+
+    def with_tip(match: re.Match[str]) -> str:
+        tip = tips.get(match[1])
+        return match[0] if tip is None else f"{match[0]}<title>{escape(legible(tip))}</title>"
+
+    return re.sub(r'<g id="([^"]*)">', with_tip, text.getvalue())
+
+
+def png_of(figure: "Figure") -> bytes:
+    """The figure as PNG."""
+    data = io.BytesIO()
+    with look():
+        figure.savefig(data, format="png")
+    return data.getvalue()
+
+
 Curve = NDArray[np.int64]
 
 WIDTH, HEIGHT = 720.0, 260.0  # points
 MARGIN, LEFT = 18.0, 54.0
 TITLE = 11.0
-FEW_STEPS = 40  # steps: so few are also marked one by one
-STRETCHES = 600  # of many steps, the least and the most of as many stretches are drawn
+FEW_STEPS = 40  # up to this number, every step gets a mark
+STRETCHES = 600  # of many steps, only the least and the most of this many stretches are drawn
 CEILING, GAP = "#B4C0CC", "#E3E9EF"
 PLAN = PALETTE[0]
 FIFO_LINE: Any = {
@@ -35,10 +124,10 @@ FIFO_LINE: Any = {
 
 
 def draw_profile(plan: Plan, fifo_profile: Sequence[int] | None = None, titled: bool = True) -> "Figure":
-    """E(t) of the plan below the ceiling U(t) that is proved for every order, and beside first come, first served.
+    """A figure of E(t) of the plan, the bound U(t) that is proved for every order, and first come, first served.
 
-    The grey area between plan and ceiling is what remains open: where it vanishes, the plan is proved best. The title is
-    the verdict, unless that is told elsewhere.
+    The grey area between plan and bound is undecided: where it vanishes, the plan is proved best. The title is the verdict;
+    it is omitted unless *titled*.
     """
     figure = new_figure(WIDTH, HEIGHT)
     paint_profile(plan, fifo_profile, figure, titled)
@@ -46,7 +135,7 @@ def draw_profile(plan: Plan, fifo_profile: Sequence[int] | None = None, titled: 
 
 
 def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figure", titled: bool = True) -> None:
-    """Draw the profile along the top of a figure; it is HEIGHT points high."""
+    """Draw the profile at the top of a figure; it is HEIGHT points high."""
     width = 72 * float(figure.get_size_inches()[0])
     title = wrapped(str(plan), width - 2 * MARGIN, TITLE * 1.08) if titled else ""
     heading = 20.0 + TITLE * 1.25 * (title.count("\n") + 1) * titled
@@ -55,7 +144,7 @@ def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figur
     both = [np.asarray(plan.profile, np.int64), np.asarray(plan.upper_bound, np.int64)]
     curves = both if fifo_profile is None else [*both, np.asarray(fifo_profile, np.int64)]
     with look():
-        lines = _paint_curves(axes, _thinned(curves), curves)
+        lines = _paint_curves(axes, _thin(curves), curves)
         _paint_frame(axes, len(plan.profile) - 1, max(int(curve.max()) for curve in curves))
         place = (MARGIN - LEFT, heading)
         axes.annotate(title, (0, 1), place, "axes fraction", "offset points", size=TITLE, weight="bold", va="top")
@@ -73,8 +162,8 @@ def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figur
         )
 
 
-def _thinned(curves: Sequence[Curve]) -> Curve:
-    """The steps to draw: all, or where there are many, the least and the most of every stretch of every curve."""
+def _thin(curves: Sequence[Curve]) -> Curve:
+    """The steps to draw: all, or if there are many, the least and the most of every stretch of every curve."""
     n = len(curves[0])
     if n <= 4 * STRETCHES:
         return np.arange(n)
@@ -87,7 +176,7 @@ def _thinned(curves: Sequence[Curve]) -> Curve:
 
 
 def _paint_curves(axes: "Axes", steps: Curve, curves: Sequence[Curve]) -> list["Artist"]:
-    """Draw the curves; returns what the legend tells of, the most important first."""
+    """Draw the curves; returns the artists for the legend, the most important first."""
     eligible, ceiling, *others = (curve[steps] for curve in curves)
     mark = "o" if len(curves[0]) <= FEW_STEPS + 1 else None
     drawn: list[Artist] = [
@@ -105,7 +194,7 @@ def _paint_curves(axes: "Axes", steps: Curve, curves: Sequence[Curve]) -> list["
         ),
     ]
     for line in drawn:
-        line.set_clip_on(False)  # half of a line along the frame would be lost
+        line.set_clip_on(False)  # else half of a line along the frame is cut off
     if (curves[0] < curves[1]).any():
         label = "gap between plan and bound"
         drawn.append(axes.fill_between(steps, eligible, ceiling, color=GAP, linewidth=0, label=label, zorder=2))

@@ -1,7 +1,7 @@
-"""What a picture of a dag shows, before anything is drawn: nodes with their texts, sizes and colours, and arcs.
+"""Sketches of pictures, before anything is drawn: nodes with their texts, sizes and colours, and arcs.
 
-They are of a planned dag, taken apart into places in the plan, shortcuts, blocks, their kinds and colours; and of why no
-order is best at every step.
+They show a planned dag with places in the plan, shortcuts, blocks, their kinds and colours; and why no order is best at
+every step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.conflicts import Conflict
-from eligo.errors import InputError
+from eligo.errors import InputError, counted
 from eligo.names import without_shared_path
 from eligo.planning import Plan
-from eligo.plotting.coarse import Groups, Limits, grouped
-from eligo.plotting.labels import counted, elided, kinds, stem, text_width
+from eligo.plotting.labels import elided, kinds, stem, text_width
 from eligo.plotting.labels import places as places_in_words
-from eligo.plotting.layout import Floats, Layout, layered
+from eligo.plotting.layout import Floats, Groups, Layout, Limits, grouped, layered
 from eligo.rows import Ints, places
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.skeleton import shortcut_mask, skeleton
@@ -30,12 +29,12 @@ from eligo.theory.solutions import recognise
 
 
 COLOURS = 8  # of the palette
-NEUTRAL = -1  # the colour of what needs none: blocks that are a single arc, tasks without arcs
+NEUTRAL = -1  # the colour of blocks that are a single arc, and of tasks without arcs
 
 
 @dataclass(frozen=True, eq=False)
 class Anatomy:
-    """What the pictures of one plan have in common, worked out once."""
+    """What the pictures of one plan share, computed once."""
 
     dag: Dag
     plan: Plan
@@ -56,7 +55,7 @@ class Anatomy:
 
     @cached_property
     def lonely(self) -> int:
-        """How many tasks have no arcs, and so are in no block."""
+        """The number of tasks without arcs, which are in no block."""
         return int(((self.dag.indegree == 0) & (self.dag.outdegree == 0)).sum())
 
     @cached_property
@@ -66,7 +65,7 @@ class Anatomy:
 
     @cached_property
     def kinds(self) -> list[str]:
-        """Each block's kind: W(3,2) where it has a name, 5→3 for another one of 5 sources and 3 sinks."""
+        """Each block's kind: W(3,2) if it has a name, else for example 5→3 for 5 sources and 3 sinks."""
         counts = np.column_stack([np.diff(rows[0]) for rows in (self.blocks.source_rows, self.blocks.sink_rows)])
         kinds = [f"{sources}→{sinks}" for sources, sinks in counts.tolist()]
         for kind, members in recognise(self.blocks):
@@ -83,7 +82,7 @@ class Anatomy:
 
     @cached_property
     def colours(self) -> Ints:
-        """Each block's colour: unlike those of the blocks around it, NEUTRAL for single arcs."""
+        """Each block's colour, different from those of neighbouring blocks; NEUTRAL for single arcs."""
         superdag = self.blocks.superdag
         colours = np.full(len(self.blocks), NEUTRAL, np.int32)
         beside = np.full(superdag.depth, NEUTRAL, np.int32)  # the colour given last on each level
@@ -109,8 +108,8 @@ TASK_LIMITS = Limits(width=60, depth=40, nodes=300, arcs=1500)
 BLOCK_LIMITS = Limits(width=14, depth=16, nodes=150, arcs=400)
 SHORTCUT = -2  # the colour of shortcuts
 
-ROOMS = (1000.0, 700.0, 450.0, 250.0)  # points that the names of a row may take, in the order in which they are tried
-WIDEST = 1250.0  # points: names may not make a drawing wider than this
+ROOMS = (1000.0, 700.0, 450.0, 250.0)  # points for the names of a row, in the order in which they are tried
+WIDEST = 1250.0  # points; names must not make a drawing wider than this
 BOLD, SMALL = 7.5, 6.0  # sizes of type, in points
 LINE = 8.5  # points from a text of a node to the next
 LEAST_NAME, MOST_NAME, MOST_STEM = 42.0, 96.0, 76.0  # points for a name; a row with less room goes without
@@ -121,7 +120,7 @@ AREA, MOST_AREA = 60.0, 6_000.0  # square points for each task of a block, and f
 class Sketch:
     """Nodes and arcs to draw. Sizes are in points; `arc_colour` goes with the dag's arcs.
 
-    `lines` holds each node's texts, the first one bold; `tips` is what a reader who points at a node is told.
+    `lines` holds each node's texts, the first one bold; `tips` holds each node's tooltip.
     """
 
     #: what its nodes are: task, block or level
@@ -136,19 +135,19 @@ class Sketch:
     colour: Ints
     hollow: NDArray[np.bool_]
     arc_colour: Ints
-    #: the lower, the further left where nothing speaks against it
+    #: nodes with lower ranks tend to the left
     rank: Ints
-    #: of nodes, how many points below their texts are for something else
+    #: the points below the texts of nodes that are reserved for something else
     kept_free: Mapping[int, float] = field(default_factory=dict)
 
     @cached_property
     def layout(self) -> Layout:
-        """Where its nodes are."""
+        """The layout of its nodes."""
         return layered(self.dag, self.width, self.height, self.rank, self.arc_colour == SHORTCUT)
 
     @cached_property
     def size(self) -> tuple[float, float]:
-        """Width and height of the whole, in points."""
+        """Its total width and height, in points."""
         if not len(self.dag):
             return 0.0, 0.0
         bends = np.concatenate([self.layout.x[:0], *(b[:, 0] for b in self.layout.bends)])
@@ -158,14 +157,14 @@ class Sketch:
 
 
 def sketch_of_dag(parts: Anatomy) -> Sketch:
-    """The tasks, where a picture of them can be read; else the blocks; else, where these tell nothing, the levels."""
+    """The tasks if a picture of them is legible; else the blocks; else, if these show nothing, the levels."""
     if not TASK_LIMITS.exceeded(parts.dag):
         return sketch_of_tasks(parts)
     return sketch_of_levels(parts) if _is_lump(parts) else sketch_of_blocks(parts)
 
 
 def _is_lump(parts: Anatomy) -> bool:
-    """Whether nearly all tasks are in one block that has no name, or in none."""
+    """Whether nearly all tasks are in one block without a name, or in none."""
     sources = np.diff(parts.blocks.source_rows[0])
     if not len(sources):
         return True
@@ -174,10 +173,14 @@ def _is_lump(parts: Anatomy) -> bool:
 
 
 def sketch_of_tasks(parts: Anatomy) -> Sketch:
-    """Every task, numbered by its place in the plan, named where there is room, coloured by the block that it opens."""
-    bare = _tasks(parts, 0.0)
-    tried = (_tasks(parts, room) for room in ROOMS)
-    return next((sketch for sketch in tried if sketch.size[0] <= max(WIDEST, bare.size[0])), bare)
+    """Every task, with its place in the plan, its name if there is room, and the colour of the block that it opens."""
+    without_names = _tasks(parts, 0.0)
+    widest = max(WIDEST, without_names.size[0])
+    for room in ROOMS:
+        sketch = _tasks(parts, room)
+        if sketch.size[0] <= widest:
+            return sketch
+    return without_names
 
 
 def _tasks(parts: Anatomy, room: float) -> Sketch:
@@ -205,7 +208,7 @@ def _tasks(parts: Anatomy, room: float) -> Sketch:
 
 
 def sizes_by_level(dag: Dag, lines: Sequence[tuple[str, ...]]) -> tuple[Floats, Floats]:
-    """Width and height of every node: what the texts of its level need."""
+    """The width and height of every node: the room for the texts of its level."""
     room = np.array([needed(texts) for texts in lines]).reshape(-1, 2)
     width, height = np.full(dag.depth, 18.0), np.zeros(dag.depth)
     np.maximum.at(width, dag.level, room[:, 0])
@@ -224,7 +227,7 @@ def _task_legend(parts: Anatomy) -> str:
 
 
 def fitting_names(dag: Dag, room: float) -> list[str]:
-    """The tasks' names, shortened to what *room* leaves each in its row; none where that is too little."""
+    """The tasks' names, shortened to share *room* with the others of their row; empty if that is too little."""
     share = np.minimum(room / np.maximum(dag.level_sizes, 1) - 18.0, MOST_NAME)[dag.level]
     named = zip(without_shared_path(dag.labels), share.tolist(), strict=True)
     return [elided(name, space, SMALL) if space >= LEAST_NAME else "" for name, space in named]
@@ -240,7 +243,7 @@ class Bubble(NamedTuple):
 
 
 def sketch_of_blocks(parts: Anatomy) -> Sketch:
-    """The super-dag: every block, or equal ones together, with its kind, when the plan starts it and what it runs."""
+    """The super-dag: every block, or several equal ones, with its kind, when the plan starts it, and what it runs."""
     families = [kind[0] if "→" not in kind else "→" for kind in parts.kinds]
     groups = grouped(parts.blocks.superdag, numbered(parts.kinds), numbered(families), BLOCK_LIMITS)
     bubbles = [_block_bubble(parts, group) for group in members_of(groups)]
@@ -270,7 +273,7 @@ def _block_bubble(parts: Anatomy, group: Ints) -> Bubble:
 
 
 def sketch_of_levels(parts: Anatomy) -> Sketch:
-    """The levels of the dag, neighbouring ones together where they are many."""
+    """The levels of the dag; neighbouring ones are merged if there are many."""
     dag = parts.dag
     groups = Groups(dag, np.arange(len(dag), dtype=np.int32), dag.level, dag.level).merged(dag.level)
     while BLOCK_LIMITS.too_deep(groups.dag):
@@ -287,7 +290,7 @@ def sketch_of_levels(parts: Anatomy) -> Sketch:
 
 
 def _bubbles(name: str, title: str, legend: str, dag: Dag, bubbles: Sequence[Bubble]) -> Sketch:
-    """Nodes whose areas grow with their numbers of tasks, and are at least what their texts need."""
+    """Nodes whose areas grow with their numbers of tasks, and are large enough for their texts."""
     lines = [tuple(text for text in bubble.lines if text) for bubble in bubbles]
     room = np.array([needed(texts) for texts in lines]).reshape(-1, 2)
     tasks = np.array([bubble.tasks for bubble in bubbles], np.float64)
@@ -337,14 +340,14 @@ Mask = NDArray[np.bool_]
 
 
 def sketch_of_conflict(conflict: Conflict) -> Sketch:
-    """What must be done by the one step, by the other, and by both; and, white, the tasks that become ready by it.
+    """What must be done for the one step, for the other, and for both; and, white, the tasks that then become ready.
 
-    Tasks of a row that play the same part are one node where there are many.
+    Tasks of a row with the same role are one node if there are many.
     """
     done = [_mask(conflict.part, chosen) for chosen in conflict.sets]
     ready = [_rendered(conflict.part, mask) & ~done[0] & ~done[1] for mask in done]
     visible = np.flatnonzero(done[0] | done[1] | ready[0] | ready[1]).astype(np.int32)
-    colour = np.where(done[0] | done[1], _told_apart(*done), _told_apart(*ready))[visible].astype(np.int32)
+    colour = np.where(done[0] | done[1], _step_colours(*done), _step_colours(*ready))[visible].astype(np.int32)
     hollow = ~(done[0] | done[1])[visible]
     dag = conflict.part.induced(visible)
     part = (2 * (colour - NEUTRAL) + hollow).astype(np.int32)
@@ -371,7 +374,7 @@ def sketch_of_conflict(conflict: Conflict) -> Sketch:
 
 
 def _conflict_legend(conflict: Conflict, done: Sequence[Mask], merged: bool) -> str:
-    """What the colours mean; of the second step nothing, where what would be best after it was not found."""
+    """The meaning of the colours; the second step is left out if no best set of tasks was found for it."""
     (one, two), has_second = conflict.steps, len(conflict.sets[1]) > 0
     beside = f", beside the first {counted(conflict.before, 'task')}" if conflict.before else ""
     gains = [_gain(conflict, mask) for mask in done[: 1 + has_second]]
@@ -388,7 +391,7 @@ def _conflict_legend(conflict: Conflict, done: Sequence[Mask], merged: bool) -> 
 
 
 def _lines(dag: Dag, group: Ints) -> tuple[str, ...]:
-    """What a node is called: the name of its task, or how many it stands for and what they have in common."""
+    """The texts of a node: the name of its task, or the number of its tasks and the common part of their names."""
     names = [dag.labels[v] for v in group.tolist()]
     if len(names) == 1:
         return (elided(names[0], CONFLICT_NAME, BOLD),)
@@ -402,13 +405,13 @@ def _mask(dag: Dag, chosen: Ints) -> Mask:
 
 
 def _rendered(dag: Dag, done: Mask) -> Mask:
-    """The tasks all of whose parents are done, and that have some."""
+    """The tasks with parents, all of which are done."""
     missing = np.bincount(dag.child, ~done[dag.tails], minlength=len(dag))
     rendered: Mask = (missing == 0) & (dag.indegree > 0)
     return rendered
 
 
-def _told_apart(one: Mask, two: Mask) -> NDArray[np.int64]:
+def _step_colours(one: Mask, two: Mask) -> NDArray[np.int64]:
     return np.where(one & two, NEUTRAL, np.where(one, FIRST, SECOND))
 
 

@@ -22,6 +22,7 @@ import msgspec
 import uvicorn
 
 from eligo.errors import InputError
+from eligo.pages.views import count_words
 from eligo.server.auth.admission import Entrance, Learning, as_token
 from eligo.server.auth.operator_token import OperatorToken
 from eligo.server.auth.tokens import Gate, demand
@@ -185,8 +186,7 @@ class Server:
 
     def line(self) -> str:
         """The state of the server in one line."""
-        counts = census(self.desk).tasks
-        task_counts = ", ".join(f"{number:,} {state}" for state, number in counts.items() if number) or "no tasks"
+        task_counts = count_words(census(self.desk).tasks) or "no tasks"
         clients = sum(1 for _ in self.service.books.connected())
         return f"{task_counts}; {clients:,} client{'' if clients == 1 else 's'}"
 

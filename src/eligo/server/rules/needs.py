@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.engines.room import in_gibibytes
+from eligo.errors import counted
 from eligo.execution import COMPLETE, ELIGIBLE, Execution, unpacked
-from eligo.plotting.labels import counted
 from eligo.rows import Ints
 from eligo.workflow import Workflow
 

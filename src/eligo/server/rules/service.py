@@ -9,9 +9,8 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from eligo.additions import NewTasks
-from eligo.errors import InputError, shorten
+from eligo.errors import InputError, counted, shorten
 from eligo.execution import FAILED, Execution
-from eligo.plotting.labels import counted
 from eligo.rows import Ints
 from eligo.server.auth.tokens import Gate
 from eligo.server.rules.clients import Client, remembered
