@@ -137,4 +137,4 @@ def why_document(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 def _short_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
     worker = {"worker": attempt["client"], "seconds": attempt["ended"] - attempt["began"]}
-    return {key: attempt[key] for key in SHORT_ATTEMPT} | worker | {"printed": attempt["printed"]} | attempt["logs"]
+    return {key: attempt[key] for key in SHORT_ATTEMPT} | worker | {"printed": attempt["printed"], **attempt["logs"]}
