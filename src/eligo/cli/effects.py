@@ -17,9 +17,20 @@ ID = re.compile(r"w-[0-9a-f]+")
 #: the options about how a workflow's file is read
 READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace")
 #: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
-NOT_ON_SERVER = ("workers", "folder", "fat", "max_failures", "skip_done", "history", "page")
-NOT_ON_DAGMAN = ("batch", "fat", "max_failures", "skip_done", "page", "quiet")
-NOT_REHEARSED = ("skip_done", "directory", "ignore", "page", "quiet")
+NOT_ON_SERVER = (
+    "again",
+    "fresh",
+    "dry_run",
+    "workers",
+    "folder",
+    "fat",
+    "max_failures",
+    "skip_done",
+    "history",
+    "page",
+)
+NOT_ON_DAGMAN = ("again", "fresh", "dry_run", "batch", "fat", "max_failures", "skip_done", "page", "quiet")
+NOT_REHEARSED = ("again", "fresh", "dry_run", "skip_done", "directory", "ignore", "page", "quiet")
 #: the options of `work` about how tasks are run, which a client that serves others does not do
 NOT_OF_LEAVES = (
     "workers", "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace",

@@ -16,7 +16,7 @@ from eligo.work.tries import RETRIES
 
 if TYPE_CHECKING:
     from eligo.cli.effects import ServerTarget
-    from eligo.running import Settings
+    from eligo.running import Selection, Settings
 
 Answer = TypeVar("Answer")
 
@@ -85,9 +85,7 @@ Cores = Annotated[
 ]
 Histories = Annotated[
     list[str] | None,
-    typer.Option(
-        "--history", metavar="FILE", help="Run times from earlier runs: a trace, log, table or run folder. Repeatable."
-    ),
+    typer.Option("--history", metavar="FILE", help="Run times: trace, log, table or run. Repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 EffortOption = Annotated[
@@ -121,9 +119,7 @@ To = Annotated[
 Outside = Annotated[bool, typer.Option("--allow-outside", help="Allow included files outside the input's folder.")]
 Args = Annotated[
     list[str] | None,
-    typer.Option(
-        "--args", "-p", metavar="NAME=VALUE", help="JSON, YAML, JX: a parameter, or a file of them. Repeatable."
-    ),
+    typer.Option("--args", "-p", metavar="NAME=VALUE", help="JSON, YAML, JX: a parameter or a file of them."),
 ]
 Ignore = Annotated[
     list[str] | None,
@@ -446,12 +442,24 @@ class RunRequest:
         typer.Option(
             metavar="NAME",
             autocompletion=offered("policy"),
-            help="Policy that chooses the next task, or a file with an order.",
+            help="Policy, or a file with an order.",
         ),
     ] = "finish"
     resume: Annotated[
         str | None, typer.Option(metavar="RUN", help="Resume the run in this folder; FILE is not needed.")
     ] = None
+    except_: Annotated[
+        list[str] | None, typer.Option("--except", metavar="TASK", help="Leave out TASK and tasks that need it.")
+    ] = None
+    again: Annotated[
+        list[str] | None, typer.Option("--again", metavar="TASK", help="Rerun TASK and tasks that need it.")
+    ] = None
+    fresh: Annotated[bool, typer.Option("--fresh", help="Rerun all tasks.")] = False
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TASK]...", help="Tasks, files or categories to run. [default: all]"),
+    ] = None
+    dry_run: Annotated[bool, typer.Option("-n", "--dry-run", help="Print what would run, and why.")] = False
     retries: Annotated[int, typer.Option(metavar="N", help="Retries of a failed task.")] = RETRIES
     timeout: Timeout = None
     max_failures: Annotated[int | None, typer.Option(metavar="N", help="Start no more tasks after N failures.")] = None
@@ -472,7 +480,7 @@ class RunRequest:
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Replace tasks by sleeps, scaled to about SECONDS in all; --policy may list several to compare.",
+            help="Rehearse with sleeps, scaled to SECONDS in all.",
         ),
     ] = None
     batch: Annotated[bool, typer.Option("--batch", help="Choose tasks for all free workers together.")] = False
@@ -503,11 +511,20 @@ class RunRequest:
         """The options that a resumed run uses unless others are given."""
         return {name: getattr(self, name) for name in REMEMBERED} | {"policy": self.used_policy}
 
+    @property
+    def selection(self) -> "Selection":
+        """Which tasks to run."""
+        from eligo.running import Selection
+
+        targets, except_, again = (tuple(each or ()) for each in (self.targets, self.except_, self.again))
+        return Selection(targets, except_, again, self.fresh)
+
     def settings(self, policy: str | None = None) -> "Settings":
         """The settings of the library for these options, with another policy if it is given."""
         from eligo.running import Retries, Settings
 
         return Settings(
+            selection=self.selection,
             workers=self.workers,
             policy=policy or self.used_policy,
             size=self.fat,
@@ -520,4 +537,4 @@ class RunRequest:
 
 
 #: the options that a resumed run uses unless others are given
-REMEMBERED = ("on", "workers", "policy", "fat", "retries", "timeout", "max_failures")
+REMEMBERED = ("on", "workers", "policy", "fat", "retries", "timeout", "max_failures", "targets", "except_")

@@ -8,7 +8,7 @@ import sys
 import time
 import webbrowser
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from html import escape
@@ -22,7 +22,7 @@ from eligo.cli.effects import SERVER, full_address
 from eligo.cli.live_display import watching
 from eligo.cli.look import MOST_SHOWN, written_report
 from eligo.cli.options import Access, Reading, RunRequest
-from eligo.cli.output import harmless, print_json, print_lines
+from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.plan_text import accept, heeding, read_workflow, tell, working
 from eligo.cli.remote import FAILED, INTERRUPTED, Ended, by_server
 from eligo.client.options import place_of, state_folder, token_for
@@ -36,6 +36,7 @@ from eligo.prioritising import order_to_follow
 from eligo.running import Result, Resumed, RunFolder, Runner, execute, prepare_run
 from eligo.running.api import commands_in
 from eligo.running.dagman import DagmanJob, Fate, run_dagman
+from eligo.running.dry_run import Upcoming, dry_run
 from eligo.running.rehearsal import Rehearsal, Stage, build_stage, rehearse
 from eligo.running.states import BAD, BLOCKED, DONE
 from eligo.running.task_files import TaskFiles
@@ -97,12 +98,14 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
     flow = accept(flow, ignore, elsewhere=request.on != "local", served=served)
     if served:
-        return by_server(flow, request, access.target(request.on))
+        return by_server(request.selection.applied(flow), request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
     with closing(RunFolder(place)) as folder:
+        if request.dry_run:
+            return print_dry_run(dry_run(flow, request.settings(), folder), request.json)
         if request.on == "htcondor-dagman":
             folder.store.remember(**facts)
-            return by_dagman(flow, request, folder)
+            return by_dagman(request.selection.applied(flow), request, folder)
         with working(f"planning {counted(len(flow), 'task')}"):
             runner, resumed = prepare_run(flow, request.on, request.settings(), folder)
         folder.store.remember(**facts)
@@ -121,6 +124,22 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell(_write_rescue(flow, result, place))
     report = written_report(place)
     return _print_result(runner, result, place, request, report)
+
+
+def print_dry_run(tasks: Sequence[Upcoming], json: bool) -> int:
+    """Print what a run would do, in order."""
+    if json:
+        print_json({"tasks": [task._asdict() for task in tasks]})
+        return 0
+    if not tasks:
+        print_lines(["Nothing would run: all tasks are done"])
+        return 0
+    rows = [(task.task, "" if task.seconds is None else lasting(task.seconds), task.reason) for task in tasks]
+    print_table(("task", "time", "reason"), rows, uncut=("task",))
+    known = [task.seconds for task in tasks if task.seconds is not None]
+    work = f", {lasting(sum(known))} of work" if known and len(known) == len(tasks) else ""
+    print_lines([f"{counted(len(tasks), 'task')} would run{work}"])
+    return 0
 
 
 def _write_rescue(flow: Workflow, result: Result, place: str) -> list[str]:
@@ -203,6 +222,7 @@ def _resume_lines(resumed: Resumed, place: str) -> list[str]:
         for count, what in (
             (resumed.kept, "already done"),
             (resumed.changed, "changed since and will run again"),
+            (resumed.repeated, "will run again as requested"),
             (resumed.unmade, "will run again because outputs are missing"),
             (resumed.dependent, "will run again because they depend on these"),
             (resumed.new, "new"),
@@ -314,7 +334,7 @@ def rehearse_all(flow: Workflow, request: RunRequest, seconds: float) -> int:
     policies = list(dict.fromkeys(name for name in request.used_policy.split(",") if name))
     if not policies:
         raise InputError("--policy must name at least one policy to rehearse")
-    stage = build_stage(flow, request.settings(policies[0]), seconds)
+    stage = build_stage(request.selection.applied(flow), request.settings(policies[0]), seconds)
     tell(stage.remarks)
     rehearsals = rehearse(stage, request.on, policies, partial(_live_display, stage))
     if request.json:

@@ -4,6 +4,7 @@ from eligo.running.api import Result, execute, prepare_run, run
 from eligo.running.commands import Commands
 from eligo.running.folder import Resumed, RunFolder
 from eligo.running.loop import Runner, Settings
+from eligo.running.selection import Selection
 from eligo.work.tries import Retries
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Retries",
     "RunFolder",
     "Runner",
+    "Selection",
     "Settings",
     "execute",
     "prepare_run",

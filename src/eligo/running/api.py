@@ -27,7 +27,7 @@ from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import INBOX, RunGrowth
 from eligo.running.loop import Runner, Settings
-from eligo.running.task_files import TaskFiles, skip_up_to_date
+from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
 from eligo.work.tries import Retries
@@ -184,7 +184,7 @@ def prepare_run(
         check(flow)
         remarks = _ignored_settings(flow, engine, settings, needs)
         resumed = replace(folder.resume(everything, engine), remarks=remarks)
-        resumed = undo(everything, flow, settings, folder, resumed, commands.folder)
+        resumed = redo_tasks(everything, flow, settings, folder, resumed, commands.folder)[0]
         files = TaskFiles(LiveWorkflow(flow, resumed.execution).flow, commands.folder)
         live = LiveWorkflow(flow, resumed.execution)
         if settings.skip_done:
@@ -214,16 +214,17 @@ def prepare_run(
         return runner, resumed
 
 
-def undo(  # noqa: PLR0913, PLR0917
+def redo_tasks(  # noqa: PLR0913, PLR0917
     everything: Workflow, flow: Workflow, settings: Settings, folder: RunFolder, resumed: Resumed, place: str
-) -> Resumed:
-    """Resume the selected tasks, without those whose outputs are missing or old, or that are to run again."""
+) -> tuple[Resumed, Redone]:
+    """Resume the selected tasks, with tasks undone whose outputs are missing or old, or that are to run again."""
     files = TaskFiles(LiveWorkflow(everything, resumed.execution).flow, place)
     done = resumed.execution.numbers(EXECUTED)
     repeated = settings.selection.repeated(everything, flow)
     outdated = [*repeated, *(files.outdated(done) if settings.skip_done else ())]
-    resumed = folder.redo(everything, resumed, files.to_redo(done, set(outdated)))
-    return resumed if flow is everything else folder.narrow(flow, resumed)
+    redone = files.to_redo(done, set(outdated))
+    resumed = folder.redo(everything, resumed, redone, repeated)
+    return resumed if flow is everything else folder.narrow(flow, resumed), redone
 
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:

@@ -4,13 +4,12 @@ import json
 import os
 import secrets
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
-from types import MappingProxyType
 from zlib import crc32
 
 from eligo.engines import Engine, Lingering
@@ -105,12 +104,14 @@ class Resumed:
     #: number of tasks that must run again because outputs are missing; that depend on such tasks
     unmade: int = 0
     dependent: int = 0
+    #: number of tasks that must run again because that was requested
+    repeated: int = 0
     #: reasons to distrust existing files
     doubts: Doubts = NO_DOUBTS
     #: sentences about settings of the workflow that this run ignores
     remarks: tuple[str, ...] = ()
     #: the done tasks that were not selected, with their digests, so that a later run knows that they are done
-    parked: Mapping[str, str] = MappingProxyType({})
+    parked: Mapping[str, str] = field(default_factory=dict)
 
 
 class RunFolder:
@@ -275,13 +276,17 @@ class RunFolder:
         unfinished = frozenset(json.loads(self.store.facts().get("unfinished", "[]")))
         return Doubts(unfinished_tasks(self.store, unfinished), tuple(self.store.killed_sessions()))
 
-    def redo(self, flow: Workflow, resumed: Resumed, redone: Redone) -> Resumed:
+    def redo(
+        self, flow: Workflow, resumed: Resumed, redone: Redone, requested: Collection[int] = frozenset()
+    ) -> Resumed:
         """Resume with tasks undone whose outputs are missing, and those that depend on them."""
         if not redone.gone:
             return resumed
+        gone, dependent = (len(each.difference(requested)) for each in (redone.gone, redone.dependent))
+        repeated = len(redone.gone | redone.dependent) - gone - dependent
         done = set(resumed.execution.numbers(EXECUTED)) - redone.gone - redone.dependent
         game = restart_execution(flow, resumed.execution, resumed.execution.graph.named(done))
-        again = replace(resumed, unmade=len(redone.gone), dependent=len(redone.dependent))
+        again = replace(resumed, repeated=repeated, unmade=gone, dependent=dependent)
         return replace(again, execution=game, kept=len(done), tasks=digests(flow))
 
     def narrow(self, flow: Workflow, resumed: Resumed) -> Resumed:
@@ -294,6 +299,12 @@ class RunFolder:
         parked = {name: rest[name].hex() for name in done if name not in now}
         kept = [name for name in game.executed if name in flow.dag]
         return replace(resumed, execution=Execution(flow, executed=kept), kept=len(kept), tasks=now, parked=parked)
+
+    def done_before(self) -> dict[str, bytes]:
+        """The tasks that an earlier run completed, with their digests."""
+        tasks = self.store.tasks()
+        done = _done_tasks(self.store, list(tasks))
+        return {**self._parked(), **{name: digest for name, digest in tasks.items() if name in done}}
 
     def _parked(self) -> dict[str, bytes]:
         """The tasks that were done when the present run was narrowed to others, with their digests."""

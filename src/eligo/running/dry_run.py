@@ -1,0 +1,76 @@
+"""What a run would do: the tasks in the order of the policy, each with the reason why it runs."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from eligo.additions import LiveWorkflow
+from eligo.allocating import Ask
+from eligo.errors import shorten
+from eligo.estimating import estimate
+from eligo.execution import Execution
+from eligo.names import Name
+from eligo.running.api import allocator_of, redo_tasks
+from eligo.running.folder import RunFolder, digests
+from eligo.running.loop import Settings
+from eligo.running.task_files import TaskFiles, skip_up_to_date
+from eligo.workflow import Workflow
+
+UNDONE, CHANGED = "it is not done yet", "its command, files or parents changed"
+OUTDATED, REQUESTED = "an output is missing or older than an input", "it is to run again"
+
+
+class Upcoming(NamedTuple):
+    """A task that would run."""
+
+    task: str
+    reason: str
+    #: its estimated run time; None if nothing is known about it
+    seconds: float | None
+
+
+def dry_run(everything: Workflow, settings: Settings, folder: RunFolder) -> list[Upcoming]:
+    """The tasks that a run would execute, in the order of its policy on one worker; none is executed."""
+    flow = settings.selection.applied(everything)
+    place, before = folder.place_of(flow, settings.directory), folder.done_before()
+    resumed, redone = redo_tasks(everything, flow, settings, folder, folder.recall(everything), place)
+    game = resumed.execution
+    if settings.skip_done:
+        skip_up_to_date(flow, game, place, resumed.doubts)
+    files, names = TaskFiles(LiveWorkflow(flow, game).flow, place), everything.dag.labels
+    files.check_inputs(game.executed)
+    repeated = {names[v] for v in settings.selection.repeated(everything, flow)}
+    reasons = {**dict.fromkeys((names[v] for v in redone.gone), OUTDATED), **dict.fromkeys(repeated, REQUESTED)}
+    times, order, upcoming = _known_times(flow), _in_order(flow, game, settings), dict[str, Upcoming]()
+    now = digests(flow)
+    for task in order:
+        label, known = str(task), before.get(str(task))
+        parents = [str(parent) for parent in game.dag.parents(task) if str(parent) in upcoming]
+        reason = reasons.get(label) or _reason(label, known, now.get(label), parents)
+        upcoming[label] = Upcoming(label, reason, times.get(task))
+    return list(upcoming.values())
+
+
+def _reason(label: str, known: bytes | None, now: bytes | None, parents: Sequence[str]) -> str:
+    """Why a task runs, from its digests before and now, and its parents that run."""
+    if known is None:
+        return UNDONE
+    if known != now:
+        return CHANGED
+    return f"it needs {shorten(parents[0])}, which runs" if parents else UNDONE
+
+
+def _known_times(flow: Workflow) -> Mapping[Name, float]:
+    """The estimated run time of every task; empty if nothing is known."""
+    times = estimate(flow)
+    return {} if times.level == "nothing" else dict(zip(flow.dag.tasks, times.seconds.tolist(), strict=True))
+
+
+def _in_order(flow: Workflow, game: Execution, settings: Settings) -> list[Name]:
+    """Execute all tasks that are not done, one after another; returns their order."""
+    chosen, order = allocator_of(flow, game, settings), list[Name]()
+    while grants := chosen.hand_out([Ask("dry run")]):
+        for grant in grants:
+            for task in grant.tasks:
+                game.complete(task)
+                order.append(task)
+    return order
