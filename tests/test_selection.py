@@ -188,3 +188,12 @@ def test_a_run_that_grew_is_not_narrowed(file: Path, capsys: pytest.CaptureFixtu
     assert run(["run", str(file), "b"]) == 2
     assert "cannot be narrowed" in capsys.readouterr().err
     assert run(["run", str(file), "-q"]) == 0
+
+
+def test_targets_in_python(file: Path) -> None:
+    folder = file.with_name("run")
+    assert eligo.run(str(file), targets=["y"], folder=folder).ok
+    assert eligo.run(str(file), targets=["y"], again=["b"], folder=folder).ok
+    assert counts(file) == {"a": 1, "b": 2}
+    with pytest.raises(InputError, match="have no effect on functions"):
+        eligo.run({"a": (lambda: 1, [])}, targets=["a"])

@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +27,7 @@ from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import INBOX, RunGrowth
 from eligo.running.loop import Runner, Settings
+from eligo.running.selection import EVERYTHING, Selection
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
@@ -70,6 +71,8 @@ def run(  # noqa: PLR0913
     keep: str | Collection[Name] = (),
     check: bool = True,
     ignore: str | Collection[str] = (),
+    targets: Sequence[str] = (),
+    again: Sequence[str] = (),
 ) -> Result:
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
@@ -78,6 +81,9 @@ def run(  # noqa: PLR0913
     commands resume an earlier run in it. If tasks fail permanently, the first one's error is raised once the rest is done;
     with *check* off, errors are only in the result. A feature of a file that runs do not support, for example POST scripts of
     DAGMan, is an error unless *ignore* names it.
+
+    Of commands, *targets* selects tasks, files or categories to run, with all that they need; tasks named in *again* run even
+    if an earlier run in *folder* completed them.
 
     A value that other tasks use is dropped once all of them are done. *keep* names the tasks whose values stay anyway;
     keep="all" keeps every value.
@@ -95,8 +101,9 @@ def run(  # noqa: PLR0913
     """
     callables = callables_of(graph, function)
     tried = retries if isinstance(retries, Retries) else _retries(retries, commands=callables is None)
-    settings = Settings(workers=workers, policy=policy, retries=tried, timeout=timeout)
-    _check_fits(callables, folder, keep, ignore)
+    selection = Selection(tuple(targets), again=tuple(again))
+    settings = Settings(workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout)
+    _check_fits(callables, folder, keep, ignore, selection)
     result = _functions(callables, on, settings, keep) if callables else _commands(graph, on, settings, folder, ignore)
     if check:
         for task, why in result.failed.items():
@@ -113,13 +120,19 @@ def _retries(most: int | None, commands: bool) -> Retries:
 
 
 def _check_fits(
-    callables: Callables | None, folder: object, keep: str | Collection[Name], ignore: str | Collection[str]
+    callables: Callables | None,
+    folder: object,
+    keep: str | Collection[Name],
+    ignore: str | Collection[str],
+    selection: Selection,
 ) -> None:
     """Refuse options for commands on functions, and options for functions on commands."""
     if callables is not None and folder is not None:
         raise InputError("folder has no effect on functions, whose results are not stored yet: leave it out")
     if callables is not None and ignore != ():
         raise InputError("ignore has no effect on functions: leave it out")
+    if callables is not None and selection != EVERYTHING:
+        raise InputError("targets and again have no effect on functions: leave them out")
     if callables is None and keep != ():
         raise InputError("keep has no effect on commands: leave it out")
 
