@@ -4,7 +4,6 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 
-from eligo.engines.futures import on_executor
 from eligo.engines.jobs import Engine
 from eligo.engines.room import Needs, Room, machine_cores, machine_memory
 from eligo.errors import InputError, check_choice
@@ -92,6 +91,8 @@ def engine_on(  # noqa: PLR0913
     if memory is None and shares_machine(on):
         memory = machine_memory()
     if isinstance(on, Executor):
+        from eligo.engines.futures import on_executor
+
         slots = workers or machine_cores()
         return on_executor(on, slots, Room(slots, memory, needs))
     if not isinstance(on, str):
