@@ -167,7 +167,7 @@ def test_two_clients_do_not_use_one_folder(server: StandIn, start: Start) -> Non
 
 def test_wrong_words_end_in_one_sentence(start: Start) -> None:
     client = start("--memory", "much")
-    assert "is not a number of bytes" in client.communicate(timeout=PATIENCE)[1]
+    assert "memory must be a number of bytes, such as 500M, got 'much'" in client.communicate(timeout=PATIENCE)[1]
     assert client.returncode == 2
 
 

@@ -22,13 +22,14 @@ from eligo.engines import Ending, Function, Job
 from eligo.engines.futures import FutureEngine
 from eligo.engines.job_run import Performed, ending_of, perform
 from eligo.engines.local import LocalEngine
+from eligo.engines.room import Wants
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.formats import read, write
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
 from eligo.running import Commands, Retries, RunFolder, Runner, Settings
-from eligo.running.api import needs_of, run
+from eligo.running.api import run
 from eligo.running.commands import log_name, words_of
 from eligo.stores import Attempt, Store
 from eligo.workflow import Task, Workflow
@@ -641,7 +642,7 @@ def test_commands_keep_nothing_once_they_are_done(tmp_path: Path) -> None:
 
 def test_what_tasks_need_is_known_where_any_needs_more() -> None:
     flow = Workflow(Dag.from_arcs([], tasks=["a", "b"]), {"a": Task(name="a", cores=2)})
-    needs = needs_of(flow)
+    needs = Wants(flow) or None
     assert needs is not None
     assert (needs("a"), needs("b")) == ((2, 0), (1.0, 0))
     with pytest.raises(InputError, match="--fat must be a positive integer"):

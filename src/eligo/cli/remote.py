@@ -40,11 +40,7 @@ def do_work(url: str | None, options: Mapping[str, Any]) -> int:
     from eligo.client.options import WorkOptions
     from eligo.client.worker import work
 
-    parsed = dict(options)
-    for what in ("memory", "output", "cache"):
-        if what in parsed:
-            parsed[what] = _amount(parsed[what])
-    tell([str(work(WorkOptions(url=full_address(url), **parsed)))])
+    tell([str(work(WorkOptions.of({**options, "url": full_address(url)})))])
     return 0
 
 
@@ -72,17 +68,6 @@ def _place(text: str) -> tuple[str, int]:
     if not host or not port.isascii() or not port.isdecimal() or int(port) > MOST_PORT:
         raise InputError(f"--serve takes HOST:PORT, such as 127.0.0.1:8760, got {shorten(text)!r}")
     return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-def _amount(text: str) -> int:
-    from argparse import ArgumentTypeError
-
-    from eligo.client.__main__ import amount
-
-    try:
-        return amount(text)
-    except ArgumentTypeError as error:
-        raise InputError(str(error)) from None
 
 
 class Ended(NamedTuple):

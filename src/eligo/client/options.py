@@ -12,16 +12,19 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 from eligo.errors import InputError
 from eligo.names import check_label
 
 GIGABYTE = 2**30
+UNITS = {"k": 2**10, "m": 2**20, "g": GIGABYTE, "t": 2**40}
+SIZES = ("memory", "output", "cache")  # the options that are numbers of bytes
 MOST_LABELS = 64
 TOKEN_FILE = "ELIGO_TOKEN_FILE"  # noqa: S105 - the name of a variable
 TRIES = 50  # attempts to lock a note that another process may be reading
@@ -159,6 +162,19 @@ def check_address(url: str) -> None:
         raise InputError(f"{url!r} is not a server's URL: it must start with http:// or https://")
 
 
+def _bytes_of(name: str, text: str) -> int:
+    """The number of bytes in a text.
+
+    >>> _bytes_of("memory", "2G"), _bytes_of("memory", "100")
+    (2147483648, 100)
+    """
+    unit = UNITS.get(text[-1:].lower(), 1)
+    try:
+        return int(float(text[: -1 if unit > 1 else None]) * unit)
+    except (ValueError, OverflowError):
+        raise InputError(f"{name} must be a number of bytes, such as 500M, got {text!r}") from None
+
+
 @dataclass(frozen=True, slots=True)
 class WorkOptions:
     """The options of `eligo work`; only the server's address is required."""
@@ -209,6 +225,12 @@ class WorkOptions:
         for name in ("memory", "cache", "seconds", "idle_exit", "grace", "poll"):
             if (getattr(self, name) or 0) < 0:
                 raise InputError(f"{name} must be at least 0, got {getattr(self, name)!r}")
+
+    @staticmethod
+    def of(words: Mapping[str, Any]) -> "WorkOptions":
+        """The options with these values, of which sizes may be text, such as 2G."""
+        sizes = {name: _bytes_of(name, words[name]) for name in SIZES if isinstance(words.get(name), str)}
+        return WorkOptions(**{**words, **sizes})
 
     def home(self) -> str:
         """The folder for all files."""

@@ -1,13 +1,11 @@
 """Engines by name."""
 
-import os
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 
-from eligo.engines.futures import on_executor
 from eligo.engines.jobs import Engine
-from eligo.engines.room import Needs, Room, machine_memory
+from eligo.engines.room import Needs, Room, machine_cores, machine_memory
 from eligo.errors import InputError, check_choice
 
 #: the engines by name, with the module of each, whose `engine` creates it
@@ -49,7 +47,7 @@ class Wanted:
     @property
     def slots(self) -> int:
         """The maximum number of concurrent tasks."""
-        return len(os.sched_getaffinity(0)) if self.workers is None else self.workers
+        return self.workers or machine_cores()
 
     def room(self, cores: float, memory: int | None = None) -> Room:
         """The resources for all tasks, if the engine has this many cores and, if known, bytes of memory."""
@@ -80,7 +78,7 @@ def engine_on(  # noqa: PLR0913
     scratch: str | None = None,
     mark: str = "",
 ) -> Engine:
-    """The engine with this name, or NAME=ADDRESS for an existing cluster; or for an executor; or the engine itself.
+    """The engine with this name (NAME=ADDRESS: on an existing cluster), one for an executor, or the engine itself.
 
     See `Wanted` for the options.
 
@@ -93,7 +91,9 @@ def engine_on(  # noqa: PLR0913
     if memory is None and shares_machine(on):
         memory = machine_memory()
     if isinstance(on, Executor):
-        slots = Wanted(name="executor", workers=workers).slots
+        from eligo.engines.futures import on_executor
+
+        slots = workers or machine_cores()
         return on_executor(on, slots, Room(slots, memory, needs))
     if not isinstance(on, str):
         return _checked_engine(on)

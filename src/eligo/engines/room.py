@@ -17,6 +17,11 @@ ROUNDING = 1e-6  # of a core: sums of thirds must add up
 PROC, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
+def machine_cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def machine_memory(proc: Path = PROC, groups: Path = GROUPS) -> int:
     """The memory available to the processes of this machine in bytes: its RAM, or the limit of a control group."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -17,7 +17,7 @@ from eligo.additions import LiveWorkflow
 from eligo.allocating import ALLOCATORS, Allocator, allocator, informed
 from eligo.engines import Engine, Function
 from eligo.engines.registry import engine_on, shares_machine
-from eligo.engines.room import Needs, Room, Wants, in_gibibytes, machine_memory
+from eligo.engines.room import Room, Wants, in_gibibytes, machine_memory
 from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
@@ -143,7 +143,7 @@ def _functions(
     values = Values(callables.takes, callables.results.union(tasks_to_keep(keep, callables.flow.dag)))
     if shares_machine(on):
         _check_room(callables.flow, settings.slots, machine_memory())
-    engine = engine_on(on, settings.workers, needs=needs_of(callables.flow), functions=True)
+    engine = engine_on(on, settings.workers, needs=Wants(callables.flow) or None, functions=True)
     with close_on_error(engine):
         game = Execution(callables.flow)
         chosen = allocator_of(callables.flow, game, settings)
@@ -189,21 +189,13 @@ def prepare_run(
     """Prepare a run of a workflow's commands in a folder, or resume the one that is there."""
     everything, flow = flow, settings.selection.applied(flow)
     commands, wants = commands_in(folder, flow, settings.directory), Wants(flow)
-    needs = wants if wants else None
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
-    engine = engine_on(on, settings.workers, needs=needs, scratch=scratch, mark=folder.mark)
+    engine = engine_on(on, settings.workers, needs=wants or None, scratch=scratch, mark=folder.mark)
     with close_on_error(engine):
         check = partial(_check_engine, on, settings, engine)
         check(flow)
-        remarks = _ignored_settings(flow, engine, settings, needs)
-        resumed = replace(folder.resume(everything, engine), remarks=remarks)
-        resumed = redo_tasks(everything, flow, settings, folder, resumed, commands.folder)[0]
-        files = TaskFiles(LiveWorkflow(flow, resumed.execution).flow, commands.folder)
+        resumed, files = _resume(everything, flow, engine, settings, folder, commands.folder)
         live = LiveWorkflow(flow, resumed.execution)
-        if settings.skip_done:
-            skip_up_to_date(live.flow, resumed.execution, commands.folder, resumed.doubts)
-        files.check_spelling()
-        files.check_inputs(resumed.execution.executed)
         effort = PLAN_EFFORT.get(settings.policy)
         curves = {} if effort is None else folder.planned(flow, resumed, effort)
         order = np.array(curves["order"], np.int32) if curves else None
@@ -212,19 +204,21 @@ def prepare_run(
         growth.begin(folder.adding)
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
-        runner = Runner(
-            resumed.execution,
-            chosen,
-            engine,
-            commands,
-            folder.store,
-            settings,
-            growth.needs,
-            empty=growth.empty,
-            absent=growth.absent,
-            growth=growth,
-        )
-        return runner, resumed
+        runner = Runner(resumed.execution, chosen, engine, commands, folder.store, settings, growth=growth)
+        return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
+
+
+def _resume(  # noqa: PLR0913, PLR0917
+    everything: Workflow, flow: Workflow, engine: Engine, settings: Settings, folder: RunFolder, place: str
+) -> tuple[Resumed, TaskFiles]:
+    """Resume the selected tasks of the run in a folder, which run in *place*, with all that their files require."""
+    resumed = redo_tasks(everything, flow, settings, folder, folder.resume(everything, engine), place)[0]
+    files = TaskFiles(LiveWorkflow(flow, resumed.execution).flow, place)
+    if settings.skip_done:
+        skip_up_to_date(files.flow, resumed.execution, place, resumed.doubts)
+    files.check_spelling()
+    files.check_inputs(resumed.execution.executed)
+    return resumed, files
 
 
 def redo_tasks(  # noqa: PLR0913, PLR0917
@@ -270,9 +264,9 @@ def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow
         _check_room(flow, room.cores, min(room.memory, getattr(engine, "largest", room.memory)))
 
 
-def _ignored_settings(flow: Workflow, engine: Engine, settings: Settings, needs: Needs | None) -> tuple[str, ...]:
+def _ignored_settings(flow: Workflow, engine: Engine, settings: Settings) -> tuple[str, ...]:
     """One sentence per setting of the workflow that this run ignores."""
-    remarks = list(getattr(engine, "unheeded", ())) if needs is not None and any(flow.column("memory")) else []
+    remarks = list(getattr(engine, "unheeded", ())) if any(flow.column("memory")) else []
     if settings.policy in ALLOCATORS and any(flow.column("priority")):
         remarks.append(f"policy {settings.policy} ignores the priorities of tasks; all other policies follow them")
     elif settings.policy not in POLICIES and any(flow.column("priority")):
@@ -288,12 +282,6 @@ def close_on_error(engine: Engine) -> Iterator[None]:
     except BaseException:
         engine.close()
         raise
-
-
-def needs_of(flow: Workflow) -> Needs | None:
-    """The needs of each task; None if no task needs more than one core or declares its memory."""
-    wants = Wants(flow)
-    return wants if wants else None
 
 
 def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Order | None = None) -> Allocator:

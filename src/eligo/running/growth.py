@@ -65,7 +65,7 @@ class RunGrowth:
     @property
     def needs(self) -> Needs | None:
         """The needs of each task; None if no task needs more than one core."""
-        return self.wants if self.wants else None
+        return self.wants or None
 
     @property
     def absent(self) -> Absent | None:
@@ -179,10 +179,10 @@ def add_to_run(folder: str | Path, text: str, patience: float) -> bool:
     if not under_way(path):
         _add_to_store(folder, new)
         return True
-    return _is_taken(send(folder, text), patience)
+    return _wait_until_read(send(folder, text), patience)
 
 
-def _is_taken(sent: Path, patience: float) -> bool:
+def _wait_until_read(sent: Path, patience: float) -> bool:
     """Wait until the run has read or refused an addition; returns whether it did."""
     refusal, until = sent.with_suffix(REFUSED), time.monotonic() + patience
     while sent.exists():

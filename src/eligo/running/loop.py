@@ -1,7 +1,6 @@
 """The loop of a run: the engine asks for tasks, the allocator chooses, the engine runs them, the store keeps the results."""
 
 import json
-import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -14,7 +13,7 @@ from eligo.allocating.asks import all_or_none
 from eligo.allocating.prudent import SLOW
 from eligo.engines import Ending, Engine, Job, Work
 from eligo.engines.job_run import STOPPED, lost_ending
-from eligo.engines.room import Needs
+from eligo.engines.room import Needs, machine_cores
 from eligo.errors import EligoError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
@@ -76,7 +75,7 @@ class Settings:
     @property
     def slots(self) -> int:
         """The maximum number of concurrent tasks."""
-        return self.workers or len(os.sched_getaffinity(0))
+        return self.workers or machine_cores()
 
 
 @dataclass(eq=False)
@@ -122,6 +121,8 @@ class Runner:
         self._next_inbox_check = 0.0  # time of the next check of the inbox, by the monotonic clock
         #: turns successful endings with missing outputs or refused additions into failures; created at the first ending
         self._inspection: Inspection | None = None
+        if self.growth is not None:
+            self._follow_growth(self.growth)
         if self.store is not None:
             self._restore_tries(self.store)
 
@@ -289,8 +290,11 @@ class Runner:
     def _adopt(self) -> None:
         """Update needs and outputs after tasks were added."""
         if self.growth is not None and len(self.execution.additions) > self._grown:
-            self.needs, self.absent = self.growth.needs, self.growth.absent
+            self._follow_growth(self.growth)
             self._pass(self.execution.eligible)
+
+    def _follow_growth(self, growth: RunGrowth) -> None:
+        self.needs, self.absent, self.empty = growth.needs, growth.absent, growth.empty
 
     def _complete(self, ending: Ending) -> None:
         """Record the first successful result; other copies are cancelled."""
