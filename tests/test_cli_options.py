@@ -311,8 +311,13 @@ def test_the_number_of_workers_has_the_same_names_in_every_verb() -> None:
 
 @pytest.mark.parametrize("flag", ["--workers", "-j", "--jobs", "--cores"])
 def test_a_client_is_told_its_workers_by_any_of_their_names(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr("eligo.cli.remote.do_work", lambda url, options: asked.append(options["cores"]) or 0)
+    asked: list[int] = []
+
+    def work(url: str, options: dict[str, Any]) -> int:
+        asked.append(options["cores"])
+        return 0
+
+    monkeypatch.setattr("eligo.cli.remote.do_work", work)
     assert run(["work", "http://127.0.0.1:9", flag, "3"]) == 0
     assert asked == [3]
 

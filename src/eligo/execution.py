@@ -1,4 +1,4 @@
-"""The pebble game: the one state machine of execution, with a journal that everything live follows.
+"""The pebble game: the one state machine of execution, and the journal that policies, stores and displays follow.
 
     waiting -> eligible -> allocated -> executed
        |  ^        ^          |   ^ \\

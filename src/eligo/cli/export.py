@@ -17,6 +17,7 @@ from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
 LONGEST_FILE = 17  # characters; there is no room for longer names on a line
+#: the suffixes of pictures, which are always overwritten
 PICTURES = (".svg", ".png", ".html", ".pdf")
 #: the texts that can be written instead of a workflow, and their suffixes
 TEXTS = {"names": (".txt", ".order"), "snakemake": (".smk",)}
@@ -119,8 +120,6 @@ def snakemake_rules(flow: Workflow, order: Sequence[str]) -> tuple[str, list[str
 # Files that may be written
 
 
-#: pictures may be drawn again
-PICTURES = (".svg", ".png", ".html", ".pdf")
 MARK = "by eligo"  # in the first lines of files that have room for a remark
 BEGINNING = 400  # the number of characters that are searched for it
 

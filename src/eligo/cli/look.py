@@ -267,7 +267,7 @@ def write_report(subject: Subject, output: str | None) -> int:
     return 0
 
 
-def written_report(place: str) -> str | None:
+def save_report(place: str) -> str | None:
     """Write the report of a run that has ended; returns its path, or None if it cannot be written."""
     path = os.path.join(place, REPORT)
     try:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from eligo.cli.effects import SERVER, full_address
 from eligo.cli.live_display import watching
-from eligo.cli.look import MOST_SHOWN, written_report
+from eligo.cli.look import MOST_SHOWN, save_report
 from eligo.cli.options import Access, Reading, RunRequest
 from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.plan_text import accept, heeding, read_workflow, tell, working
@@ -118,11 +118,11 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
             live_page(place) if request.page else nullcontext(),
             watching(process, sys.stderr, request.quiet),
             interruptible(runner),
-            _warned_of_shortage(runner, place),
+            _warn_of_shortage(runner, place),
         ):
             result = execute(runner)
         tell(_write_rescue(flow, result, place))
-    report = written_report(place)
+    report = save_report(place)
     return _print_result(runner, result, place, request, report)
 
 
@@ -202,7 +202,7 @@ def interruptible(runner: Runner) -> Iterator[None]:
 
 
 @contextmanager
-def _warned_of_shortage(runner: Runner, place: str) -> Iterator[None]:
+def _warn_of_shortage(runner: Runner, place: str) -> Iterator[None]:
     """Print warnings while tasks wait for the machine's resources, and how to resume if none could be started."""
     from eligo.engines.local import LocalEngine
 

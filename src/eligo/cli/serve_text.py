@@ -140,7 +140,7 @@ class _Watch:
             self._thread.join()
 
 
-def checked(setup: "Setup", json: bool) -> int:
+def check_setup(setup: "Setup", json: bool) -> int:
     """Print the problems of a setup; returns the exit code, 1 if there are any."""
     problems = list(_problems(setup))
     if json:

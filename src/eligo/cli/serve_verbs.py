@@ -91,7 +91,7 @@ def serve(
 
     State is durable: after a crash it resumes where it stopped.
     """
-    from eligo.cli.serve_text import ServeOutput, checked, serve_until_stopped, set_up
+    from eligo.cli.serve_text import ServeOutput, check_setup, serve_until_stopped, set_up
 
     if not files:
         refuse_useless(context, "without FILE", "policy", "quorum", "no_files", "from_", "allow_outside", "ignore")
@@ -104,7 +104,7 @@ def serve(
         address=address, until_done=until_done, log=log,
     )  # fmt: skip
     if check:
-        return checked(setup, json)
+        return check_setup(setup, json)
     wishes = {"policy": policy, "quorum": quorum, "files": not no_files, "ignore": ",".join(ignore or ())}
     reading = Reading(from_=from_, allow_outside=allow_outside)
     return serve_until_stopped(setup, files or [], reading, wishes, ServeOutput(quiet, json))

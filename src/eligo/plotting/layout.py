@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.rows import Ints, places
 
-# A dag too large to draw, made smaller
+# Merging nodes
 
 
 MIXED = -1
@@ -145,6 +145,9 @@ def _common_value(values: Ints, label: Ints) -> Ints:
     np.minimum.at(low, label, values)
     np.maximum.at(high, label, values)
     return np.where(low == high, low, MIXED).astype(np.int32)
+
+
+# Rows with few crossings
 
 
 Integers = NDArray[np.integer[Any]]
