@@ -10,12 +10,11 @@ from eligo.additions import NewTasks, read_addition
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import ALLOCATED, HELD
-from eligo.server.rules.clients import Client
+from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.outcomes import Archive
 from eligo.server.rules.prepared import Wishes, prepared
 from eligo.server.rules.served import Served
 from eligo.server.rules.service import Service
-from eligo.server.rules.terms import ServerTerms
 from eligo.server.rules.tickets import Granted, Request, Ticket
 from eligo.server.schema import Outcome, ResultWords
 from eligo.stores.packing import Added, unpacked_addition

@@ -31,7 +31,7 @@ def set_up(*, lease: float, keep_results: float, most_tasks: int = 1024, **setti
     """How a server is to be set up."""
     try:
         from eligo.server.app import Setup
-        from eligo.server.rules.terms import DAY, ServerTerms
+        from eligo.server.rules.clients import DAY, ServerTerms
         from eligo.server.schema import MOST_TASKS
     except ImportError as error:
         raise InputError(f"{NEEDED} ({error.name} is missing)") from None

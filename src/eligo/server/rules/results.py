@@ -366,7 +366,7 @@ class Deliveries:
                 if vote_digest == digest:
                     voter.succeeded(self.books.terms, confirmed=1)
                 else:
-                    voter.dissented(self.books.now, self.books.terms)
+                    voter.failed(self.books.now, self.books.terms)
                 self.books.note(other)
 
     def _take_failure(self, client: Client, served: Served, lease: Lease, result: ResultWords) -> str:

@@ -14,7 +14,7 @@ from eligo.execution import FAILED, Execution
 from eligo.plotting.labels import counted
 from eligo.rows import Ints
 from eligo.server.auth.tokens import Gate
-from eligo.server.rules.clients import Client, remembered
+from eligo.server.rules.clients import Client, ServerTerms, remembered
 from eligo.server.rules.document import packed_plan
 from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
@@ -23,7 +23,6 @@ from eligo.server.rules.restoration import fault_of, recalled
 from eligo.server.rules.results import Deliveries, ReadAdditions
 from eligo.server.rules.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served
 from eligo.server.rules.state import Books, Unavailable, parts_of
-from eligo.server.rules.terms import ServerTerms
 from eligo.server.rules.tickets import Request, Ticket
 from eligo.server.schema import ResultWords
 from eligo.stores.service import Changes, ClientRow, FileRow, Sums, WorkflowRow

@@ -11,13 +11,12 @@ from typing import NamedTuple
 from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD
 from eligo.rows import Ints
 from eligo.server.rules.agenda import Agenda
-from eligo.server.rules.clients import Client
+from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.deadlines import Deadlines
 from eligo.server.rules.document import packed_plan
 from eligo.server.rules.needs import Offer, Unmet
 from eligo.server.rules.outcomes import Digests, Recent, Remembered
 from eligo.server.rules.served import BROKEN, ENDED, FINAL, RUNNING, Served
-from eligo.server.rules.terms import ServerTerms
 from eligo.server.schema import ResultWords
 from eligo.stores.packing import packed_addition
 from eligo.stores.service import AdditionRow, Changes, Moves, WorkflowRow
