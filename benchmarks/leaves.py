@@ -24,8 +24,8 @@ from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.document import packed
 from eligo.server.rules.leaf import KEY, Leaf, grant_of, prepare_grant
 from eligo.server.rules.prepared import Prepared, Wishes
+from eligo.server.rules.requests import Request, Ticket
 from eligo.server.rules.service import Service
-from eligo.server.rules.tickets import Request, Ticket
 from eligo.server.schema import ResultWords, encode
 from eligo.server.view.answers import grants_words
 from eligo.stores.service import Changes

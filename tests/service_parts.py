@@ -13,9 +13,9 @@ from eligo.execution import ALLOCATED, HELD
 from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.outcomes import Archive
 from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.requests import Granted, Request, Ticket
 from eligo.server.rules.served import Served
 from eligo.server.rules.service import Service
-from eligo.server.rules.tickets import Granted, Request, Ticket
 from eligo.server.schema import Outcome, ResultWords
 from eligo.stores.packing import Added, unpacked_addition
 from eligo.stores.service import Changes, ClientRow, FileRow, TokenRow, Upshot, WorkflowRow, upshot_of

@@ -12,8 +12,8 @@ from eligo.families import random_layered
 from eligo.policies import POLICIES, policy
 from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.document import unpacked_plan
+from eligo.server.rules.requests import Ticket
 from eligo.server.rules.shares import TurnQueue, Turns
-from eligo.server.rules.tickets import Ticket
 from eligo.server.schema import FileWords, Outcome, ResultWords
 from eligo.work.attempts import Lease
 from eligo.work.tries import Retries

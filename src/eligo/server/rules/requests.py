@@ -1,9 +1,10 @@
-"""Requests of clients for work, each answered as soon as a task is ready for it."""
+"""Requests of clients for work: what they ask for, how they wait, and the grants that answer them."""
 
 import secrets
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush, merge
 from itertools import count, islice, starmap
@@ -14,16 +15,65 @@ from eligo.allocating import Ask
 from eligo.allocating.asks import Fits
 from eligo.server.rules.agenda import Alarms
 from eligo.server.rules.clients import Client
+from eligo.server.rules.needs import Offer
 from eligo.server.rules.served import Served
 from eligo.server.rules.shares import TurnQueue
 from eligo.server.rules.state import Books
-from eligo.server.rules.tickets import Granted, Request, Ticket, offer_of
 from eligo.work.attempts import Lease
 
 MOST_KEYS = 20_000  # requests whose keys are remembered after their leases have ended
 SLACK = 100  # outdated entries of `_ends` that are tolerated, besides one per waiting request
 MOST_OFFERS = 16  # maximum number of different waiting offers of one client: each is tried at every change
 OVER = 5.0  # seconds that a client stays away if its request may not wait
+
+
+class Request(NamedTuple):
+    """A client's request for work."""
+
+    #: maximum number of grants; size of each, as a number of tasks or, if given, as seconds of work
+    grants: int = 1
+    size: int = 1
+    seconds: float | None = None
+    #: how long it may wait for a task, in seconds
+    wait: float = 0.0
+    cores: float = 1.0
+    memory: float = float("inf")
+    labels: frozenset[str] = frozenset()
+    #: prefixes of the hashes of files that the client has
+    files: frozenset[str] = frozenset()
+
+
+class Granted(NamedTuple):
+    """A grant: leases in an order in which their tasks can run, and why these tasks were chosen."""
+
+    served: Served
+    leases: list[Lease]
+    why: str
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """A request, and its answer as far as there is one."""
+
+    client: Client
+    key: str
+    request: Request
+    #: when it times out
+    until: float
+    #: decides which tasks fit; requests with the same offer are treated alike
+    offer: Offer
+    #: requests are answered in this order
+    number: int = 0
+    grants: list[Granted] = field(default_factory=list)
+    #: seconds until the client should call again
+    away: float = 0.0
+    #: whether all work is finished
+    stop: bool = False
+
+
+def offer_of(client: Client, request: Request) -> Offer:
+    """The offer of a request; an operator's tags count as labels."""
+    return Offer(request.cores, request.memory, request.labels.union(client.tags))
 
 
 class Secrets:

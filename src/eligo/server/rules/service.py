@@ -18,12 +18,11 @@ from eligo.server.rules.clients import Client, ServerTerms, remembered
 from eligo.server.rules.document import packed_plan
 from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
-from eligo.server.rules.requests import Requests
+from eligo.server.rules.requests import Request, Requests, Ticket
 from eligo.server.rules.restoration import fault_of, recalled
 from eligo.server.rules.results import Deliveries, ReadAdditions
 from eligo.server.rules.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served
 from eligo.server.rules.state import Books, Unavailable, parts_of
-from eligo.server.rules.tickets import Request, Ticket
 from eligo.server.schema import ResultWords
 from eligo.stores.service import Changes, ClientRow, FileRow, Sums, WorkflowRow
 from eligo.stores.service_sql import ServiceStore
