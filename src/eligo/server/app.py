@@ -39,11 +39,11 @@ from eligo.server.logs import LOGGER, emit, emit_changes, event, log_to, log_una
 from eligo.server.metrics import Metrics, census
 from eligo.server.operations import Operations
 from eligo.server.preparation import Preparation
+from eligo.server.replan import replan_for_ever
 from eligo.server.rules.clients import ServerTerms
 from eligo.server.rules.file_travel import Travels
 from eligo.server.rules.outcomes import Archive
 from eligo.server.rules.prepared import Wishes, prepared
-from eligo.server.rules.replan import replan_for_ever
 from eligo.server.rules.served import ENDED, Served
 from eligo.server.rules.service import Service
 from eligo.server.schema import WorkflowWords
