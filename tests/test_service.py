@@ -10,10 +10,10 @@ from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.families import random_layered
 from eligo.policies import POLICIES, policy
+from eligo.server.rules.agenda import TurnQueue, Turns
 from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.document import unpacked_plan
 from eligo.server.rules.requests import Ticket
-from eligo.server.rules.shares import TurnQueue, Turns
 from eligo.server.schema import FileWords, Outcome, ResultWords
 from eligo.work.attempts import Lease
 from eligo.work.tries import Retries

@@ -13,11 +13,10 @@ from typing import Literal, NamedTuple
 
 from eligo.allocating import Ask
 from eligo.allocating.asks import Fits
-from eligo.server.rules.agenda import Alarms
+from eligo.server.rules.agenda import Alarms, TurnQueue
 from eligo.server.rules.clients import Client
 from eligo.server.rules.needs import Offer
 from eligo.server.rules.served import Served
-from eligo.server.rules.shares import TurnQueue
 from eligo.server.rules.state import Books
 from eligo.work.attempts import Lease
 

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD
 from eligo.rows import Ints
-from eligo.server.rules.agenda import Agenda
+from eligo.server.rules.agenda import Agenda, Deadlines
 from eligo.server.rules.clients import Client, ServerTerms
-from eligo.server.rules.deadlines import Deadlines
 from eligo.server.rules.document import packed_plan
 from eligo.server.rules.needs import Offer, Unmet
 from eligo.server.rules.outcomes import Digests, Recent, Remembered
