@@ -41,7 +41,7 @@ from eligo.server.operations import Operations
 from eligo.server.preparation import Preparation
 from eligo.server.replan import replan_for_ever
 from eligo.server.rules.clients import ServerTerms
-from eligo.server.rules.file_travel import Travels
+from eligo.server.rules.needs import Travels
 from eligo.server.rules.outcomes import Archive
 from eligo.server.rules.prepared import Wishes, prepared
 from eligo.server.rules.served import ENDED, Served

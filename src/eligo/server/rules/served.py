@@ -21,8 +21,7 @@ from eligo.names import Name
 from eligo.policies import POLICIES, from_order, order_grown
 from eligo.rows import Ints, places
 from eligo.running.states import count_states
-from eligo.server.rules.file_travel import Travels
-from eligo.server.rules.needs import Match, Needs, Offer, Supply
+from eligo.server.rules.needs import Match, Needs, Offer, Supply, Travels
 from eligo.server.rules.outcomes import Digests, blank
 from eligo.server.rules.prepared import MOST_ARCS, MOST_TASKS, Wishes, needed_arcs
 from eligo.stores.service import Sums, WorkflowRow
