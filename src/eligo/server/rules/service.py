@@ -1,33 +1,36 @@
-"""The rules of the server, without a network, a disk or a clock: the caller passes in the time and stores the changes.
+"""The operations of a server, and workflows restored from its store, without a network, a disk or a clock.
 
-Each method changes the state at once, and `take_changes` returns what must be stored. The caller answers clients only after
-it has stored that. `now` is a monotonic clock. The lead of the wall clock over it is fixed when the service starts, so that
-no client loses a task because a clock was set.
+The caller passes in the time and stores the changes. Each method changes the state at once, and `take_changes` returns what
+must be stored; the caller answers clients only after it has stored that. `now` is a monotonic clock. The lead of the wall
+clock over it is fixed when the service starts, so that no client loses a task because a clock was set.
 """
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from eligo.additions import NewTasks
-from eligo.errors import InputError, shorten
-from eligo.execution import FAILED, Execution
+from eligo.errors import EligoError, InputError, shorten
+from eligo.execution import ALLOCATED, FAILED, HELD, Execution
+from eligo.names import Name
 from eligo.plotting.labels import counted
 from eligo.rows import Ints
 from eligo.server.auth.tokens import Gate
 from eligo.server.rules.clients import Client, ServerTerms, remembered
-from eligo.server.rules.document import packed_plan
+from eligo.server.rules.document import packed_plan, unpacked_flow, unpacked_plan
 from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
 from eligo.server.rules.requests import Request, Requests, Ticket
-from eligo.server.rules.restoration import fault_of, recalled
 from eligo.server.rules.results import Deliveries, ReadAdditions
-from eligo.server.rules.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served
+from eligo.server.rules.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served, Vote
 from eligo.server.rules.state import Books, Unavailable, parts_of
 from eligo.server.schema import ResultWords
+from eligo.stores.packing import added_names
 from eligo.stores.service import Changes, ClientRow, FileRow, Sums, WorkflowRow
 from eligo.stores.service_sql import ServiceStore
+from eligo.work.attempts import Lease
 
 NOTHING = Archive()
+MOST_SAID = 300  # characters of the reason why a workflow cannot be restored
 
 
 class Service:
@@ -84,7 +87,7 @@ class Service:
     def recalled(self, row: WorkflowRow, store: ServiceStore) -> Served | Unavailable:
         """Restore a stored workflow for `adopt`, or return why that is impossible; this may run in another thread."""
         try:
-            return recalled(row, store, lambda: self.books.now)
+            return restore_workflow(row, store, lambda: self.books.now)
         except Exception as error:
             if isinstance(error, OSError) and store.shared:  # the connection failed, not this workflow
                 raise
@@ -459,3 +462,62 @@ class Service:
             self.books.lose(served, served.leases[number], "expired", "its client stopped responding")
             count += 1
         return count
+
+
+def restore_workflow(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) -> Served:
+    """Restore a workflow from the store; failed tasks may be retried at once."""
+    flow = unpacked_flow(row.document or store.document(row.id))
+    moves, additions = store.moves(row.id), store.additions(row.id)
+    size = len(flow) + len(added_names(additions))
+    order, ceiling = (None, None) if row.plan is None else unpacked_plan(row.plan, size)
+    served = Served(row, flow, Execution.replay(flow, moves, additions), order, clock)
+    flow, served.kept, served.ceiling = served.flow, len(moves), ceiling
+    served.number = store.last_number(row.id)
+    if served.files is not None:
+        served.files.there.update((file.name, file) for file in store.files(row.id))
+    served.signatures = store.signatures(row.id)
+    upshot = store.upshot(row.id)
+    _check_tasks("outcome", (*upshot.tallies, *(vote[0] for vote in upshot.votes)), len(flow))
+    for task, tally in upshot.tallies.items():
+        served.tries.begun[task], served.tries.failures[task], served.tries.losses[task] = tally
+    codes = served.execution.codes
+    for task, reason in upshot.reasons.items():
+        if codes[task] == FAILED:
+            served.tries.give_up(task, reason)
+    served.repeated, served.saved = upshot.repeated, upshot.saved
+    for task, number, client, digest in upshot.votes:
+        served.votes.setdefault(task, {})[number] = Vote(client, digest)
+    served.retried = upshot.retried
+    _recall_leases(served, store.leases(row.id))
+    return served
+
+
+def task_names(workflow: str, store: ServiceStore) -> tuple[Name, ...]:
+    """The names of the tasks of a stored workflow, including added ones."""
+    return (*unpacked_flow(store.document(workflow)).dag.tasks, *added_names(store.additions(workflow)))
+
+
+def _recall_leases(served: Served, leases: Iterable[Lease]) -> None:
+    """Restore the leases; assigned tasks without a lease become ready again."""
+    restored = list(leases)
+    _check_tasks("lease", (lease.task for lease in restored), len(served.flow))
+    served.add(restored)
+    for lease in restored:
+        served.tries.begun[lease.task] = max(served.tries.begun[lease.task], lease.attempt)
+        served.allocator.has(lease.client, served.flow.dag.tasks[lease.task])
+    codes = served.execution.codes
+    for v in [v for v in range(len(codes)) if codes[v] in {ALLOCATED, HELD} and v not in served.holding]:
+        served.come_back(v)
+
+
+def _check_tasks(what: str, tasks: Iterable[int], size: int) -> None:
+    """Refuse rows of tasks that the workflow does not have; negative numbers would index other tasks."""
+    strange = next((v for v in tasks if not 0 <= v < size), None)
+    if strange is not None:
+        raise InputError(f"the store has a {what} of task number {strange}, but the workflow has {size:,} tasks")
+
+
+def fault_of(error: Exception) -> str:
+    """One line on why a workflow cannot be restored."""
+    message = str(error) if isinstance(error, EligoError) else f"its stored state is damaged ({error!r})"
+    return shorten(message.replace("\n", " "), MOST_SAID)
