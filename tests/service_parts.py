@@ -17,7 +17,7 @@ from eligo.server.rules.requests import Granted, Request, Ticket
 from eligo.server.rules.served import Served
 from eligo.server.rules.service import Service
 from eligo.server.schema import Outcome, ResultWords
-from eligo.stores.packing import Added, unpacked_addition
+from eligo.stores.database import Added, unpacked_addition
 from eligo.stores.service import Changes, ClientRow, FileRow, TokenRow, Upshot, WorkflowRow, upshot_of
 from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Attempt, Lease

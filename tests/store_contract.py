@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from eligo.errors import InputError
-from eligo.stores.packing import packed_addition
+from eligo.stores.database import packed_addition
 from eligo.stores.service import AdditionRow, Changes, FileRow, Moves
 from eligo.stores.service_sql import ServiceStore
 from store_twin import TwinStore, check_same, groups

@@ -15,8 +15,15 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from eligo.errors import EligoError, InputError
-from eligo.stores.database import check_version, is_locked, open_reader, version_of
-from eligo.stores.packing import Added, unpacked_addition, unpacked_numbers
+from eligo.stores.database import (
+    Added,
+    check_version,
+    is_locked,
+    open_reader,
+    unpacked_addition,
+    unpacked_numbers,
+    version_of,
+)
 from eligo.work.attempts import Attempt, answer_to
 
 STEPS = "run_steps"

@@ -15,8 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from eligo.errors import InputError, shorten
-from eligo.stores.database import locked, open_writer
-from eligo.stores.packing import Added, added_names, packed_addition, unpacked_addition, unpacked_numbers
+from eligo.stores.database import (
+    Added,
+    added_names,
+    locked,
+    open_writer,
+    packed_addition,
+    unpacked_addition,
+    unpacked_numbers,
+)
 from eligo.stores.run_reader import (
     COLUMNS,
     STEPS,

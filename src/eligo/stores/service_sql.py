@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from eligo.errors import InputError
-from eligo.stores.packing import Added, unpacked_addition, unpacked_numbers
+from eligo.stores.database import Added, unpacked_addition, unpacked_numbers
 from eligo.stores.service import (
     KINDS,
     AdditionRow,

@@ -24,7 +24,7 @@ from eligo.server.rules.results import Deliveries, ReadAdditions
 from eligo.server.rules.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served, Vote
 from eligo.server.rules.state import Books, Unavailable, parts_of
 from eligo.server.schema import ResultWords
-from eligo.stores.packing import added_names
+from eligo.stores.database import added_names
 from eligo.stores.service import Changes, ClientRow, FileRow, Sums, WorkflowRow
 from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Lease

@@ -17,7 +17,7 @@ from eligo.server.rules.needs import Offer, Unmet
 from eligo.server.rules.outcomes import Digests, Recent, Remembered
 from eligo.server.rules.served import BROKEN, ENDED, FINAL, RUNNING, Served
 from eligo.server.schema import ResultWords
-from eligo.stores.packing import packed_addition
+from eligo.stores.database import packed_addition
 from eligo.stores.service import AdditionRow, Changes, Moves, WorkflowRow
 from eligo.work.attempts import Attempt, Lease
 
