@@ -106,9 +106,6 @@ class MemoryStore(ServiceStore):
     def keep_holding(self, seconds: float) -> set[str]:
         return set(self.rows)
 
-    def let_go(self) -> None:
-        pass
-
     def holders(self) -> dict[str, str]:
         return dict.fromkeys(self.rows, "")
 

@@ -184,7 +184,6 @@ class StoreContract:
             assert store.hold(WORKFLOW) == 1
             assert store.keep_holding(60.0) == {WORKFLOW}
             store.commit(commit_of(1))
-            store.let_go()
 
     def test_a_newer_store_is_refused(self, place: Place) -> None:
         place.open().close()

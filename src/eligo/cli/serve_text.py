@@ -153,7 +153,7 @@ def checked(setup: "Setup", json: bool) -> int:
 
 def _problems(setup: "Setup") -> list[str]:
     from eligo.server.app import LOOPBACK, listening
-    from eligo.stores.service_names import check_store
+    from eligo.stores.service_sqlite import check_store
 
     problems = []
     for look in (setup.check, lambda: listening(setup).close(), lambda: check_store(setup.store)):
@@ -177,7 +177,7 @@ def _problems(setup: "Setup") -> list[str]:
 
 def backed_up(store: str, copy: str, folder: str | None) -> int:
     """Copy what a server keeps, and its files."""
-    from eligo.stores.service_names import back_up_store
+    from eligo.stores.service_sqlite import back_up_store
 
     with working(f"copying {store}"):
         back_up_store(store, copy)

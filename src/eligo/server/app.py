@@ -52,8 +52,8 @@ from eligo.server.view.followed import Watching
 from eligo.server.view.page_data import Views
 from eligo.server.view.page_files import page_routes
 from eligo.stores.service import Changes
-from eligo.stores.service_names import service_store
 from eligo.stores.service_sql import ServiceStore
+from eligo.stores.service_sqlite import service_store
 from eligo.version import __version__
 from eligo.workflow import Workflow
 
