@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
-from eligo.work.attempts import ACCEPTED, FAILED, LOSSES, Attempt, Lease
+from eligo.work.attempts import ACCEPTED, FAILED, Attempt, Lease
+from eligo.work.tries import Tried
 
 
 class WorkflowRow(NamedTuple):
@@ -184,14 +185,6 @@ KINDS = tuple(each.name for each in fields(Changes))
 OF_WORKFLOWS = KINDS[KINDS.index("workflows") : KINDS.index("clients")]
 
 
-class Tried(NamedTuple):
-    """The attempts at a task so far, and its failures and lost leases since its last manual retry."""
-
-    tries: int = 0
-    failures: int = 0
-    losses: int = 0
-
-
 class Upshot(NamedTuple):
     """The outcomes of a workflow's ended leases."""
 
@@ -220,10 +213,8 @@ def upshot_of(ends: Iterable[Attempt], retried: dict[int, int]) -> Upshot:
             accepted += 1
             continue
         counts = end.number > retried.get(end.task, 0)
-        tries, failures, losses = tallies.get(end.task, Tried())
-        failed, lost = counts and end.answer == FAILED, counts and end.answer in LOSSES
-        tallies[end.task] = Tried(tries + 1, failures + failed, losses + lost)
-        if failed and end.failure:
+        tallies[end.task] = tallies.get(end.task, Tried()).after(end.answer, counts)
+        if counts and end.answer == FAILED and end.failure:
             reasons[end.task] = end.failure
         if counts and end.answer == "voted":
             votes.append((end.task, end.number, end.client, end.digest or ""))

@@ -231,8 +231,8 @@ class Deliveries:
     def _take_back_loss(self, served: Served, lease: Lease) -> None:
         """Uncount the loss of an expired lease whose client has responded: an attempt counts once, by its outcome."""
         past = self._end_of((lease.workflow, lease.number))
-        if past is not None and past.answer == "expired" and served.counts_for(lease):
-            served.tries.losses[lease.task] -= 1
+        if past is not None:
+            served.tries.uncount(lease.task, lease.number, past.answer)
 
     def _take_loss(self, served: Served, lease: Lease, result: ResultWords) -> str:
         """Record that the client died while it ran the task; this counts like an expired lease."""
@@ -240,7 +240,7 @@ class Deliveries:
             self.books.lose(served, lease, "lost", DIED)
         else:
             self.books.bring(served, [(lease, result)], "lost", DIED)
-            served.tries.losses[lease.task] += served.counts_for(lease)
+            served.tries.count(lease.task, lease.number, "lost")
             self.books.reconsider(served, lease.task)
             self.books.came_back(served)
         return "lost"
@@ -303,7 +303,7 @@ class Deliveries:
 
     def _take_result(self, client: Client, served: Served, lease: Lease, result: ResultWords) -> str:
         if served.wishes.quorum > 1 and not self._believed(client, served, lease.task, result):
-            if served.counts_for(lease):
+            if served.tries.counts(lease.task, lease.number):
                 served.votes.setdefault(lease.task, {})[lease.number] = Vote(client.id, result.digest)
             if len(served.voters(lease.task, result.digest)) < served.wishes.quorum:
                 self._give_back(served, lease, result, "voted")
@@ -372,7 +372,7 @@ class Deliveries:
     def _take_failure(self, client: Client, served: Served, lease: Lease, result: ResultWords) -> str:
         live, why = lease.number in served.leases, result.failure or "it failed"
         self.books.bring(served, [(lease, result)], "failed", why)
-        served.tries.failures[lease.task] += served.counts_for(lease)
+        served.tries.count(lease.task, lease.number, "failed")
         if live:
             self._blame(client, served, lease.task)
             self.books.come_back(served, lease.task, why)

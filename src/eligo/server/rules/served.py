@@ -121,7 +121,6 @@ class Served:
         self.votes: dict[int, dict[int, Vote]] = {}  # by task and lease number
         #: the owner for whom a client's result counts as a vote; None: it does not count
         self.owner_of: Callable[[str], str | None] = lambda client: client
-        self.retried: dict[int, int] = {}  # the number up to which leases of a retried task do not count
         self.kept = self._looked = len(execution.journal)  # moves that are stored, and that were searched for orphans
         self.grown = len(execution.additions)  # additions that are stored
         #: whether its allocator, which follows an addition by itself, has that to do: in a slice of its own
@@ -265,7 +264,7 @@ class Served:
     def retries(self, usual: Retries) -> Retries:
         """The number of retries of its tasks."""
         most = self.wishes.retries
-        return usual if most is None else Retries(most=most, lost=usual.lost, first=usual.first, longest=usual.longest)
+        return usual if most is None else replace(usual, most=most)
 
     @cached_property
     def commands(self) -> Sequence[str | tuple[str, ...]]:
@@ -276,10 +275,6 @@ class Served:
     def needs(self) -> Needs:
         """The needs of tasks, which not every client may meet."""
         return Needs(self.flow)
-
-    def counts_for(self, lease: Lease) -> bool:
-        """Whether the outcome of a lease counts; it does not if the owner has retried its task since."""
-        return lease.number > self.retried.get(lease.task, 0)
 
     def voters(self, task: int, digest: str | None = None) -> set[str]:
         """The owners of the clients that delivered a result of a task; with *digest*, only those that delivered this one."""
@@ -440,9 +435,8 @@ class Served:
     def retry(self, tasks: Iterable[int]) -> list[int]:
         """Retry permanently failed tasks; returns which."""
         chosen = sorted({v for v in tasks if self.codes[v] == FAILED})
-        self.tries.restart(chosen)
+        self.tries.restart(chosen, self.number)
         for v in chosen:
-            self.retried[v] = self.number
             self.votes.pop(v, None)
             self.execution.release(self.flow.dag.tasks[v])
         return chosen

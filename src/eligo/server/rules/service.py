@@ -122,10 +122,10 @@ class Service:
         for lease in served.leases.values():
             self.books.due.add(served.id, [lease.number], self.books.until)
             self.books.hold(lease.client, 1)
-        served.owner_of = self.books.owner_of
+        self.books.connect(served)
         failed = {*served.execution.numbers(FAILED)}
         for task in failed:
-            self.books.waits_for_retry(served, task, served.tries.take_up(task))
+            self.books.decide_again(served, task)
         for task in {*served.tries.failures, *served.tries.losses, *served.votes} - failed:
             self.books.reconsider(served, task)
         self.books.came_back(served)
@@ -166,7 +166,7 @@ class Service:
             raise InputError(f"this server already serves {len(self.served):,} workflows, its maximum")
         served = ready if isinstance(ready, Served) else self.built(now, ready, key)
         row = served.row
-        served.owner_of = self.books.owner_of
+        self.books.connect(served)
         self.served[row.id], self._submitted[key] = served, row.id
         self.books.changes.workflows.append(row)
         if served.waits:
@@ -478,16 +478,11 @@ def restore_workflow(row: WorkflowRow, store: ServiceStore, clock: Callable[[], 
     served.signatures = store.signatures(row.id)
     upshot = store.upshot(row.id)
     _check_tasks("outcome", (*upshot.tallies, *(vote[0] for vote in upshot.votes)), len(flow))
-    for task, tally in upshot.tallies.items():
-        served.tries.begun[task], served.tries.failures[task], served.tries.losses[task] = tally
-    codes = served.execution.codes
-    for task, reason in upshot.reasons.items():
-        if codes[task] == FAILED:
-            served.tries.give_up(task, reason)
+    causes = {task: why for task, why in upshot.reasons.items() if served.execution.codes[task] == FAILED}
+    served.tries.restore(upshot.tallies, upshot.retried, causes)
     served.repeated, served.saved = upshot.repeated, upshot.saved
     for task, number, client, digest in upshot.votes:
         served.votes.setdefault(task, {})[number] = Vote(client, digest)
-    served.retried = upshot.retried
     _recall_leases(served, store.leases(row.id))
     return served
 

@@ -4,6 +4,7 @@ import hmac
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from random import Random
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from eligo.server.schema import ResultWords
 from eligo.stores.database import packed_addition
 from eligo.stores.service import AdditionRow, Changes, Moves, WorkflowRow
 from eligo.work.attempts import Attempt, Lease
+from eligo.work.tries import Next, Retries
 
 MOST_DIGITS = 19  # lease numbers have fewer digits: longer ones do not fit into a database column
 SELDOM = 1.0  # seconds between two writes of changed client records
@@ -249,8 +251,10 @@ class Books:
     def lose(self, served: Served, lease: Lease, answer: str, why: str) -> None:
         """Return a task whose client stopped responding or died."""
         client = self.clients.get(lease.client)
-        started = served.codes[lease.task] != HELD  # a task that waited for others was not attempted
-        self.end(served, [lease], answer if started else "dropped", why)
+        answer = (
+            "dropped" if served.codes[lease.task] == HELD else answer
+        )  # a task that waited for others was not attempted
+        self.end(served, [lease], answer, why)
         served.lost += 1
         self.expired += 1
         self.changes.losses.append((served.id, served.lost))
@@ -259,7 +263,7 @@ class Books:
             self.note(client.id)
             if not client.holds:
                 served.allocator.gone(client.id)
-        served.tries.losses[lease.task] += started
+        served.tries.count(lease.task, lease.number, answer)
         self.come_back(served, lease.task)
         self.came_back(served)
 
@@ -343,39 +347,37 @@ class Books:
 
     def come_back(self, served: Served, task: int, failure: str | None = None) -> None:
         """Return a task of a client, after a *failure* or not: it becomes ready, retrying or permanently failed."""
-        spent = self.spent(served, task)
-        if failure is None and spent is None:
+        following = served.tries.after(task, failure, self._retries_of(served))
+        if following is Next.READY:
             served.come_back(task)
             return
         served.set_aside(task)
         if task not in served.holding:
-            self.again_or_never(served, task, failure)
-        elif spent is not None:
+            self._again_or_never(served, task, failure)
+        elif following is Next.FAIL:
             served.allocator.copy_no_more(task)
 
-    def spent(self, served: Served, task: int) -> str | None:
-        """Why a task is no longer handed out unless its owner retries it; None if it is."""
-        spent = served.tries.spent(task, served.retries(self.terms.retries))
-        if spent is not None:
-            return spent
-        if task in served.votes and len(served.voters(task)) >= served.wishes.quorum + self.terms.most_disputes:
-            return "no two clients agree on its result"
-        return None
+    def _retries_of(self, served: Served) -> Retries:
+        return served.retries(self.terms.retries)
 
-    def again_or_never(self, served: Served, task: int, failure: str | None = None) -> None:
+    def _is_disputed(self, served: Served, task: int) -> bool:
+        """Whether so many owners have voted for results of a task without agreement that it fails."""
+        return task in served.votes and len(served.voters(task)) >= served.wishes.quorum + self.terms.most_disputes
+
+    def _again_or_never(self, served: Served, task: int, failure: str | None) -> None:
         """Schedule the retry of a failed task, unless its retries are used up; *failure* is its last one."""
-        again = self.waits_for_retry(served, task, failure)
+        until = served.tries.again_or_never(task, failure, self.now, self._retries_of(served), self.random)
+        again = self._set_alarm(served, until)
         self.retries += again
         self.failed += not again
 
-    def waits_for_retry(self, served: Served, task: int, failure: str | None) -> bool:
-        """Schedule the retry of a failed task; returns False if none is left, and then records the cause."""
-        spent = self.spent(served, task)
-        if spent is not None:
-            served.tries.give_up(task, failure or spent)
-            return False
-        retries = served.retries(self.terms.retries)
-        until = served.tries.again_or_never(task, failure, self.now, retries, self.random)
+    def decide_again(self, served: Served, task: int, failure: str | None = None) -> bool:
+        """Decide anew whether a failed task is retried; returns whether it is."""
+        until = served.tries.reconsider(task, failure, self.now, self._retries_of(served), self.random)
+        return self._set_alarm(served, until)
+
+    def _set_alarm(self, served: Served, until: float | None) -> bool:
+        """Set the alarm for a retry; returns whether there is one."""
         if until is not None:
             self.agenda.alarms.set(served.id, until)
         return until is not None
@@ -383,19 +385,23 @@ class Books:
     def reconsider(self, served: Served, task: int, failure: str | None = None) -> None:
         """Update a task after more became known about its earlier attempts than when it was returned."""
         code = served.codes[task]
-        if code in {ELIGIBLE, ALLOCATED} and self.spent(served, task) is None:
+        if code in {ELIGIBLE, ALLOCATED} and served.tries.spent(task, self._retries_of(served)) is None:
             return
         if code == ALLOCATED:
             served.allocator.copy_no_more(task)
         elif code == ELIGIBLE:
             served.execution.take_numbers([task])
             served.set_aside(task)
-            self.again_or_never(served, task, failure)
+            self._again_or_never(served, task, failure)
         elif code == FAILED:
-            cause = served.tries.causes.get(task)
-            served.tries.wait_no_more({task})
-            again = self.waits_for_retry(served, task, failure or cause)
-            self.failed += not again and cause is None
+            newly = task not in served.tries.causes
+            again = self.decide_again(served, task, failure)
+            self.failed += newly and not again
+
+    def connect(self, served: Served) -> None:
+        """Give a workflow the owners of clients, and the limit of disagreeing results."""
+        served.owner_of = self.owner_of
+        served.tries.is_disputed = partial(self._is_disputed, served)
 
     def owner_of(self, client: str) -> str | None:
         """The owner for whom a client's result counts as a vote; None if it does not count, as for a revoked client."""
