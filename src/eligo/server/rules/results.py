@@ -11,16 +11,14 @@ from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
 from eligo.server.rules.clients import Client
 from eligo.server.rules.outcomes import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
 from eligo.server.rules.served import FINAL, Served, UnreadError, Vote
-from eligo.server.rules.state import MOST_RECENT, Books, Brought, parts_of, same
+from eligo.server.rules.state import MOST_RECENT, Books, Brought, LeaseId, parts_of, same
 from eligo.server.schema import ResultWords
 from eligo.stores.service import FileRow
 from eligo.work.attempts import Attempt, Lease
 
 LOST = {"expired", "dropped"}  # the outcomes of leases whose results may still arrive
 DIED = "the client died while running the task"
-#: the parts of a lease id: workflow, number and secret
-LeaseId = tuple[str, int, str]
-#: what was read of the tasks that results add, by their text; or why it cannot be
+#: the tasks that results add, by their text, or why they cannot be read
 ReadAdditions = Mapping[str, NewTasks | InputError]
 
 
@@ -51,7 +49,7 @@ class Deliveries:
         if not self._added.keys() >= {*self.adding(deliveries)}:
             raise UnreadError
         self.books.now = client.seen = now
-        self._past = self._absorbed(past)
+        self._past = self._update_past(past)
         lease_ids = [parts_of(result.lease) for result in deliveries]
         together = self._together(client, deliveries, lease_ids) if len(lease_ids) > 1 else {}
         answers, numbers = [""] * len(lease_ids), [number for _, number, _ in lease_ids]
@@ -74,7 +72,7 @@ class Deliveries:
     def _deliver(self, client: Client, lease_id: LeaseId, result: ResultWords, together: Collection[Place]) -> str:
         """The answer to a result that is not plainly good."""
         lease = self._lease(lease_id, client.id)
-        return lease if isinstance(lease, str) else self._judged(client, lease, result, together)
+        return lease if isinstance(lease, str) else self._answer(client, lease, result, together)
 
     def _completes(self, lease: Lease, result: ResultWords, together: Collection[Place]) -> bool:
         """Whether a result of an assigned task is complete and needs no agreement; if so, the task is marked as executed."""
@@ -88,7 +86,7 @@ class Deliveries:
         served.execution.complete_number(lease.task)
         return True
 
-    def _judged(self, client: Client, lease: Lease, result: ResultWords, together: Collection[Place]) -> str:
+    def _answer(self, client: Client, lease: Lease, result: ResultWords, together: Collection[Place]) -> str:
         served = self.books.served.get(lease.workflow)
         if served is None or served.state in FINAL:
             return self._too_late(lease, result)
@@ -166,8 +164,8 @@ class Deliveries:
         lease = served.leases.get(number)
         return served.codes[lease.task] != EXECUTED if lease is not None else past is None or past.answer in LOST
 
-    def _absorbed(self, past: Past) -> Past:
-        """The data read, with what happened since; `UNKNOWN` if so much happened that some of it has left the memory."""
+    def _update_past(self, past: Past) -> Past:
+        """The data that were read, with later outcomes; `UNKNOWN` if some of these are no longer in memory."""
         books = self.books
         if past is UNKNOWN or books.ends - past.at >= MOST_RECENT:
             return UNKNOWN

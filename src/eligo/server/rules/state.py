@@ -26,8 +26,16 @@ from eligo.work.tries import Next, Retries
 MOST_DIGITS = 19  # lease numbers have fewer digits: longer ones do not fit into a database column
 SELDOM = 1.0  # seconds between two writes of changed client records
 MOST_RECENT = 10_000  # outcomes in memory, up to twice as many, besides those that are not stored yet
-#: a lease, and the result that a client delivered for it
+#: a lease, and the result that its client delivered
 Brought = tuple[Lease, ResultWords]
+
+
+class LeaseId(NamedTuple):
+    """The parts of a lease id, as a client sends them; the number is -1 if it is invalid."""
+
+    workflow: str
+    number: int
+    secret: str
 
 
 class Unavailable(NamedTuple):
@@ -66,10 +74,10 @@ class Books:
         self.agenda = Agenda()
         self._touched: set[str] = set()
         self._dirty: set[str] = set()
-        self._urgent, self._told = False, 0.0
+        self._urgent, self._clients_at = False, 0.0  # `_clients_at`: when client records were last written
         self._over: set[str] = set()  # workflows that have ended since the last `take_changes`
         self._progressed: set[str] = set()  # workflows that have changed or left since the last `take_progressed`
-        self.due = Deadlines(self._out)
+        self.due = Deadlines(self._active)
         self.recent = Recent()
         self._remembered = Remembered()
         # when the offers of connected clients were last collected, and the offers
@@ -104,11 +112,11 @@ class Books:
             if moves:
                 self.changes.moves.append(Moves(workflow, served.kept, moves))
                 served.kept += len(moves)
-        if self._dirty and (self._urgent or self.now >= self._told + SELDOM):
+        if self._dirty and (self._urgent or self.now >= self._clients_at + SELDOM):
             for client in self._dirty:
                 self.changes.clients.append(self.clients[client].row(self.ahead))
                 self.clients[client].kept = self.clients[client].seen
-            self._dirty, self._urgent, self._told = set(), False, self.now
+            self._dirty, self._urgent, self._clients_at = set(), False, self.now
         self._touched = set()
         for workflow in [key for key in self._over if self.served[key].state in FINAL]:
             self._leave(self.served.pop(workflow))
@@ -177,7 +185,7 @@ class Books:
     # Clients
 
     def gone_at(self, client: Client) -> float:
-        """When a client counts as gone unless it calls again: the time at which its leases would expire."""
+        """When a client counts as gone unless it calls again: when its leases expire."""
         return client.seen + self.terms.lease + self.terms.grace
 
     def is_alive(self, client: Client) -> bool:
@@ -237,16 +245,15 @@ class Books:
             if not self.strangers[client]:
                 del self.strangers[client]
 
-    def _out(self, workflow: str) -> KeysView[int]:
+    def _active(self, workflow: str) -> KeysView[int]:
         """The numbers of the active leases of a workflow."""
         return (self.served[workflow].leases if workflow in self.served else {}).keys()
 
-    def find(self, lease_id: tuple[str, int, str], client: str) -> Lease | None:
-        """The lease with these parts of an id, if this client holds it."""
-        workflow, number, secret = lease_id
-        served = self.served.get(workflow)
-        lease = None if served is None else served.leases.get(number)
-        return lease if lease is not None and lease.client == client and same(lease.secret, secret) else None
+    def find(self, id: LeaseId, client: str) -> Lease | None:
+        """The lease with this id, if this client holds it."""
+        served = self.served.get(id.workflow)
+        lease = None if served is None else served.leases.get(id.number)
+        return lease if lease is not None and lease.client == client and same(lease.secret, id.secret) else None
 
     def lose(self, served: Served, lease: Lease, answer: str, why: str) -> None:
         """Return a task whose client stopped responding or died."""
@@ -383,7 +390,7 @@ class Books:
         return until is not None
 
     def reconsider(self, served: Served, task: int, failure: str | None = None) -> None:
-        """Update a task after more became known about its earlier attempts than when it was returned."""
+        """Update a task that was returned earlier, because the outcome of one of its attempts has changed."""
         code = served.codes[task]
         if code in {ELIGIBLE, ALLOCATED} and served.tries.spent(task, self._retries_of(served)) is None:
             return
@@ -414,13 +421,13 @@ class Books:
         return {owner for owner in owners if owner is not None}
 
 
-def parts_of(lease: str) -> tuple[str, int, str]:
-    """The workflow, number and secret of a lease id; -1 if the number is invalid."""
+def parts_of(lease: str) -> LeaseId:
+    """The parts of a lease id."""
     try:
         workflow, number, secret = lease.split(".", 2)
     except ValueError:
-        return lease, -1, ""
-    return workflow, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else -1, secret
+        return LeaseId(lease, -1, "")
+    return LeaseId(workflow, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else -1, secret)
 
 
 def same(secret: str, other: str) -> bool:
