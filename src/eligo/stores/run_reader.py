@@ -123,7 +123,7 @@ def stock_of(path: str) -> Stock:
     """Check a file by reading all of it, without changing it; returns what a writer needs to append to it."""
     if not os.path.exists(path) or not os.path.getsize(path):
         return Stock({})
-    with closing(_connected(path)) as database:
+    with closing(_open_snapshot(path)) as database:
         if _is_empty(database):  # its creator was stopped before it wrote anything
             return Stock({})
         rows, _ = all_rows(database)
@@ -183,14 +183,14 @@ def under_way(path: str | Path) -> bool:
 def _reading(path: str | Path) -> sqlite3.Connection:
     """A read-only connection, also if the folder is read-only and no process executes the run."""
     try:
-        return _connected(path)
+        return _open_snapshot(path)
     except sqlite3.Error:
         if Path(f"{path}-wal").exists():
             raise
-    return _connected(path, "mode=ro&immutable=1")
+    return _open_snapshot(path, "mode=ro&immutable=1")
 
 
-def _connected(path: str | Path, mode: str = "mode=ro") -> sqlite3.Connection:
+def _open_snapshot(path: str | Path, mode: str = "mode=ro") -> sqlite3.Connection:
     """A read-only connection to a snapshot of the file, so that rows and checksums match."""
     database = open_reader(path, mode)
     try:

@@ -71,10 +71,10 @@ def packed(flow: Workflow) -> bytes:
     header = msgspec.msgpack.encode(DocumentHeader(flow.name, len(dag), counts, len(sizes), len(times)))
     arcs = (dag.outdegree.tobytes(), dag.child.tobytes(), np.packbits(shortcut_mask(dag)).tobytes())
     frames = [header, *arcs, *(frame for column in columns.values() for frame in column), *sizes, *times]
-    return MARK + b"".join(part for frame in frames for part in _framed(frame))
+    return MARK + b"".join(part for frame in frames for part in _pack_frame(frame))
 
 
-def _framed(data: bytes) -> tuple[bytes, bytes]:
+def _pack_frame(data: bytes) -> tuple[bytes, bytes]:
     compressed = zlib.compress(data, 1)
     return LENGTHS.pack(len(compressed), len(data)), compressed
 
@@ -107,7 +107,7 @@ def packed_plan(order: Ints, ceiling: Ints | None) -> bytes:
     """The order of a plan, and its bound if known, as bytes."""
     arrays = [order] if ceiling is None else [order, ceiling]
     numbers = b"".join(np.ascontiguousarray(array, np.int32).tobytes() for array in arrays)
-    return MARK + b"".join(_framed(numbers))
+    return MARK + b"".join(_pack_frame(numbers))
 
 
 def unpacked_plan(plan: bytes, size: int) -> tuple[Ints, Ints | None]:
@@ -129,8 +129,8 @@ def unpacked_flow(document: bytes) -> Workflow:
     """The workflow that `packed` packed; raises `InputError` for other bytes."""
     try:
         if document[: len(MARK)] != MARK:
-            return _unpacked_at_once(document)
-        return _unpacked(_frames(memoryview(document)[len(MARK) :]))
+            return _read_unframed(document)
+        return _read_flow(_frames(memoryview(document)[len(MARK) :]))
     except (msgspec.MsgspecError, zlib.error, struct.error, StopIteration, ValueError, TypeError) as error:
         raise InputError(f"not a stored workflow: {error}") from None
 
@@ -146,7 +146,7 @@ def _frames(document: memoryview) -> Frames:
         yield data
 
 
-def _unpacked(frames: Frames) -> Workflow:
+def _read_flow(frames: Frames) -> Workflow:
     header = msgspec.msgpack.decode(next(frames), type=DocumentHeader)
     size = header.tasks
     degree, heads = (np.frombuffer(next(frames), np.int32) for _ in range(2))
@@ -210,7 +210,7 @@ def _values(frames: Frames, count: int, kind: Any) -> list[Any]:
     return values
 
 
-def _unpacked_at_once(document: bytes) -> Workflow:
+def _read_unframed(document: bytes) -> Workflow:
     """The workflow of a document without frames."""
     stored = msgspec.msgpack.decode(document, type=Packed)
     tails, heads = np.frombuffer(stored.tails, np.int32), np.frombuffer(stored.heads, np.int32)

@@ -255,11 +255,11 @@ class Travels:
         there, inputs, index = self.there, self.inputs, self.flow.dag.index
 
         @cache  # lives as long as the request
-        def kept(task: Name) -> int:
+        def bytes_at_client(task: Name) -> int:
             rows = (there.get(name) for name in inputs[index[task]][:MOST_INPUTS])
             return sum(row.size for row in rows if row is not None and row.sha256[:PREFIX] in prefixes)
 
-        return kept
+        return bytes_at_client
 
     def inside(self, v: int, members: set[int]) -> list[str]:
         """The outputs of a task that only other tasks of its grant read."""

@@ -101,7 +101,7 @@ def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     _check_size(wishes.policy, flow.dag)
     if wishes.policy in ALLOCATORS and any(flow.column("priority")):
         raise InputError(f"the policy {wishes.policy!r} does not use the priorities of tasks (choose another policy)")
-    order, ceiling = _ordered(flow, wishes.policy, effort)
+    order, ceiling = _order_of(flow, wishes.policy, effort)
     document = packed(flow)
     return Prepared(unpacked_flow(document), wishes, document, order, ceiling)  # the same object as after a restart
 
@@ -121,7 +121,7 @@ def needed_arcs(dag: Dag) -> int:
     return skeleton(dag).arc_count
 
 
-def _ordered(flow: Workflow, policy: str, effort: str) -> tuple[Ints | None, Ints | None]:
+def _order_of(flow: Workflow, policy: str, effort: str) -> tuple[Ints | None, Ints | None]:
     """The order that a policy follows, and the plan's bound, if any; refuses a workflow that the policy cannot order."""
     if policy == "dask":
         return POLICIES[policy](flow, skeleton(flow.dag), None).order(), None

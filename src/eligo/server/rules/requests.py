@@ -89,8 +89,8 @@ class Secrets:
         return self._words.pop()
 
 
-class Got(NamedTuple):
-    """A grant of a request, by lease numbers only, so that ended leases can be freed."""
+class PastGrant(NamedTuple):
+    """The answer to an earlier request, by lease numbers only, so that ended leases can be freed."""
 
     workflow: str
     numbers: range
@@ -104,7 +104,7 @@ class Requests:
         self.books = books
         #: "drain" if an operator stops new assignments, "pause" if the server shuts down, "stop" if all work is finished
         self.draining: Literal["drain", "pause", "stop"] | None = None
-        self._keys: OrderedDict[tuple[str, str], list[Got]] = OrderedDict()  # the grants of each request
+        self._keys: OrderedDict[tuple[str, str], list[PastGrant]] = OrderedDict()  # the grants of each request
         self.waiting: dict[Ticket, None] = {}
         self._fresh: dict[Ticket, None] = {}
         self._asked: dict[str, dict[str, Ticket]] = {}  # unanswered requests, by client and key
@@ -125,13 +125,13 @@ class Requests:
         for (client, key, _), leases in grants.items():
             numbers = range(leases[0].number, leases[-1].number + 1)
             self._keys.setdefault((client, key), []).append(
-                Got(served.id, numbers, "assigned before the server restarted")
+                PastGrant(served.id, numbers, "assigned before the server restarted")
             )
 
     def forget(self, workflow: str) -> None:
         """Forget the grants of a workflow that another server holds now; repeated requests are answered there."""
         for key, grants in [*self._keys.items()]:
-            remaining = [got for got in grants if got.workflow != workflow]
+            remaining = [past for past in grants if past.workflow != workflow]
             if not remaining:
                 del self._keys[key]
             elif len(remaining) < len(grants):
@@ -151,7 +151,9 @@ class Requests:
         client.cores = request.cores
         self.books.learn_offer(client, ticket.offer)
         if (client.id, key) in self._keys:
-            ticket.grants = [again for got in self._keys[client.id, key] if (again := self._still_out(got)) is not None]
+            ticket.grants = [
+                again for past in self._keys[client.id, key] if (again := self._still_out(past)) is not None
+            ]
         elif self.draining:
             self._dismiss(ticket)
         elif self._offers_too_much(ticket) or not client.approved:
@@ -405,21 +407,21 @@ class Requests:
         self.books.due.add(leases[0].workflow, numbers, self.books.until)
         ticket.client.holds += len(leases)
         self.books.changes.leases += leases
-        got = Got(leases[0].workflow, numbers, ticket.grants[-1].why)
-        self._keys.setdefault((ticket.client.id, ticket.key), []).append(got)
+        past = PastGrant(leases[0].workflow, numbers, ticket.grants[-1].why)
+        self._keys.setdefault((ticket.client.id, ticket.key), []).append(past)
         while len(self._keys) > MOST_KEYS and self._forgets_oldest():
             pass
 
     def _forgets_oldest(self) -> bool:
         """Forget the oldest request unless it has active leases; returns whether it was forgotten."""
         key, grants = self._keys.popitem(last=False)
-        if any(self._still_out(got) is not None for got in grants):
+        if any(self._still_out(past) is not None for past in grants):
             self._keys[key] = grants
             return False
         return True
 
-    def _still_out(self, got: Got) -> Granted | None:
+    def _still_out(self, past: PastGrant) -> Granted | None:
         """The part of a grant that its client still holds; None if there is none."""
-        served = self.books.served.get(got.workflow)
-        leases = [] if served is None else [served.leases[i] for i in got.numbers if i in served.leases]
-        return Granted(served, leases, got.why) if served is not None and leases else None
+        served = self.books.served.get(past.workflow)
+        leases = [] if served is None else [served.leases[i] for i in past.numbers if i in served.leases]
+        return Granted(served, leases, past.why) if served is not None and leases else None

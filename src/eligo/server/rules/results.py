@@ -1,4 +1,4 @@
-"""Results of tasks: the first good one counts, from any client and however late; none is lost, and none counts twice."""
+"""Results of tasks: the first good one counts, from any client and however late; no result is lost or counted twice."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
@@ -300,7 +300,7 @@ class Deliveries:
         return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
 
     def _take_result(self, client: Client, served: Served, lease: Lease, result: ResultWords) -> str:
-        if served.wishes.quorum > 1 and not self._believed(client, served, lease.task, result):
+        if served.wishes.quorum > 1 and not self._counts_alone(client, served, lease.task, result):
             if served.tries.counts(lease.task, lease.number):
                 served.votes.setdefault(lease.task, {})[lease.number] = Vote(client.id, result.digest)
             if len(served.voters(lease.task, result.digest)) < served.wishes.quorum:
@@ -310,7 +310,7 @@ class Deliveries:
         self._accept(client, [(lease, result)])
         return "accepted"
 
-    def _believed(self, client: Client, served: Served, task: int, result: ResultWords) -> bool:
+    def _counts_alone(self, client: Client, served: Served, task: int, result: ResultWords) -> bool:
         """Whether a result counts alone: its client is trusted, no other result differs, and no spot check is due."""
         if not client.trusted(self.books.terms):
             return False

@@ -379,9 +379,9 @@ class Service:
     def approve(self, client: str, approved: bool = True) -> None:
         """Approve a client for work, or revoke its approval."""
         self.books.changes.approvals.append((client, approved))
-        self._approved(self.clients[client], approved)
+        self._set_approval(self.clients[client], approved)
 
-    def _approved(self, client: Client, approved: bool) -> None:
+    def _set_approval(self, client: Client, approved: bool) -> None:
         """Set the approval of a client; the votes of a revoked client no longer count."""
         revoked, client.approved = client.approved and not approved, approved
         for served in self.served.values() if revoked else ():
@@ -407,7 +407,7 @@ class Service:
         """Add or update a client from its row, which another server wrote; the tasks that it holds here still count."""
         existing = self.clients.get(row.id)
         if existing is not None:
-            self._approved(existing, bool(row.approved))
+            self._set_approval(existing, bool(row.approved))
             existing.held = row.held
             self.books.roomier.add(row.id)
             self._tag(existing, tuple(row.tags.split()))

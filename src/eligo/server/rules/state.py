@@ -368,7 +368,7 @@ class Books:
         return served.retries(self.terms.retries)
 
     def _is_disputed(self, served: Served, task: int) -> bool:
-        """Whether so many owners have voted for results of a task without agreement that it fails."""
+        """Whether results of a task disagree so often that it fails permanently."""
         return task in served.votes and len(served.voters(task)) >= served.wishes.quorum + self.terms.most_disputes
 
     def _again_or_never(self, served: Served, task: int, failure: str | None) -> None:
