@@ -42,7 +42,7 @@ MOST_POSTPONED = 1_000  # tasks: a larger allocator takes too long to build whil
 #: tasks and dependencies: adding to a larger workflow makes every client wait too long
 MOST_GROWN, MOST_GROWN_ARCS = 10_000, 50_000
 MOST_ADDED, MOST_ADDED_ARCS = 1_000, 10_000  # tasks of one addition; dependencies, and names of files
-#: the order of the policy "dask" as it was computed at submission: to compute it anew would make every client wait
+#: the order of the policy "dask", which is computed only at submission: every client would wait for a new computation
 DASK_ORDER = "dask order"
 MOST_AT_ONCE = 1_000  # maximum number of tasks in a grant that is sized by seconds
 
@@ -123,7 +123,7 @@ class Served:
         self.owner_of: Callable[[str], str | None] = lambda client: client
         self.kept = self._looked = len(execution.journal)  # moves that are stored, and that were searched for orphans
         self.grown = len(execution.additions)  # additions that are stored
-        #: whether its allocator, which follows an addition by itself, has that to do: in a slice of its own
+        #: whether its allocator still has to follow an addition, which takes a slice of its own
         self.regrown = False
         #: digests of the accepted results; None: they must be read before a result can be compared
         self.digests: Digests[int] | None = None if len(execution.journal) else blank(len(self.flow))
@@ -253,12 +253,12 @@ class Served:
 
     @property
     def unsigned(self) -> int:
-        """How many signatures are missing."""
+        """The number of missing signatures."""
         return len(self.flow) - len(self.signatures) if self.wishes.signed else 0
 
     @property
     def ready(self) -> int:
-        """How many tasks could be handed out."""
+        """The number of ready tasks."""
         return len(self.execution.eligible)
 
     def retries(self, usual: Retries) -> Retries:
@@ -319,7 +319,7 @@ class Served:
 
     @cached_property
     def supply(self) -> Supply:
-        """The needs of the tasks that are ready."""
+        """The groups of needs that have ready tasks."""
         return Supply(self.needs, self.execution)
 
     def _may_fit(self, ask: Ask) -> bool:
@@ -416,7 +416,7 @@ class Served:
         """Take an unfinished task back from one of its holders."""
         self.execution.give_up(self.flow.dag.tasks[task])
 
-    def set_aside(self, task: int) -> None:
+    def fail(self, task: int) -> None:
         """Mark a task as failed for one of its holders."""
         self.execution.fail(self.flow.dag.tasks[task])
 
@@ -433,7 +433,7 @@ class Served:
                 self.execution.release(self.flow.dag.tasks[task])
 
     def retry(self, tasks: Iterable[int]) -> list[int]:
-        """Retry permanently failed tasks; returns which."""
+        """Make failed tasks ready, with all their retries again; returns which."""
         chosen = sorted({v for v in tasks if self.codes[v] == FAILED})
         self.tries.restart(chosen, self.number)
         for v in chosen:

@@ -201,10 +201,10 @@ class Service:
             if served.files.there.setdefault(name, row).sha256 != sha256:
                 raise InputError(f"{name!r} was already uploaded with different content")
             self.books.changes.files.append(row)
-        self._go_on(served)
+        self._continue(served)
         return served.files.missing
 
-    def _go_on(self, served: Served) -> None:
+    def _continue(self, served: Served) -> None:
         """Resume a workflow that was waiting for files or signatures if none is missing any more."""
         if served.state == PAUSED and not served.waits:
             self.books.enter(served, RUNNING)
@@ -217,7 +217,7 @@ class Service:
             served.flow.dag.number(task)
             served.signatures[task] = signature
             self.books.changes.signatures.append((workflow, task, signature))
-        self._go_on(served)
+        self._continue(served)
 
     def cancel(self, now: float, workflow: str) -> bool:
         """Cancel a workflow, so that no more of its tasks are handed out; returns False if it had already ended."""
@@ -465,7 +465,7 @@ class Service:
 
 
 def restore_workflow(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) -> Served:
-    """Restore a workflow from the store; failed tasks may be retried at once."""
+    """Restore a workflow from the store; `Service.adopt` decides whether its failed tasks are retried."""
     flow = unpacked_flow(row.document or store.document(row.id))
     moves, additions = store.moves(row.id), store.additions(row.id)
     size = len(flow) + len(added_names(additions))

@@ -258,9 +258,8 @@ class Books:
     def lose(self, served: Served, lease: Lease, answer: str, why: str) -> None:
         """Return a task whose client stopped responding or died."""
         client = self.clients.get(lease.client)
-        answer = (
-            "dropped" if served.codes[lease.task] == HELD else answer
-        )  # a task that waited for others was not attempted
+        if served.codes[lease.task] == HELD:  # a task that waited for others was not attempted
+            answer = "dropped"
         self.end(served, [lease], answer, why)
         served.lost += 1
         self.expired += 1
@@ -358,7 +357,7 @@ class Books:
         if following is Next.READY:
             served.come_back(task)
             return
-        served.set_aside(task)
+        served.fail(task)
         if task not in served.holding:
             self._again_or_never(served, task, failure)
         elif following is Next.FAIL:
@@ -398,7 +397,7 @@ class Books:
             served.allocator.copy_no_more(task)
         elif code == ELIGIBLE:
             served.execution.take_numbers([task])
-            served.set_aside(task)
+            served.fail(task)
             self._again_or_never(served, task, failure)
         elif code == FAILED:
             newly = task not in served.tries.causes
