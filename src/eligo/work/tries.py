@@ -96,7 +96,7 @@ class Tries:
         #: the messages of permanently failed tasks, and those tasks by message
         self.causes: dict[int, str] = {}
         self.failed_for: dict[str, dict[int, None]] = {}
-        #: whether so many results of a task disagree that it fails; a run accepts the first result
+        #: whether too many results of a task disagree, so that it fails; a run accepts the first result
         self.is_disputed: Callable[[int], bool] = lambda task: False
         #: times of retries, a heap
         self.later: list[tuple[float, int]] = []
