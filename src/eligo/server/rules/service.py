@@ -125,7 +125,7 @@ class Service:
         self.books.connect(served)
         failed = {*served.execution.numbers(FAILED)}
         for task in failed:
-            self.books.decide_again(served, task)
+            self.books.restore_retry(served, task)
         for task in {*served.tries.failures, *served.tries.losses, *served.votes} - failed:
             self.books.reconsider(served, task)
         self.books.came_back(served)

@@ -377,10 +377,13 @@ class Books:
         self.retries += again
         self.failed += not again
 
-    def decide_again(self, served: Served, task: int, failure: str | None = None) -> bool:
-        """Decide anew whether a failed task is retried; returns whether it is."""
-        until = served.tries.reconsider(task, failure, self.now, self._retries_of(served), self.random)
-        return self._set_alarm(served, until)
+    def restore_retry(self, served: Served, task: int) -> None:
+        """Schedule the retry of a failed task of a restored workflow, unless its retries are used up."""
+        cause = served.tries.take_up(
+            task
+        )  # no retry is scheduled yet: `reconsider` would search them all for each task
+        until = served.tries.again_or_never(task, cause, self.now, self._retries_of(served), self.random)
+        self._set_alarm(served, until)
 
     def _set_alarm(self, served: Served, until: float | None) -> bool:
         """Set the alarm for a retry; returns whether there is one."""
@@ -401,7 +404,8 @@ class Books:
             self._again_or_never(served, task, failure)
         elif code == FAILED:
             newly = task not in served.tries.causes
-            again = self.decide_again(served, task, failure)
+            until = served.tries.reconsider(task, failure, self.now, self._retries_of(served), self.random)
+            again = self._set_alarm(served, until)
             self.failed += newly and not again
 
     def connect(self, served: Served) -> None:
