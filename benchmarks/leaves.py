@@ -20,13 +20,12 @@ from eligo.client.assignment import assignments
 from eligo.client.results import Delivery
 from eligo.dag import Dag
 from eligo.formats.shared.columns import Described
-from eligo.server.rules.clients import Client
+from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.document import packed
 from eligo.server.rules.leaf import KEY, Leaf, grant_of, prepare_grant
 from eligo.server.rules.prepared import Prepared, Wishes
+from eligo.server.rules.requests import Request, Ticket
 from eligo.server.rules.service import Service
-from eligo.server.rules.terms import ServerTerms
-from eligo.server.rules.tickets import Request, Ticket
 from eligo.server.schema import ResultWords, encode
 from eligo.server.view.answers import grants_words
 from eligo.stores.service import Changes

@@ -255,8 +255,8 @@ def half_done(store: str, n: int) -> None:
     """A store with a workflow of which the first half of every chain is done."""
     from eligo.dag import Dag
     from eligo.server.rules.prepared import Wishes, prepared
+    from eligo.server.rules.requests import Request
     from eligo.server.rules.service import Service
-    from eligo.server.rules.tickets import Request
     from eligo.server.schema import ResultWords
     from eligo.stores.service_sqlite import SqliteServiceStore
     from eligo.workflow import Task, Workflow

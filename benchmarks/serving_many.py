@@ -17,11 +17,10 @@ from typing import Any
 from benchmarks.serving import Connection, cpu, eligo, served, workflow
 from benchmarks.timing import heading, row, verdict
 from eligo.dag import Dag
-from eligo.server.rules.clients import Client
+from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.prepared import Prepared, Wishes, prepared
+from eligo.server.rules.requests import Request
 from eligo.server.rules.service import Service
-from eligo.server.rules.terms import ServerTerms
-from eligo.server.rules.tickets import Request
 from eligo.server.schema import ResultWords
 from eligo.stores.service_sqlite import SqliteServiceStore
 from eligo.workflow import Task, Workflow

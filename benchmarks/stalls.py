@@ -29,11 +29,11 @@ from eligo.policies import POLICIES
 from eligo.rows import Ints
 from eligo.server.app import SELDOM
 from eligo.server.operations import RETRIED
+from eligo.server.replan import LARGEST, order_of_rest, standing
 from eligo.server.rules.document import unpacked_plan
 from eligo.server.rules.prepared import MOST_ARCS, MOST_TASKS, Prepared, Wishes, needed_arcs, prepared
-from eligo.server.rules.replan import LARGEST, order_of_rest, standing
+from eligo.server.rules.requests import Request
 from eligo.server.rules.service import Service
-from eligo.server.rules.tickets import Request
 from eligo.server.schema import ResultWords, encode
 from eligo.server.view.answers import workflow_words
 from eligo.server.view.followed import WatchedServed

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks.timing import heading, row, verdict
 from eligo.stores.service import Changes, Moves, WorkflowRow
-from eligo.stores.service_names import service_store
 from eligo.stores.service_sql import ServiceStore
+from eligo.stores.service_sqlite import service_store
 from eligo.work.attempts import Attempt, Lease
 
 TESTS = Path(__file__).parents[1] / "tests"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from eligo.execution import COMPLETE, FAIL, RELEASE, unpacked
 from eligo.server.rules.document import unpacked_flow
-from eligo.stores.service_names import service_store
+from eligo.stores.service_sqlite import service_store
 from fault_scenarios import SECONDS, Size, ended, watched
 from light_clients import Ledger, working
 from server_faults import Line, ServerProcess, layered, light, line

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Self
 
 from eligo.execution import COMPLETE, unpacked
 from eligo.server.rules.document import unpacked_flow
-from eligo.stores.service_names import service_store
+from eligo.stores.service_sqlite import service_store
 from light_clients import Ledger, LightClient
 from running_cases import COMMAND
 

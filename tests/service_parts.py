@@ -10,15 +10,14 @@ from eligo.additions import NewTasks, read_addition
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import ALLOCATED, HELD
-from eligo.server.rules.clients import Client
+from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.outcomes import Archive
 from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.requests import Granted, Request, Ticket
 from eligo.server.rules.served import Served
 from eligo.server.rules.service import Service
-from eligo.server.rules.terms import ServerTerms
-from eligo.server.rules.tickets import Granted, Request, Ticket
 from eligo.server.schema import Outcome, ResultWords
-from eligo.stores.packing import Added, unpacked_addition
+from eligo.stores.database import Added, unpacked_addition
 from eligo.stores.service import Changes, ClientRow, FileRow, TokenRow, Upshot, WorkflowRow, upshot_of
 from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Attempt, Lease
@@ -106,9 +105,6 @@ class MemoryStore(ServiceStore):
 
     def keep_holding(self, seconds: float) -> set[str]:
         return set(self.rows)
-
-    def let_go(self) -> None:
-        pass
 
     def holders(self) -> dict[str, str]:
         return dict.fromkeys(self.rows, "")

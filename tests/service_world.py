@@ -6,8 +6,8 @@ from typing import Any
 
 from eligo.execution import ELIGIBLE, EXECUTED, FAILED, Execution
 from eligo.server.rules.document import unpacked_flow
+from eligo.server.rules.requests import Ticket
 from eligo.server.rules.served import Served
-from eligo.server.rules.tickets import Ticket
 from eligo.server.schema import FileWords, Outcome, ResultWords
 from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Lease

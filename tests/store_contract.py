@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from eligo.errors import InputError
-from eligo.stores.packing import packed_addition
+from eligo.stores.database import packed_addition
 from eligo.stores.service import AdditionRow, Changes, FileRow, Moves
 from eligo.stores.service_sql import ServiceStore
 from store_twin import TwinStore, check_same, groups
@@ -184,7 +184,6 @@ class StoreContract:
             assert store.hold(WORKFLOW) == 1
             assert store.keep_holding(60.0) == {WORKFLOW}
             store.commit(commit_of(1))
-            store.let_go()
 
     def test_a_newer_store_is_refused(self, place: Place) -> None:
         place.open().close()

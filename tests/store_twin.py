@@ -7,9 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from eligo.stores.service import Changes, ClientRow, FileRow, Moves, TokenRow, Tried, Upshot, WorkflowRow
+from eligo.stores.service import Changes, ClientRow, FileRow, Moves, TokenRow, Upshot, WorkflowRow
 from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Attempt, Lease
+from eligo.work.tries import Tried
 
 
 @dataclass

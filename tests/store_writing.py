@@ -9,8 +9,8 @@ import time
 from array import array
 
 from eligo.stores.service import Changes, Moves, WorkflowRow
-from eligo.stores.service_names import service_store
 from eligo.stores.service_sql import ServiceStore
+from eligo.stores.service_sqlite import service_store
 from eligo.work.attempts import Attempt, Lease
 
 WORKFLOW = "w-1"

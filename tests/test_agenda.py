@@ -11,14 +11,13 @@ from eligo.allocating import Ask, Grant
 from eligo.dag import Dag
 from eligo.errors import MoveError
 from eligo.execution import Execution
+from eligo.server.rules.agenda import TurnQueue, Turns
 from eligo.server.rules.clients import Client
 from eligo.server.rules.needs import Match, Needs, Offer, Supply
 from eligo.server.rules.prepared import Wishes, prepared
-from eligo.server.rules.requests import MOST_OFFERS, Requests
+from eligo.server.rules.requests import MOST_OFFERS, Request, Requests, Ticket
 from eligo.server.rules.served import Fitting, Served
 from eligo.server.rules.service import Service
-from eligo.server.rules.shares import TurnQueue, Turns
-from eligo.server.rules.tickets import Request, Ticket
 from eligo.server.schema import ResultWords
 from eligo.workflow import Task, Workflow
 from service_parts import Scene, many

@@ -13,7 +13,7 @@ from eligo.execution import ELIGIBLE, Execution
 from eligo.policies import POLICIES, policy
 from eligo.rows import SLACK, Arrivals
 from eligo.server.rules.needs import Needs, Supply
-from eligo.server.rules.tickets import Request, Ticket
+from eligo.server.rules.requests import Request, Ticket
 from eligo.server.schema import ResultWords
 from eligo.workflow import Task, Workflow
 from service_parts import Scene, flow_of, many

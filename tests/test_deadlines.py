@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from eligo.server.rules.deadlines import SLACK, Deadlines
+from eligo.server.rules.agenda import SLACK, Deadlines
 
 LEASE = 10.0
 

@@ -21,9 +21,9 @@ from eligo.server.dispatcher import PART
 from eligo.server.http.refusals import RefusedError
 from eligo.server.preparation import SMALL, Preparation
 from eligo.server.prepare_worker import PrepareJob, PrepareOutcome
+from eligo.server.rules.clients import ServerTerms
 from eligo.server.rules.prepared import MOST_TASKS, Prepared, Wishes
 from eligo.server.rules.service import Service
-from eligo.server.rules.terms import ServerTerms
 from serving_cases import got, posted, serving
 
 PLAIN = b'{"tasks": [{"name": "a", "run": "true"}, {"name": "b", "run": "true", "after": ["a"]}]}'

@@ -8,8 +8,8 @@ import pytest
 from conftest import random_small_dag
 from eligo.execution import Execution
 from eligo.planning import plan
-from eligo.server.rules import replan as replanning
-from eligo.server.rules.replan import Course, Standing, order_of_rest, standing
+from eligo.server import replan as replanning
+from eligo.server.replan import Course, Standing, order_of_rest, standing
 from eligo.server.schema import ResultWords
 from eligo.theory.eligibility import check_schedule
 from service_parts import Scene, flow_of
@@ -42,11 +42,11 @@ def test_what_failed_for_good_goes_last_with_all_below_it() -> None:
     workflow = scene.submit(flow_of(FORK), policy="ready", retries=0)
     served, ann = scene.served(workflow), scene.enrol()
     course = Course(served)
-    assert not course.left(served)
+    assert not course.has_deviated(served)
     first = scene.lease(ann)
     scene.tell(ann, failed(first.id))
-    assert course.left(served)
-    assert not course.left(served)
+    assert course.has_deviated(served)
+    assert not course.has_deviated(served)
     names = [served.flow.dag.tasks[v] for v in order_of_rest(standing(served))]
     bad = served.flow.dag.tasks[first.task]
     below = {bad, *served.flow.dag.children(bad)}

@@ -13,8 +13,8 @@ from eligo.server.cluster.calls import Neighbour, PassedOn
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
 from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.requests import Request
 from eligo.server.rules.service import Service
-from eligo.server.rules.tickets import Request
 from eligo.server.schema import ResultWords
 from eligo.stores.service import Changes
 from eligo.stores.service_sql import ServiceStore

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families as parsed
 
 from eligo.server.app import Server, Setup
 from eligo.server.metrics import COUNTERS, GAUGES
-from eligo.stores.service_names import service_store
+from eligo.stores.service_sqlite import service_store
 from eligo.version import __version__
 from server_faults import ServerProcess
 

@@ -14,12 +14,12 @@ import pytest
 
 from eligo.server.app import Server, Setup
 from eligo.server.cleanup import MOST, Tidying
+from eligo.server.rules.clients import DAY
 from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.requests import Request
 from eligo.server.rules.service import Service
-from eligo.server.rules.terms import DAY
-from eligo.server.rules.tickets import Request
 from eligo.server.schema import FileWords, ResultWords
-from eligo.stores.service_names import service_store
+from eligo.stores.service_sqlite import service_store
 from eligo.workflow import Workflow
 from running_cases import written
 from service_parts import Scene, flow_of, many

@@ -10,11 +10,10 @@ from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.families import random_layered
 from eligo.policies import POLICIES, policy
-from eligo.server.rules.clients import Client
+from eligo.server.rules.agenda import TurnQueue, Turns
+from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.document import unpacked_plan
-from eligo.server.rules.shares import TurnQueue, Turns
-from eligo.server.rules.terms import ServerTerms
-from eligo.server.rules.tickets import Ticket
+from eligo.server.rules.requests import Ticket
 from eligo.server.schema import FileWords, Outcome, ResultWords
 from eligo.work.attempts import Lease
 from eligo.work.tries import Retries
@@ -432,7 +431,7 @@ def test_a_tenth_of_the_clients_lies_and_no_wrong_result_counts(scene: Scene) ->
 def test_who_dissents_three_times_is_left_without_work() -> None:
     client, terms = Client("c-1", "eve", quota=1024.0), ServerTerms()
     for _ in range(3):
-        client.dissented(0.0, terms)
+        client.failed(0.0, terms)
     assert client.room(1.0) == 0
 
 

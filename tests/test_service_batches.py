@@ -19,9 +19,10 @@ from eligo.server.http.routes import Answering
 from eligo.server.operations import Operations
 from eligo.server.schema import DeliverWords, ResultWords
 from eligo.stores.database import steps_after
-from eligo.stores.service import Changes, Tried
+from eligo.stores.service import Changes
 from eligo.stores.service_sqlite import STEPS, SqliteServiceStore
 from eligo.work.attempts import Attempt, Lease
+from eligo.work.tries import Tried
 from eligo.workflow import Task, Workflow
 from service_parts import Scene, many
 from store_writing import WORKFLOW, submitted

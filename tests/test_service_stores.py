@@ -11,8 +11,7 @@ import pytest
 from eligo.errors import InputError
 from eligo.stores.database import steps_after
 from eligo.stores.service import Changes
-from eligo.stores.service_names import service_store
-from eligo.stores.service_sqlite import STEPS, SqliteServiceStore, back_up
+from eligo.stores.service_sqlite import STEPS, SqliteServiceStore, back_up, service_store
 from sqlite_place import SqlitePlace
 from store_contract import StoreContract, check_client_of_before
 from store_writing import WORKFLOW, commit_of, commits_in, submitted

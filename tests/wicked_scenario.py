@@ -11,7 +11,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from eligo.stores.service_names import service_store
+from eligo.stores.service_sqlite import service_store
 from fault_scenarios import Size
 from forked_server import ForkedServer
 from light_clients import Ledger, percentile

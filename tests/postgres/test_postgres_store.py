@@ -19,8 +19,8 @@ from postgres_server import PostgresServer
 from eligo.errors import InputError, NotHeldError
 from eligo.stores.database import newest, steps_after
 from eligo.stores.service import HELD, Changes
-from eligo.stores.service_names import service_store
 from eligo.stores.service_postgres import STEPS, PostgresServiceStore
+from eligo.stores.service_sqlite import service_store
 from eligo.work.attempts import Attempt, Lease
 from store_contract import KilledContract, StoreContract, check_client_of_before, last_told, program, writer
 from store_writing import ADDRESS, WORKFLOW, commit_of, commits_in, fill, keep, submitted
@@ -367,7 +367,7 @@ def test_what_is_wrong_and_not_held_is_said_to_be_not_held(place: PostgresPlace)
 SLEEPER = """
 import sys
 from eligo.errors import NotHeldError
-from eligo.stores.service_names import service_store
+from eligo.stores.service_sqlite import service_store
 from store_writing import commit_of
 store = service_store(sys.argv[1], "http://sleeper")
 print(store.hold("w-1"), store.keep_holding(3.0), flush=True)

@@ -281,7 +281,7 @@ def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:
     from eligo.server.auth.tokens import Gate
     from eligo.stores.database import locked
     from eligo.stores.service import Changes
-    from eligo.stores.service_names import service_store
+    from eligo.stores.service_sqlite import service_store
 
     if request.list or request.revoke:
         raise InputError("--list and --revoke need a running server: give its URL")

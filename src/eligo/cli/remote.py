@@ -24,7 +24,7 @@ from eligo.estimating import lasting
 from eligo.names import check_workflow_name
 from eligo.pages.sources import OVER
 from eligo.pages.views import count_words, headline
-from eligo.server.rules.file_travel import Travels
+from eligo.server.rules.needs import Travels
 from eligo.workflow import Workflow
 
 FAILED, INTERRUPTED = 1, 130  # exit codes

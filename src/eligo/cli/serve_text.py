@@ -31,7 +31,7 @@ def set_up(*, lease: float, keep_results: float, most_tasks: int = 1024, **setti
     """The setup of a server with these settings."""
     try:
         from eligo.server.app import Setup
-        from eligo.server.rules.terms import DAY, ServerTerms
+        from eligo.server.rules.clients import DAY, ServerTerms
         from eligo.server.schema import MOST_TASKS
     except ImportError as error:
         raise InputError(f"{NEEDED} ({error.name} is missing)") from None
@@ -152,7 +152,7 @@ def check_setup(setup: "Setup", json: bool) -> int:
 
 def _problems(setup: "Setup") -> list[str]:
     from eligo.server.app import LOOPBACK, listening
-    from eligo.stores.service_names import check_store
+    from eligo.stores.service_sqlite import check_store
 
     problems = []
     for look in (setup.check, lambda: listening(setup).close(), lambda: check_store(setup.store)):
@@ -176,7 +176,7 @@ def _problems(setup: "Setup") -> list[str]:
 
 def back_up(store: str, copy: str, folder: str | None) -> int:
     """Copy the state and the files of a server."""
-    from eligo.stores.service_names import back_up_store
+    from eligo.stores.service_sqlite import back_up_store
 
     with working(f"copying {store}"):
         back_up_store(store, copy)

@@ -40,21 +40,21 @@ from eligo.server.logs import LOGGER, emit, emit_changes, event, log_to, log_una
 from eligo.server.metrics import Metrics, census
 from eligo.server.operations import Operations
 from eligo.server.preparation import Preparation
-from eligo.server.rules.file_travel import Travels
+from eligo.server.replan import replan_for_ever
+from eligo.server.rules.clients import ServerTerms
+from eligo.server.rules.needs import Travels
 from eligo.server.rules.outcomes import Archive
 from eligo.server.rules.prepared import Wishes, prepared
-from eligo.server.rules.replan import replan_for_ever
 from eligo.server.rules.served import ENDED, Served
 from eligo.server.rules.service import Service
-from eligo.server.rules.terms import ServerTerms
 from eligo.server.schema import WorkflowWords
 from eligo.server.view.answers import unavailable_words, workflow_words
 from eligo.server.view.followed import Watching
 from eligo.server.view.page_data import Views
 from eligo.server.view.page_files import page_routes
 from eligo.stores.service import Changes
-from eligo.stores.service_names import service_store
 from eligo.stores.service_sql import ServiceStore
+from eligo.stores.service_sqlite import service_store
 from eligo.version import __version__
 from eligo.workflow import Workflow
 

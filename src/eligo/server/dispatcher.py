@@ -12,11 +12,11 @@ from eligo.server.http.refusals import RefusedError
 from eligo.server.logs import emit
 from eligo.server.rules.clients import Client
 from eligo.server.rules.outcomes import UNKNOWN, ForgottenError
+from eligo.server.rules.requests import Request, Ticket
 from eligo.server.rules.results import ReadAdditions
 from eligo.server.rules.served import Served, UnreadError
 from eligo.server.rules.service import Service
 from eligo.server.rules.state import parts_of
-from eligo.server.rules.tickets import Request, Ticket
 from eligo.server.schema import ResultWords
 
 #: the next message of a connection

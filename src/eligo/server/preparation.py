@@ -23,10 +23,10 @@ from eligo.additions import NewTasks
 from eligo.errors import InputError
 from eligo.server.http.refusals import RefusedError
 from eligo.server.prepare_worker import JOB_LENGTH, AdditionLinks, PrepareJob, PrepareOutcome, receive, send
+from eligo.server.rules.clients import ServerTerms
 from eligo.server.rules.document import unpacked_flow, unpacked_plan
 from eligo.server.rules.prepared import Prepared, Wishes
 from eligo.server.rules.served import MOST_ADDED, MOST_ADDED_ARCS, Served
-from eligo.server.rules.terms import ServerTerms
 
 MEBIBYTE = 2**20
 SMALL = MEBIBYTE  # bytes of a body that the second process takes

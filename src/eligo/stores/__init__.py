@@ -1,6 +1,6 @@
-"""Stores: the journal of an execution made durable, with what was seen of every attempt."""
+"""Stores: the durable journal of an execution, and the record of every attempt."""
 
-from eligo.stores.packing import added_names
+from eligo.stores.database import added_names
 from eligo.stores.run_reader import (
     Kept,
     Position,

@@ -1,26 +1,32 @@
-"""SQLite files: opened, locked, and brought up to date by numbered steps, for runs and servers alike."""
+"""What all stores share: SQLite files that are opened, locked and upgraded step by step, and values packed into a column."""
 
 import fcntl
+import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import chain
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from eligo.errors import InputError
 
-MOST_BUSY = 30.0  # seconds that a reader or writer waits for another
-LOCK_RETRIES = (0.01, 0.05, 0.1)  # seconds until a lock is tried again: `is_locked` also holds it for a moment
+MOST_BUSY = 30.0  # seconds that a reader or writer waits for the lock of another
+LOCK_RETRIES = (0.01, 0.05, 0.1)  # seconds between attempts to lock: `is_locked` also holds the lock for a moment
+#: tasks added to a workflow at once: their names, their arcs by task number, and a document row per task if known
+Added = tuple[tuple[str, ...], tuple[tuple[int, int], ...], tuple[Mapping[str, object], ...]]
 
 
 def open_writer(
     path: str, steps: str, finish: Callable[[sqlite3.Connection], None] = lambda database: None
 ) -> sqlite3.Connection:
-    """The connection that writes a file, which is created or brought up to date; *finish* ends that transaction.
+    """Create or upgrade a file and return the connection that writes it; *finish* runs in the transaction of an upgrade.
 
     A committed transaction survives the death of the process and of the machine.
     """
@@ -38,7 +44,7 @@ def open_writer(
 def _upgrade(
     database: sqlite3.Connection, path: str, folder: str, finish: Callable[[sqlite3.Connection], None]
 ) -> None:
-    """Apply the steps that a file lacks, all or none of them."""
+    """Apply the steps that a file lacks, in one transaction."""
     check_version(database, path, folder)
     steps = list(steps_after(folder, version_of(database)))
     if steps:
@@ -49,7 +55,7 @@ def _upgrade(
 
 
 def open_reader(path: str | Path, mode: str = "mode=ro") -> sqlite3.Connection:
-    """A connection that never writes, nor moves the log into the file."""
+    """A connection that neither writes nor moves the write-ahead log into the file."""
     address = f"file:{quote(str(path))}?{mode}"
     database = sqlite3.connect(address, timeout=MOST_BUSY, uri=True, check_same_thread=False, isolation_level=None)
     try:
@@ -62,7 +68,7 @@ def open_reader(path: str | Path, mode: str = "mode=ro") -> sqlite3.Connection:
 
 
 def check_version(database: sqlite3.Connection, path: str | Path, folder: str) -> None:
-    """Refuse a file that a newer version made."""
+    """Refuse a file that was written by a newer version."""
     if version_of(database) > newest(folder):
         raise InputError(f"{path}: this file was written by a newer version of eligo (upgrade eligo)")
 
@@ -74,12 +80,12 @@ def version_of(database: sqlite3.Connection) -> int:
 
 
 def steps_after(folder: str, version: int) -> Iterator[tuple[int, str]]:
-    """The numbered steps, each a text of statements, that bring a database from a version to the present one."""
+    """The numbered upgrade steps after a version, each as a text of SQL statements."""
     return ((number, file.read_text("utf-8")) for number, file in sorted(_steps(folder).items()) if number > version)
 
 
 def newest(folder: str) -> int:
-    """The number of the last step."""
+    """The number of the last upgrade step."""
     return max(_steps(folder))
 
 
@@ -89,13 +95,13 @@ def _steps(folder: str) -> dict[int, Traversable]:
 
 
 def make_private(path: str) -> None:
-    """Make an empty file that only its user can read, unless there is a file already, which stays as it is."""
+    """Create an empty file that only its user can read; an existing file is not changed."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def locked(path: str, refusal: str) -> int:
-    """Hold a lock file as long as the process lives; raises if another process holds it."""
+    """Lock a file until the returned descriptor is closed or the process ends; raises if another process holds the lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     for wait in (*LOCK_RETRIES, None):
         try:
@@ -121,3 +127,34 @@ def is_locked(path: str) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def added_names(additions: Sequence[tuple[Any, Any, Any]]) -> list[str]:
+    """The names of added tasks, in the order of their numbers."""
+    return [name for tasks, *_ in additions for name in tasks]
+
+
+def packed_addition(
+    tasks: tuple[str, ...], arcs: tuple[tuple[int, int], ...], details: tuple[Mapping[str, object], ...] = ()
+) -> tuple[str, bytes]:
+    """An addition as stored: the rows of its tasks as JSON, or their names if there are no rows, and its arcs as bytes.
+
+    >>> unpacked_addition(*packed_addition(("x", "y"), ((0, 7), (7, 8))))
+    (('x', 'y'), ((0, 7), (7, 8)), ())
+    """
+    return json.dumps(details or tasks), array("i", chain.from_iterable(arcs)).tobytes()
+
+
+def unpacked_addition(tasks: str, arcs: bytes) -> Added:
+    """The addition that `packed_addition` packed."""
+    rows, ends = json.loads(tasks), array("i", arcs).tolist()
+    names = tuple(row if isinstance(row, str) else row["name"] for row in rows)
+    details = tuple(row for row in rows if isinstance(row, dict))
+    return names, tuple(zip(ends[0::2], ends[1::2], strict=True)), details
+
+
+def unpacked_numbers(points: bytes) -> "array[int]":
+    """Numbers that are stored as 8 bytes each."""
+    numbers = array("q")
+    numbers.frombytes(points)
+    return numbers

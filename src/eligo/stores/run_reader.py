@@ -1,7 +1,7 @@
-"""The reader of a run's database, also while another process writes it: everything as of one moment.
+"""The reader of a run's database: a consistent snapshot, also while another process writes it.
 
-A file that is damaged, or no run at all, is refused in one sentence. Every table has a check sum, over its rows in order, so
-wrong rows that SQLite accepts are noticed, and missing rows too. For rows that are only appended, the check sum is continued.
+A file that is damaged or not a run is refused in one sentence. Every table has a checksum over its rows in order, which also
+detects missing rows and wrong rows that SQLite accepts. Where rows are only appended, the checksum is continued.
 """
 
 import os
@@ -15,12 +15,19 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from eligo.errors import EligoError, InputError
-from eligo.stores.database import check_version, is_locked, open_reader, version_of
-from eligo.stores.packing import Added, unpacked_addition, unpacked_numbers
+from eligo.stores.database import (
+    Added,
+    check_version,
+    is_locked,
+    open_reader,
+    unpacked_addition,
+    unpacked_numbers,
+    version_of,
+)
 from eligo.work.attempts import Attempt, answer_to
 
 STEPS = "run_steps"
-#: the tables that are sealed, with their columns; the first one orders the rows
+#: the tables with checksums, and their columns; the first column orders the rows
 COLUMNS = {
     "fact": "name, value",
     "task": "number, name, digest",
@@ -30,11 +37,11 @@ COLUMNS = {
     "session": "number, began, ended, policy, workers, engine",
     "curve": "name, points",
 }
-SEALED_SINCE = 3  # the version of the schema; older runs have no check sums until they are continued
+SEALED_SINCE = 3  # the version of the schema; older runs have no checksums until they are resumed
 #: attempts had other columns before this version
 ATTEMPTS_SINCE, ATTEMPTS_BEFORE = 4, "number, task, client, began, ended, failure, code, memory, lost"
 CURE = "restore a copy, or delete its folder to start over"
-#: the codes of SQLite for a file that may be right but cannot be reached
+#: SQLite's error codes for a file that cannot be accessed but may be valid
 NO_ACCESS = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_NOLFS, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
@@ -44,7 +51,7 @@ Row = tuple[Any, ...]
 
 
 class Stock(NamedTuple):
-    """What new rows follow."""
+    """The present content of a file, as far as a writer needs it to append rows."""
 
     facts: dict[str, str]
     moves: int = 0
@@ -64,7 +71,7 @@ class Session(NamedTuple):
 
 
 class Position(NamedTuple):
-    """How far a run was read: how many moves, the number of the last attempt, and the check sums up to there."""
+    """How far a run was read: the number of moves, the number of the last attempt, and the checksums up to there."""
 
     moves: int
     attempt: int
@@ -72,9 +79,9 @@ class Position(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Everything that is stored of a run, as of one moment; tasks are places in *tasks*.
+    """Everything that is stored of a run, as one snapshot; tasks are given by their places in *tasks*.
 
-    `read_news` gives facts and sessions as they are now, only the new moves and attempts, and nothing of the rest.
+    `read_news` returns the present facts and sessions and the new moves and attempts; the other fields are empty.
     """
 
     facts: dict[str, str]
@@ -101,23 +108,23 @@ def read_tasks(path: str | Path) -> dict[str, bytes]:
 
 
 def read_run(path: str | Path) -> Kept:
-    """All that is kept, as of one moment."""
+    """Everything that is stored of a run."""
     with readable(path), closing(_reading(path)) as database:
         return _all(database)
 
 
 def read_news(path: str | Path, position: Position) -> Kept | None:
-    """The news since the last read; None if what was read is no longer valid."""
+    """The changes since an earlier read; None if that read is no longer valid."""
     with readable(path), closing(_reading(path)) as database:
         return _news(database, position)
 
 
 def stock_of(path: str) -> Stock:
-    """Read everything once, so that nothing is believed of a damaged file, by a connection that leaves it as it is."""
+    """Check a file by reading all of it, without changing it; returns what a writer needs to append to it."""
     if not os.path.exists(path) or not os.path.getsize(path):
         return Stock({})
-    with closing(_connected(path)) as database:
-        if _is_empty(database):  # whoever made it was stopped before anything was in it
+    with closing(_open_snapshot(path)) as database:
+        if _is_empty(database):  # its creator was stopped before it wrote anything
             return Stock({})
         rows, _ = all_rows(database)
         check_structure(database)
@@ -136,9 +143,9 @@ def _news(database: sqlite3.Connection, before: Position) -> Kept | None:
     moved = select(database, "journal", before.moves - 1, version=version).fetchall()
     tried = select(database, "attempt", before.attempt, version=version).fetchall()
     now = {"journal": seal(moved, before.seals["journal"]), "attempt": seal(tried, before.seals["attempt"])}
-    if seals is None or not now.items() <= seals.items():  # begun anew, or damaged: whoever reads all of it finds out
+    if seals is None or not now.items() <= seals.items():  # restarted or damaged: `read_run` finds out which
         return None
-    if tried and version < ATTEMPTS_SINCE:  # which attempt at its task each is, only all of them tell
+    if tried and version < ATTEMPTS_SINCE:  # to number the attempts at each task, all attempts must be read
         return None
     moves = unpacked_numbers(b"".join(packed for _, packed in moved))
     position = Position(before.moves + len(moves), tried[-1][0] if tried else before.attempt, now)
@@ -146,7 +153,7 @@ def _news(database: sqlite3.Connection, before: Position) -> Kept | None:
 
 
 def attempt_of(row: Row) -> Attempt:
-    """An attempt, by its row."""
+    """The attempt in a row."""
     number, task, attempt, client, *rest = row
     return Attempt("", number, task, attempt, client, "", *rest)
 
@@ -169,22 +176,22 @@ def _all(database: sqlite3.Connection) -> Kept:
 
 
 def under_way(path: str | Path) -> bool:
-    """Whether some process is at the run now."""
+    """Whether a process is executing the run."""
     return is_locked(f"{path}.lock")
 
 
 def _reading(path: str | Path) -> sqlite3.Connection:
-    """A connection that cannot write; where the folder cannot be written and nobody is at it, the file as it is."""
+    """A read-only connection, also if the folder is read-only and no process executes the run."""
     try:
-        return _connected(path)
+        return _open_snapshot(path)
     except sqlite3.Error:
         if Path(f"{path}-wal").exists():
             raise
-    return _connected(path, "mode=ro&immutable=1")
+    return _open_snapshot(path, "mode=ro&immutable=1")
 
 
-def _connected(path: str | Path, mode: str = "mode=ro") -> sqlite3.Connection:
-    """A connection to which the file stays as it is now: rows and their check sums are of one moment."""
+def _open_snapshot(path: str | Path, mode: str = "mode=ro") -> sqlite3.Connection:
+    """A read-only connection to a snapshot of the file, so that rows and checksums match."""
     database = open_reader(path, mode)
     try:
         database.execute("BEGIN")
@@ -197,7 +204,7 @@ def _connected(path: str | Path, mode: str = "mode=ro") -> sqlite3.Connection:
 
 @contextmanager
 def readable(path: str | Path) -> Iterator[None]:
-    """Whatever is wrong with the file of a run is said in one sentence, with its name and what can be done."""
+    """Turn errors of reading a run's file into one sentence with the file's name and the cure."""
     try:
         yield
     except InputError:
@@ -215,7 +222,7 @@ def _damage(path: str | Path, why: object) -> InputError:
 
 
 def seal(rows: Iterable[Sequence[Any]], before: int = 0) -> int:
-    """The check sum of rows behind others whose check sum was *before*.
+    """The checksum of rows that follow others with the checksum *before*.
 
     >>> seal([(1, "a"), (2, b"b")]) == seal([(2, b"b")], seal([(1, "a")])) != seal([(2, b"b"), (1, "a")])
     True
@@ -234,7 +241,7 @@ def seal_all(database: sqlite3.Connection) -> None:
 
 
 def kept_seals(database: sqlite3.Connection) -> dict[str, int] | None:
-    """The check sums of a run; None where it is older than they are."""
+    """The stored checksums of a run; None if it is older than checksums are."""
     if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'seal'").fetchone():
         return dict(database.execute("SELECT name, value FROM seal"))
     if version_of(database) >= SEALED_SINCE:
@@ -245,7 +252,7 @@ def kept_seals(database: sqlite3.Connection) -> dict[str, int] | None:
 def select(
     database: sqlite3.Connection, table: str, after: int | None = None, *, version: int = ATTEMPTS_SINCE
 ) -> sqlite3.Cursor:
-    """The rows of a table in order, as a version keeps them; where *after* is given, only those behind it."""
+    """The rows of a table in order, with the columns of a version; if *after* is given, only those behind it."""
     columns = ATTEMPTS_BEFORE if table == "attempt" and version < ATTEMPTS_SINCE else COLUMNS[table]
     key, behind = columns.partition(",")[0], () if after is None else (after,)
     where = f" WHERE {key} > ?" if behind else ""
@@ -253,7 +260,7 @@ def select(
 
 
 def read_rows(database: sqlite3.Connection, table: str, seals: dict[str, int] | None) -> list[Row]:
-    """The rows of a table; `sqlite3.DatabaseError` where they are not what was written."""
+    """The rows of a table; raises `sqlite3.DatabaseError` if they do not match the checksum."""
     version = version_of(database)
     rows = select(database, table, version=version).fetchall()
     if seals is not None and seals.get(table) != seal(rows):
@@ -262,7 +269,7 @@ def read_rows(database: sqlite3.Connection, table: str, seals: dict[str, int] | 
 
 
 def upgraded_attempts(rows: Iterable[Row]) -> list[Row]:
-    """Attempts of an older run as they are kept now.
+    """Attempts of an older run in the present columns.
 
     >>> upgraded_attempts([(1, 7, "slot 1", 2.0, 1.0, "stopped", -15, None, 1), (2, 7, "slot 1", 3.0, 4.0, None, 0, 9, 0)])
     [(1, 7, 1, 'slot 1', 2.0, 2.0, 'expired', 'stopped', -15, None), (2, 7, 2, 'slot 1', 3.0, 4.0, 'accepted', None, 0, 9)]
@@ -270,20 +277,20 @@ def upgraded_attempts(rows: Iterable[Row]) -> list[Row]:
     counts, upgraded = Counter[int](), list[Row]()
     for number, task, client, began, ended, failure, code, memory, lost in rows:
         counts[task] += 1
-        span = began, max(began, ended)  # clocks on walls are set back at times
+        span = began, max(began, ended)  # the wall clock may have been set back
         upgraded.append((number, task, counts[task], client, *span, answer_to(failure, lost), failure, code, memory))
     return upgraded
 
 
 def check_structure(database: sqlite3.Connection) -> None:
-    """`sqlite3.DatabaseError` where SQLite itself finds something wrong."""
+    """Raise `sqlite3.DatabaseError` if SQLite detects damage."""
     (status,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if status != "ok":
         raise sqlite3.DatabaseError(status)
 
 
 def all_rows(database: sqlite3.Connection) -> tuple[dict[str, list[Row]], dict[str, int] | None]:
-    """The rows of every table, as of one moment, and the check sums; an older run has neither these nor every table."""
+    """The rows of every table, and the checksums; an older run has no checksums and not every table."""
     seals, tables = kept_seals(database), set(COLUMNS)
     if seals is None:
         tables &= {name for (name,) in database.execute("SELECT name FROM sqlite_master")}

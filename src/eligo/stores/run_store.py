@@ -1,7 +1,7 @@
-"""A run in one SQLite file: one writer, in a thread of its own, that commits whatever has come together meanwhile.
+"""The writer of a run's SQLite file: a thread that commits everything that was queued meanwhile in one transaction.
 
-What was committed survives the death of the process and of the machine (WAL, synchronous=FULL). A second writer is refused;
-readers may come at any time. Every table has a check sum, and a file in which one is wrong is refused.
+Committed data survives a crash of the process or the machine (WAL, synchronous=FULL). A second writer is refused; readers
+may read at any time. Every table has a checksum, and a file with a wrong one is refused.
 """
 
 import os
@@ -15,13 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from eligo.errors import InputError, shorten
-from eligo.stores.database import locked, open_writer
-from eligo.stores.packing import Added, added_names, packed_addition, unpacked_addition, unpacked_numbers
+from eligo.stores.database import (
+    Added,
+    added_names,
+    locked,
+    open_writer,
+    packed_addition,
+    unpacked_addition,
+    unpacked_numbers,
+)
 from eligo.stores.run_reader import (
     COLUMNS,
     STEPS,
     Row,
-    attempt_of,
     kept_seals,
     readable,
     seal,
@@ -31,13 +37,13 @@ from eligo.stores.run_reader import (
 )
 from eligo.work.attempts import Attempt
 
-LINGER = 0.05  # seconds in which moves come together: each transaction costs as much as a task
-GONE = 2**31 - 1  # the task of attempts at what the workflow has no longer: no task that is added gets this number
+LINGER = 0.05  # seconds in which moves are collected: each transaction costs as much as a task
+GONE = 2**31 - 1  # the number for tasks that the workflow no longer has; no added task gets it
 INSERT_ATTEMPT = f"INSERT INTO attempt ({COLUMNS['attempt']}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own words
 
 
 class Store:
-    """The file of a run that is under way; `add` and `note` return at once, `flush` once all is on the disk."""
+    """The file of a run that is being executed; `add` and `note` return at once, `flush` when everything is on disk."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
@@ -59,7 +65,7 @@ class Store:
         self._noted: dict[str, str] = {}
         self._session, self._opened_at = 0, (0.0, 0.0)
         self._wanted = threading.Condition()
-        self._hurry = threading.Event()  # somebody waits for what is not kept yet
+        self._hurry = threading.Event()  # `flush` or `close` waits for queued data
         self._closing, self._busy = False, False
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._write, name="eligo store", daemon=True)
@@ -67,7 +73,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[dict[str, int]]:
-        """One transaction, whole or not at all, with the check sums of the tables that it changes."""
+        """One transaction, which includes the checksums of the tables that it changes."""
         with self._writing:
             seals = dict(self._seals)
             with self._database as database:
@@ -83,28 +89,28 @@ class Store:
     def _rows(self, table: str) -> sqlite3.Cursor:
         return select(self._database, table)
 
-    # What the run is of
+    # Facts, sessions and tasks
 
     def facts(self) -> dict[str, str]:
-        """What is known of the run, by name."""
+        """The facts of the run, by name."""
         return dict(self._facts)
 
     def remember(self, **facts: str) -> None:
-        """Keep what is known of the run."""
+        """Store facts of the run, before this returns."""
         with writable(self.path), self._transaction() as seals:
             self._database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", facts.items())
             seals.update(self._sealed_anew("fact"))
         self._facts |= facts
 
     def note(self, name: str, value: str) -> None:
-        """Keep what is known of the run just now, soon, where it is not what was noted before."""
+        """Queue a changing fact of the run for writing, unless it is unchanged."""
         with self._wanted:
             if self._noted.get(name) != value:
                 self._noted[name] = self._notes[name] = value
                 self._wanted.notify()
 
     def open_session(self, policy: str, workers: int, engine: str) -> None:
-        """Keep that it is begun, or gone on with, now; `close` keeps when that ended."""
+        """Record that the run starts or resumes now; `close` records the end."""
         self._opened_at = (time.time(), time.monotonic())
         with writable(self.path), self._transaction() as seals:
             cursor = self._database.execute(
@@ -117,18 +123,18 @@ class Store:
         self._session = cursor.lastrowid or 0
 
     def curves(self) -> "dict[str, array[int]]":
-        """What is kept of the plan, by name."""
+        """The order and curves of the plan, by name."""
         return {name: unpacked_numbers(points) for name, points in self._database.execute("SELECT * FROM curve")}
 
     def keep_curves(self, **curves: Sequence[int]) -> None:
-        """Keep the plan's order and curves, as long as the tasks are these."""
+        """Store the order and curves of the plan; `begin` deletes them."""
         with writable(self.path), self._transaction() as seals:
             packed = ((name, array("q", points).tobytes()) for name, points in curves.items())
             self._database.executemany("INSERT OR REPLACE INTO curve VALUES (?, ?)", packed)
             seals.update(self._sealed_anew("curve"))
 
     def tasks(self) -> dict[str, bytes]:
-        """The tasks that the journal speaks of, in the order of their numbers, each with its digest."""
+        """The tasks of the journal in the order of their numbers, each with its digest."""
         return dict(self._database.execute("SELECT name, digest FROM task ORDER BY number"))
 
     def begin(
@@ -162,32 +168,28 @@ class Store:
             seals.update(self._sealed_anew("task", "curve", "journal", "addition", "attempt"))
         self._first, self._grown = len(moves), len(grown)
 
-    # What comes of it
+    # Moves and attempts
 
     @property
     def kept(self) -> int:
-        """How many moves were handed in."""
+        """The number of moves, including queued ones."""
         return self._first + len(self._moves)
 
     def moves(self) -> "array[int]":
-        """Every move that was kept."""
+        """Every stored move."""
         return unpacked_numbers(b"".join(moves for _, moves in self._rows("journal")))
 
     @property
     def grown(self) -> int:
-        """How many additions were handed in."""
+        """The number of additions, including queued ones."""
         return int(self._grown) + len(self._additions)
 
     def additions(self) -> list[Added]:
-        """Everything that was added to the workflow, of which the moves speak, in order."""
+        """The tasks that were added to the workflow, in order."""
         return [unpacked_addition(*row) for _, *row in self._rows("addition")]
 
-    def attempts(self) -> Iterator[Attempt]:
-        """Every attempt that was kept, in order."""
-        return map(attempt_of, self._rows("attempt"))
-
     def attempted(self) -> Iterator[int]:
-        """The task of every attempt, by number."""
+        """The number of the task of every attempt."""
         return (number for (number,) in self._database.execute("SELECT task FROM attempt"))
 
     def failed_attempts(self, after: int = 0) -> Iterator[tuple[int, str, str]]:
@@ -196,14 +198,14 @@ class Store:
         return iter(self._database.execute(f"SELECT task, answer, failure FROM attempt {where}", (after,)))  # noqa: S608
 
     def failing(self) -> list[int]:
-        """The tasks of which the last attempt failed, by number."""
+        """The numbers of the tasks whose last attempt failed."""
         failed, ended_well = (f"max(CASE WHEN failure IS {word} THEN number END)" for word in ("NOT NULL", "NULL"))
         having = f"{failed} > coalesce({ended_well}, 0)"
         rows = self._database.execute(f"SELECT task FROM attempt GROUP BY task HAVING {having}")  # noqa: S608 - our own words
         return [number for (number,) in rows]
 
     def killed_sessions(self) -> list[tuple[float, float]]:
-        """When each session that has no end began, and when the next one did; infinity where there is none."""
+        """The start of each session without an end, and the start of the next one; infinity if there is none."""
         later = "(SELECT min(later.began) FROM session AS later WHERE later.number > session.number)"
         rows = self._database.execute(f"SELECT began, {later} FROM session WHERE ended IS NULL")  # noqa: S608 - our own words
         return [(began, float("inf") if until is None else until) for began, until in rows]
@@ -213,7 +215,7 @@ class Store:
     ) -> None:
         """Queue moves, attempts and additions for writing; `error` and `flush` report write errors.
 
-        Attempts are numbered as they are kept.
+        Attempts get their numbers when they are written.
         """
         for name in (name for tasks, *_ in additions for name in tasks):
             if not isinstance(name, str):
@@ -225,7 +227,7 @@ class Store:
             self._wanted.notify()
 
     def flush(self) -> None:
-        """Wait until all is kept."""
+        """Wait until everything queued is on disk."""
         self._hurry.set()
         with self._wanted:
             self._wanted.wait_for(lambda: self.error or not (self._waiting() or self._busy))
@@ -240,14 +242,14 @@ class Store:
             self._hurry.set()
             self._wanted.notify()
         self._thread.join()
-        with suppress(sqlite3.Error):  # a full disk was told of already
+        with suppress(sqlite3.Error):  # such as of a full disk, which `flush` has reported
             self._end_session()
         self._database.close()
         os.close(self._lock)
 
     def _end_session(self) -> None:
         began, ticks = self._opened_at
-        ended = max(time.time(), began + time.monotonic() - ticks)  # clocks on walls are set back at times
+        ended = max(time.time(), began + time.monotonic() - ticks)  # the wall clock may have been set back
         with self._transaction() as seals:
             self._database.execute("UPDATE session SET ended = ? WHERE number = ?", (ended, self._session))
             seals.update(self._sealed_anew("session"))
@@ -256,7 +258,7 @@ class Store:
         return bool(self._moves or self._attempts or self._notes)
 
     def _write(self) -> None:
-        """The writer: whatever has come together goes into one transaction."""
+        """The thread that writes everything queued, one transaction after another."""
         while True:
             with self._wanted:
                 self._busy = False
@@ -270,7 +272,7 @@ class Store:
                 self._moves, self._attempts, self._notes, self._additions, self._busy = array("q"), [], {}, [], True
             try:
                 self._keep(moves, attempts, notes, additions)
-            except Exception as error:  # whatever it is: those who wait must hear of it
+            except Exception as error:  # any error must reach the threads that wait in `flush`
                 with self._wanted:
                     self.error = error
                     self._wanted.notify_all()
@@ -300,7 +302,7 @@ class Store:
 
 
 def _row(number: int, attempt: Attempt) -> Row:
-    """An attempt as it is kept and read back; a clock that was set back meanwhile makes it end when it began."""
+    """The row of an attempt; if the clock was set back meanwhile, it ends when it began."""
     task, count, client, _, began, ended, answer, failure, code, memory = attempt[2:12]
     return (
         number, int(task), int(count), client, float(began), float(max(began, ended)), answer, failure,

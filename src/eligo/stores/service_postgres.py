@@ -1,7 +1,7 @@
-"""A server's store in a PostgreSQL database, where several servers may be: each holds workflows, and writes of no others.
+"""A server's store in a PostgreSQL database, which several servers may share: each writes only the workflows that it holds.
 
-A commit has a number, which is kept with it: where the connection was lost while it was on its way, the number tells whether
-it was made. A commit costs two round trips, however much is in it: all statements, each with all its rows, and COMMIT.
+Each commit stores its number. If the connection is lost during a commit, the number shows whether it succeeded. A commit of
+any size costs two round trips: one for all statements, each with all its rows, and one for COMMIT.
 """
 
 import os
@@ -23,21 +23,21 @@ from eligo.stores.service import HELD, Changes
 from eligo.stores.service_sql import KEEPING, Keeping, ServiceStore, to_keep
 
 STEPS = "postgres_steps"
-#: how a connection is made, where its address does not say: a server that is gone is noticed within half a minute
+#: connection settings that the address may override; with them, a dead database server is noticed within half a minute
 PATIENCE: dict[str, str | int] = {
     "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
     "tcp_user_timeout": 20_000, "application_name": "eligo",
 }  # fmt: skip
-#: a lock that others keep is waited for so long; a transaction whose server is gone ends after so long
+#: limits of waiting for a lock, and of a transaction whose eligo server is dead
 SETTINGS = """SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; SET client_min_messages = warning;
     SELECT set_config('synchronous_commit', 'on', false)
     WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')"""
-#: what no second try would cure
+#: errors that a retry would not cure
 REFUSED = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
 #: parts of documents that were never submitted; another server may be about to submit newer ones
 UNUSED_PARTS = """DELETE FROM document_part WHERE made < now() - interval '1 day'
     AND workflow NOT IN (SELECT id FROM workflow)"""
-MIGRATING = 0x656C69676F  # the lock of whoever brings a database up to date
+MIGRATING = 0x656C69676F  # the lock of the server that upgrades a database
 TABLES = ("eligo_schema", "writer", "holding", *sorted({keeping.table for keeping in KEEPING.values()}))
 
 GOES_ON = "state NOT IN ('done', 'cancelled')"
@@ -60,16 +60,16 @@ STILL_HELD = """SELECT workflow FROM holding
 
 
 class PostgresServiceStore(ServiceStore):
-    """The state of servers in a database; this one is found by clients, and by the other servers, at its *address*."""
+    """The state of servers in a database; clients and other servers reach this one at its *address*."""
 
     shared = True
 
     def __init__(self, where: str, address: str = "") -> None:
         self.address, self.holder = address, uuid.uuid4().hex
-        self._where, self.path = _reached(where)
+        self._where, self.path = _parse_address(where)
         self._held: dict[str, int] = {}
         self._number, self._doubted = 0, tuple[Changes, ...]()
-        self._writing, self._reading = _Line(self._where), _Line(self._where, looking=True)
+        self._writing, self._reading = _Connection(self._where), _Connection(self._where, read_only=True)
         try:
             self.remark = self._begin(self._writing.database())
         except BaseException as error:
@@ -79,8 +79,8 @@ class PostgresServiceStore(ServiceStore):
             raise InputError(f"{self.path}: cannot be used as the store of a server: {_first_line(error)}") from None
 
     def _begin(self, database: "psycopg.Connection[Any]") -> str | None:
-        """Bring the database up to date, and enter this server; gives what is to be remarked."""
-        _bring_up_to_date(database, self.path)
+        """Upgrade the database and register this server; returns a warning for the operator, if any."""
+        _upgrade(database, self.path)
         self._statements = _statements(database)
         database.execute("INSERT INTO writer VALUES (%s, 0)", (self.holder,))
         lasts = database.execute("SELECT current_setting('fsync')").fetchone() == ("on",)
@@ -94,14 +94,14 @@ class PostgresServiceStore(ServiceStore):
     # Writing
 
     def prepare(self, changes: Sequence[Changes]) -> None:
-        """Nothing yet: here everything takes waiting."""
+        """Only remember the changes: every step of writing them waits for the network."""
         self._prepared = changes
 
     def finish(self) -> None:
-        """Commit, and wait for the disk."""
+        """Write and commit the changes, and wait for the disk."""
         changes = self._prepared
         with self._using(self._writing) as database:
-            pending = self._not_kept_yet(database, changes)
+            pending = self._not_stored(database, changes)
             if not pending:
                 return
             epochs = self._epochs(pending)
@@ -118,11 +118,11 @@ class PostgresServiceStore(ServiceStore):
             self._number += 1
             self._held.update((row.id, epochs[row.id]) for one in pending for row in one.workflows)
 
-    def _not_kept_yet(self, database: "psycopg.Connection[Any]", changes: Sequence[Changes]) -> list[Changes]:
-        """What of the changes is to be written, once it is known whether the commit in doubt was made."""
+    def _not_stored(self, database: "psycopg.Connection[Any]", changes: Sequence[Changes]) -> list[Changes]:
+        """The changes that are not stored yet, after a check whether a commit in doubt succeeded."""
         if not self._doubted:
             return list(changes)
-        # whoever still makes that commit has this row until it is made or given up
+        # a commit in progress locks this row until it succeeds or fails
         number = database.execute("SELECT number FROM writer WHERE id = %s FOR UPDATE", (self.holder,)).fetchone()
         database.rollback()
         doubted, self._doubted = self._doubted, ()
@@ -133,7 +133,7 @@ class PostgresServiceStore(ServiceStore):
         return [one for one in changes if one not in doubted]
 
     def _epochs(self, changes: Sequence[Changes]) -> dict[str, int]:
-        """The workflows that something is to be kept of, and the epoch in which each is held."""
+        """The workflows with changes, and the epoch in which this server holds each."""
         new = {row.id: self._held.get(row.id, 1) for one in changes for row in one.workflows}
         touched = set[str]().union(*(one.workflows_touched() for one in changes))
         self._check_held(touched, new.keys() | self._held.keys())
@@ -142,7 +142,7 @@ class PostgresServiceStore(ServiceStore):
     def _send(
         self, database: "psycopg.Connection[Any]", changes: Sequence[Changes], epochs: dict[str, int]
     ) -> set[str]:
-        """Write all but the end of it, in one round trip; gives which of the workflows are held still."""
+        """Send everything except COMMIT in one round trip; returns the workflows that this server still holds."""
         written = [(self._statements[kind], _columns(rows)) for kind, rows in to_keep(changes)]
         new = [row.id for one in changes for row in one.workflows]
         cursor = database.cursor()
@@ -167,7 +167,7 @@ class PostgresServiceStore(ServiceStore):
     # Holding
 
     def hold(self, workflow: str) -> int | None:
-        """Its epoch, if no other server holds it."""
+        """Take a workflow if no other server holds it; returns its epoch, or None."""
         with self._using(self._writing) as database:
             row = database.execute(HOLD, (workflow, self.holder, self.address, HELD)).fetchone()
             database.commit()
@@ -185,21 +185,21 @@ class PostgresServiceStore(ServiceStore):
             return set(self._held)
 
     def let_go(self) -> None:
-        """Hold nothing any more."""
+        """Release all holds, so that other servers can take the workflows at once."""
         with self._using(self._writing) as database:
             database.execute(LET_GO, (self.holder,))
             database.commit()
             self._held.clear()
 
     def unheld(self) -> list[str]:
-        """The unfinished workflows that `hold` would give this server, and that it does not hold."""
+        """The unfinished workflows that this server does not hold and could hold."""
         return [id for (id,) in self._rows(UNHELD, (self.holder, self.address))]
 
     def holders(self) -> dict[str, str]:
-        """The address of the server that holds a workflow, by workflow."""
+        """The address of the server that holds each workflow."""
         return dict(self._rows("SELECT workflow, address FROM holding WHERE until > now()"))
 
-    # Looking
+    # Reading
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         query = statement.replace("?", "%s")
@@ -209,15 +209,15 @@ class PostgresServiceStore(ServiceStore):
             except psycopg.OperationalError:
                 if not database.closed:
                     raise
-            return self._reading.database().execute(query, values).fetchall()  # it was started anew meanwhile
+            return self._reading.database().execute(query, values).fetchall()  # the database was restarted meanwhile
 
     def backup(self, path: str | Path) -> None:
-        """A copy as of one moment: a file that pg_restore reads."""
+        """Copy a consistent snapshot into a file for pg_restore."""
         (schema,) = next(iter(self._rows("SELECT current_schema()")))
         dump(self._where, [f'"{schema}".{table}' for table in TABLES], path)
 
     def close(self) -> None:
-        """Close its connections; nothing is held any more."""
+        """Close the connections, and release all holds."""
         with suppress(OSError):
             self.let_go()
             with self._using(self._writing) as database:
@@ -228,8 +228,8 @@ class PostgresServiceStore(ServiceStore):
         self._reading.close()
 
     @contextmanager
-    def _using(self, line: "_Line") -> "Iterator[psycopg.Connection[Any]]":
-        """A connection, for one thread at a time; what was not committed is undone."""
+    def _using(self, line: "_Connection") -> "Iterator[psycopg.Connection[Any]]":
+        """A connection, for one thread at a time; uncommitted changes are rolled back."""
         with line.lock:
             try:
                 yield line.database()
@@ -239,12 +239,12 @@ class PostgresServiceStore(ServiceStore):
                 line.undo()
 
 
-class _Line:
-    """A connection that is made anew where it was lost, to write or only to look."""
+class _Connection:
+    """A connection that is reopened when it is lost; *read_only* or not."""
 
-    def __init__(self, where: str, *, looking: bool = False) -> None:
+    def __init__(self, where: str, *, read_only: bool = False) -> None:
         self.lock = threading.Lock()
-        self._where, self._looking = where, looking
+        self._where, self._read_only = where, read_only
         self._database: psycopg.Connection[Any] | None = None
 
     def database(self) -> "psycopg.Connection[Any]":
@@ -252,7 +252,7 @@ class _Line:
         if self._database is None or self._database.closed:
             self._database = psycopg.connect(self._where, autocommit=True)
             self._database.execute(SETTINGS)
-            self._database.autocommit, self._database.read_only = self._looking, self._looking
+            self._database.autocommit, self._database.read_only = self._read_only, self._read_only
         return self._database
 
     def undo(self) -> None:
@@ -265,13 +265,13 @@ class _Line:
             self._database.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         if self._database is not None:
             self._database.close()
 
 
 def dump(where: str, tables: Iterable[str], copy: str | Path) -> None:
-    """A copy of tables as of one moment, by pg_dump; what was there under its name is kept."""
+    """Copy a consistent snapshot of tables with pg_dump; an existing file is never overwritten."""
     program = shutil.which("pg_dump")
     if program is None:
         raise InputError("copying a PostgreSQL database needs pg_dump, which is not installed")
@@ -290,27 +290,27 @@ def dump(where: str, tables: Iterable[str], copy: str | Path) -> None:
 
 
 def check_reached(where: str) -> None:
-    """Refuse a database that cannot be reached; nothing is changed there."""
-    how, called = _reached(where)
+    """Refuse a database that cannot be reached, without changing anything."""
+    how, label = _parse_address(where)
     try:
         psycopg.connect(how).close()
     except psycopg.Error as error:
-        raise InputError(f"{called}: cannot reach the database: {_first_line(error)}") from None
+        raise InputError(f"{label}: cannot reach the database: {_first_line(error)}") from None
 
 
-def _reached(where: str) -> tuple[str, str]:
-    """How a database is reached, and what it is called where others read it: without a password."""
+def _parse_address(where: str) -> tuple[str, str]:
+    """The connection settings of a database, and its name for messages, which has no password."""
     try:
         settings = conninfo_to_dict(where)
     except psycopg.ProgrammingError as error:
         raise InputError(f"not the address of a PostgreSQL database: {_first_line(error)}") from None
     port = f":{settings['port']}" if settings.get("port") else ""
-    called = f"postgresql://{settings.get('host') or ''}{port}/{settings.get('dbname') or ''}"
-    return make_conninfo(where, **{name: value for name, value in PATIENCE.items() if name not in settings}), called
+    label = f"postgresql://{settings.get('host') or ''}{port}/{settings.get('dbname') or ''}"
+    return make_conninfo(where, **{name: value for name, value in PATIENCE.items() if name not in settings}), label
 
 
-def _bring_up_to_date(database: "psycopg.Connection[Any]", path: str) -> None:
-    """Step after step, each whole or not at all, by one server at a time."""
+def _upgrade(database: "psycopg.Connection[Any]", path: str) -> None:
+    """Apply missing upgrade steps, each in one transaction, by one server at a time."""
     while True:
         with database.transaction():
             database.execute("SET LOCAL lock_timeout = 0")
@@ -328,7 +328,7 @@ def _bring_up_to_date(database: "psycopg.Connection[Any]", path: str) -> None:
 
 
 def _statements(database: "psycopg.Connection[Any]") -> dict[str, str]:
-    """How each kind of change is kept, any number of rows at once."""
+    """The statement that writes each kind of change, for any number of rows."""
     columns = """SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod) FROM pg_attribute
         WHERE attrelid = ANY (%s::text[]::regclass[]) AND attnum > 0 AND NOT attisdropped"""
     tables = list({keeping.table for keeping in KEEPING.values()})
@@ -338,7 +338,7 @@ def _statements(database: "psycopg.Connection[Any]") -> dict[str, str]:
 
 
 def _statement(keeping: Keeping, types: Mapping[tuple[str, str], str]) -> str:
-    """The statement for rows that come as one array a column."""
+    """The statement for rows that are passed as one array per column."""
     table, columns = keeping.table, ", ".join(keeping.columns)
     arrays = ", ".join(f"%s::{types[table, column]}[]" for column in keeping.columns)
     source = f"unnest({arrays}) AS given ({columns})"
@@ -352,20 +352,20 @@ def _statement(keeping: Keeping, types: Mapping[tuple[str, str], str]) -> str:
 
 
 def _columns(rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Rows as one array a column, each written as PostgreSQL reads it."""
+    """Rows as one array per column, each in PostgreSQL's text format."""
     return [f"{{{_array_text(column)}}}" for column in zip(*rows, strict=True)]
 
 
 def _array_text(column: tuple[Any, ...]) -> str:
-    """The values of an array: mostly they are of one kind, and then written together."""
+    """The values of an array as text; values of one type, the usual case, are converted together."""
     kinds = set(map(type, column))
-    if kinds == {str}:  # no text has a NUL in it
+    if kinds == {str}:  # texts have no NUL
         return '","'.join(_literal("\0".join(column)).split("\0"))
     return ",".join(map(str if kinds <= {int, float} else _literal, column))
 
 
 def _literal(value: Any) -> str:
-    """A value inside of an array."""
+    """A value in an array, as text."""
     match value:
         case None:
             return "NULL"

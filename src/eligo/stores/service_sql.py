@@ -1,9 +1,9 @@
-"""The store of a server in a database that speaks SQL: what it is asked, the statements, and leases as they are stored.
+"""The store of a server in an SQL database: its queries, the statements that write changes, and the format of leases.
 
-Statements are written with `?` for values; a database that wants another sign replaces it.
+Statements have `?` for values; a database that needs another placeholder replaces it.
 
-The leases of a grant are one row. Outcomes of leases are stored by the page, for so many lease numbers of one workflow; each
-commit adds a row to its pages. Both are JSON. Where a lease has several outcomes, the last one counts.
+The leases of a grant are one row. Outcomes are stored in pages of `PAGE` lease numbers of a workflow; each commit adds a row
+to its pages. Both are JSON. If a lease has several outcomes, the last one counts.
 """
 
 from array import array
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from eligo.errors import InputError
-from eligo.stores.packing import Added, unpacked_addition, unpacked_numbers
+from eligo.stores.database import Added, unpacked_addition, unpacked_numbers
 from eligo.stores.service import (
     KINDS,
     AdditionRow,
@@ -31,12 +31,12 @@ from eligo.stores.service import (
 )
 from eligo.work.attempts import Attempt, Lease
 
-PAGE = 256  # numbers of leases
+PAGE = 256  # lease numbers per page of outcomes
 NUL = "a text with a NUL character cannot be stored"
 HALF = "a text with an unpaired surrogate cannot be stored"
-#: the row of a grant
+#: the columns of a grant
 GRANT = ("workflow", "first", "client", "secret", "key", "since", "tasks")
-#: what came of a lease, but for its workflow
+#: an outcome of a lease, without its workflow
 _End = tuple[
     int, int, int, str, str, float, float, str, str | None, int | None, int | None, str | None, str | None, int
 ]
@@ -47,16 +47,16 @@ _ends = msgspec.json.Decoder(list[_End]).decode
 
 
 class Keeping(NamedTuple):
-    """How a kind of change is kept: in which table, what of it, and by which columns a row is known.
+    """How a kind of change is written: the table, the columns, and the columns that identify a row.
 
-    Rows are inserted where *verb* says so; "put" also changes those that are there already.
+    *verb* is "insert", "update", "delete" or "put", which inserts rows and updates existing ones.
     """
 
     verb: str
     table: str
     columns: tuple[str, ...]
     keys: tuple[str, ...] = ()
-    #: what "put" leaves as it is in rows that are there already
+    #: columns that "put" does not update in existing rows
     steady: tuple[str, ...] = ()
 
     def statement(self) -> str:
@@ -71,7 +71,7 @@ class Keeping(NamedTuple):
         return f"INSERT INTO {self.table} ({', '.join(self.columns)}) VALUES ({values}){self.otherwise()}"  # noqa: S608
 
     def otherwise(self) -> str:
-        """What becomes of a row that is there already: it becomes as this one."""
+        """The clause for "put" that updates a row if it exists."""
         if self.verb != "put":
             return ""
         unchanged = self.keys + self.steady
@@ -79,14 +79,14 @@ class Keeping(NamedTuple):
         return f" ON CONFLICT ({', '.join(self.keys)}) DO UPDATE SET {changed}"
 
     def last(self, rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-        """Of rows that are known by the same values only the last, which is what would be left of them."""
+        """The rows without those that a later row with the same keys replaces."""
         if self.verb in {"insert", "delete"}:
             return list(rows)
         where = [self.columns.index(key) for key in self.keys]
         return list({tuple(row[i] for i in where): row for row in rows}.values())
 
 
-#: how each kind of change is kept
+#: how each kind of change is written
 KEEPING = {
     "workflows": Keeping("insert", "workflow", WorkflowRow._fields),
     "states": Keeping("update", "workflow", ("state", "id"), ("id",)),
@@ -113,7 +113,7 @@ KEEPING = {
     "purged": Keeping("delete", "workflow", ("id",), ("id",)),
     "parts": Keeping("put", "document_part", ("workflow", "part", "content"), ("workflow", "part")),
 }
-#: what else goes with a workflow that is purged, by its table
+#: what else is deleted with a purged workflow, by table
 PURGED = {
     f"purged {table}": Keeping("delete", table, ("workflow",), ("workflow",))
     for table in ("addition", "journal", "lease", "outcome", "file", "signature", "retried", "document_part")
@@ -125,7 +125,7 @@ WORKFLOWS = f"""SELECT id, key, name, owner, share, policy, settings, state, mad
     CASE WHEN {_ENDED} THEN NULL ELSE document END, plan, lost, ended, tally FROM workflow ORDER BY made, id"""  # noqa: S608
 PAGES = "SELECT DISTINCT page FROM outcome WHERE workflow = ? AND page >= ? ORDER BY page"
 ENDS = "SELECT page, ends FROM outcome WHERE workflow = ? AND page BETWEEN ? AND ? ORDER BY page, id"
-MOST_PAGES = 40  # that are in memory at a time
+MOST_PAGES = 40  # maximum number of pages in memory
 NEEDED = f"""SELECT DISTINCT sha256 FROM file JOIN workflow ON id = workflow
     WHERE (NOT {_FINAL} OR (given = 0 AND ended > ?)) AND sha256 IN ({{}})"""  # noqa: S608
 OUTDATED = f"""SELECT file.workflow, file.name FROM workflow JOIN file ON file.workflow = workflow.id
@@ -133,55 +133,55 @@ OUTDATED = f"""SELECT file.workflow, file.name FROM workflow JOIN file ON file.w
 
 
 class ServiceStore:
-    """Stores what a server must not forget. One thread writes; the others only read.
+    """Stores the state of servers. One thread writes; the others only read.
 
-    Several servers may use one database. Each then holds workflows, by the clock of the database and no other: a server's
-    changes to a workflow are refused once another one holds it. A file has one server, which holds every workflow.
+    Several servers may use one database. Each holds some of the workflows for limited times, by the database's clock. The
+    store refuses changes to a workflow that another server holds. An SQLite file has one server, which holds every workflow.
 
-    The questions are answered here. `_rows` and all that writes or holds are the database's own.
+    Queries are implemented here; `_rows`, writing and holding are implemented by subclasses.
     """
 
-    #: what its user should know of it, if anything
+    #: a warning about it for the operator, if any
     remark: str | None
-    #: whether other servers may be at it
+    #: whether several servers may use it
     shared: bool
-    #: where the server that is at it is found
+    #: the address of the server that uses this object
     address: str
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """The rows that a question is answered with."""
+        """The rows that a query returns."""
         raise NotImplementedError
 
     def _row(self, statement: str, values: Sequence[object] = ()) -> tuple[Any, ...] | None:
         return next(iter(self._rows(statement, values)), None)
 
     def _select(self, kind: str, rest: str = "", values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """The rows of one kind of change, with the columns that are stored of it."""
+        """The stored rows of one kind of change, with its columns."""
         keeping = KEEPING[kind]
         return self._rows(f"SELECT {', '.join(keeping.columns)} FROM {keeping.table} {rest}", values)  # noqa: S608
 
     def commit(self, changes: Sequence[Changes]) -> None:
-        """Keep all of it or nothing; on the disk when this returns. New workflows are held by who submits them.
+        """Write changes in one transaction, which is on disk when this returns. This server then holds new workflows.
 
-        `OSError` where that cannot be done now: the same changes may be given again, also with others, and are never kept
-        twice. `InputError` where it never can: a row that is there already, or a text with a NUL character in it.
-        `NotHeldError` where another server holds one of the workflows.
+        Raises `OSError` if the database cannot be written now: the caller may commit the same changes again, also with
+        others, and they are never written twice. Raises `InputError` if they can never be written: a row exists already, or
+        a text has a NUL character. Raises `NotHeldError` if another server holds one of the workflows.
         """
         self.prepare(changes)
         self.finish()
 
     def prepare(self, changes: Sequence[Changes]) -> None:
-        """The first half of `commit`: what is done without much waiting."""
+        """The first half of `commit`, which hardly waits."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """The second half: wait until what was prepared is on the disk."""
+        """The second half of `commit`: wait until the prepared changes are on disk."""
         raise NotImplementedError
 
     def hold(self, workflow: str) -> int | None:
         """Take a workflow for `HELD` seconds if no server holds it; returns its epoch, or None if another has it.
 
-        A server that is at the address of the one that holds it comes after that one, and takes it at once.
+        A server with the address of the holder is its successor, and takes the workflow at once.
         """
         raise NotImplementedError
 
@@ -189,41 +189,37 @@ class ServiceStore:
         """Extend the hold on all unfinished workflows of this server; returns them."""
         raise NotImplementedError
 
-    def let_go(self) -> None:
-        """Hold nothing any more: others may take it at once."""
-        raise NotImplementedError
-
     def holders(self) -> dict[str, str]:
-        """The address of the server that holds a workflow, by workflow."""
+        """The address of the server that holds each workflow."""
         raise NotImplementedError
 
     def unheld(self) -> list[str]:
-        """The workflows that go on and that `hold` would give this server, who does not hold them."""
+        """The unfinished workflows that this server does not hold and could hold."""
         raise NotImplementedError
 
     def backup(self, path: str | Path) -> None:
-        """A copy as of one moment, while the store is used."""
+        """Copy a consistent snapshot, also while the store is used."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Close its connections; nothing is held any more."""
+        """Close the connections, and release all holds."""
         raise NotImplementedError
 
     def workflows(self) -> list[WorkflowRow]:
-        """Every workflow, the first submitted first; documents in parts, and of those that have ended, are empty."""
+        """All workflows, in order of submission; documents that are stored in parts or have ended are empty."""
         return [_workflow_row(row) for row in self._rows(WORKFLOWS)]
 
     def workflow(self, id: str) -> WorkflowRow | None:
-        """One workflow, with its document unless that is kept in parts."""
+        """One workflow, with its document unless that is stored in parts."""
         return next(map(_workflow_row, self._select("workflows", "WHERE id = ?", (id,))), None)
 
     def submitted(self, key: str) -> str | None:
-        """The workflow that was submitted by the request of this key."""
+        """The workflow that was submitted with this key."""
         row = self._row("SELECT id FROM workflow WHERE key = ?", (key,))
         return None if row is None else str(row[0])
 
     def states(self) -> dict[str, str]:
-        """The state of every workflow, the first submitted first."""
+        """The state of every workflow, in order of submission."""
         return dict(self._rows("SELECT id, state FROM workflow ORDER BY made, id"))
 
     def document(self, workflow: str) -> bytes:
@@ -235,7 +231,7 @@ class ServiceStore:
         return b"".join(bytes(part) for (part,) in parts)
 
     def additions(self, workflow: str) -> list[Added]:
-        """What was added to a workflow, in order."""
+        """The additions to a workflow, in order."""
         rows = self._rows("SELECT tasks, arcs FROM addition WHERE workflow = ? ORDER BY number", (workflow,))
         return [unpacked_addition(tasks, bytes(arcs)) for tasks, arcs in rows]
 
@@ -245,29 +241,29 @@ class ServiceStore:
         return unpacked_numbers(b"".join(bytes(row) for (row,) in rows))
 
     def leases(self, workflow: str) -> list[Lease]:
-        """Who has what of a workflow."""
+        """The active leases of a workflow."""
         leases = self._unpack_leases(workflow)
         pages = sorted({page_of(lease.number) for lease in leases})
         over = {end.number for page in pages for end in chain.from_iterable(self._ends(workflow, page, page))}
         return [lease for lease in leases if lease.number not in over]
 
     def _unpack_leases(self, workflow: str) -> list[Lease]:
-        """The leases of all grants of which something is out."""
+        """All leases of the grants that have active leases."""
         return unpack_leases(self._select("leases", "WHERE workflow = ? ORDER BY first", (workflow,)))
 
     def last_number(self, workflow: str) -> int:
-        """The largest number that a lease of a workflow ever had."""
+        """The largest lease number of a workflow so far."""
         row = self._row("SELECT max(page) FROM outcome WHERE workflow = ?", (workflow,))
         last = () if row is None or row[0] is None else next(self._ends(workflow, row[0], row[0]))
         return max((one.number for one in (*last, *self._unpack_leases(workflow))), default=0)
 
     def upshot(self, workflow: str) -> Upshot:
-        """The outcomes of ended leases."""
+        """The totals of the outcomes of a workflow."""
         rows = self._rows("SELECT task, number FROM retried WHERE workflow = ?", (workflow,))
         return upshot_of(self.outcomes(workflow), dict(rows))
 
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
-        """The digest of every result that was accepted, by task."""
+        """The task and digest of every accepted result."""
         return ((end.task, end.digest) for end in self.outcomes(workflow) if end.answer == "accepted")
 
     def outcome(self, workflow: str, number: int) -> Attempt | None:
@@ -277,58 +273,58 @@ class ServiceStore:
         return next((end for end in ends if end.number == number), None)
 
     def outcomes(self, workflow: str) -> Iterator[Attempt]:
-        """Everything that came of a workflow's leases, in order of their numbers."""
+        """The outcomes of a workflow's leases, in order of their numbers."""
         return self._since(workflow, 0)
 
     def outcomes_from(self, workflow: str, first: int, most: int) -> list[Attempt]:
-        """Outcomes from a lease number on, up to a limit."""
+        """At most *most* outcomes, from a lease number on."""
         return list(islice((end for end in self._since(workflow, page_of(first)) if end.number >= first), most))
 
     def pages(self, workflow: str) -> list[int]:
-        """The pages on which outcomes of a workflow are kept."""
+        """The pages with outcomes of a workflow."""
         return self._pages(workflow, 0)
 
     def _pages(self, workflow: str, first: int) -> list[int]:
         return [page for (page,) in self._rows(PAGES, (workflow, first))]
 
     def _since(self, workflow: str, page: int) -> Iterator[Attempt]:
-        """What came of leases, from a page on."""
+        """The outcomes from a page on."""
         pages = self._pages(workflow, page)
         for i in range(0, len(pages), MOST_PAGES):
             some = pages[i : i + MOST_PAGES]
             yield from chain.from_iterable(self._ends(workflow, some[0], some[-1]))
 
     def _ends(self, workflow: str, first: int, last: int) -> Iterator[list[Attempt]]:
-        """What came of leases, page after page."""
+        """The outcomes of these pages, page by page."""
         for _, rows in groupby(self._rows(ENDS, (workflow, first, last)), itemgetter(0)):
             yield unpack_ends(workflow, (ends for _, ends in rows))
 
     def files(self, workflow: str) -> list[FileRow]:
-        """The files of a workflow that are there."""
+        """The files of a workflow that the server has."""
         return list(map(FileRow._make, self._select("files", "WHERE workflow = ? ORDER BY name", (workflow,))))
 
     def file(self, workflow: str, name: str) -> FileRow | None:
-        """One of them."""
+        """One file of a workflow."""
         rows = self._select("files", "WHERE workflow = ? AND name = ?", (workflow, name))
         return next(map(FileRow._make, rows), None)
 
     def needed(self, hashes: Collection[str], since: float) -> set[str]:
-        """Those of the files, by hash, that an unfinished workflow needs, or that one which ended since then has written."""
+        """Those of the hashes whose files an unfinished workflow needs, or a workflow that ended since a time has written."""
         if not hashes:
             return set()
         return {sha256 for (sha256,) in self._rows(NEEDED.format(", ".join("?" * len(hashes))), (since, *hashes))}
 
     def outdated(self, before: float, most: int) -> list[tuple[str, str]]:
-        """Files of workflows that ended before a time, up to a limit: workflow and name."""
+        """At most *most* files, as workflow and name, of workflows that ended before a time."""
         return [(workflow, name) for workflow, name in self._rows(OUTDATED, (before, most))]
 
     def signatures(self, workflow: str) -> dict[str, str]:
-        """The signatures of a workflow's tasks, by task."""
+        """The signature of each signed task of a workflow."""
         rows = self._rows("SELECT task, signature FROM signature WHERE workflow = ?", (workflow,))
         return dict(rows)
 
     def clients(self) -> list[ClientRow]:
-        """Every client."""
+        """All clients."""
         return list(map(_client_row, self._select("clients", "ORDER BY made, id")))
 
     def client(self, id: str) -> ClientRow | None:
@@ -336,7 +332,7 @@ class ServiceStore:
         return next(map(_client_row, self._select("clients", "WHERE id = ?", (id,))), None)
 
     def tokens(self) -> list[TokenRow]:
-        """Every token."""
+        """All tokens."""
         return list(map(TokenRow._make, self._select("tokens", "ORDER BY made, hash")))
 
     def token(self, hash: str) -> TokenRow | None:
@@ -344,7 +340,7 @@ class ServiceStore:
         return next(map(TokenRow._make, self._select("tokens", "WHERE hash = ?", (hash,))), None)
 
     def facts(self) -> dict[str, str]:
-        """What else is known."""
+        """Facts about this store, by name."""
         return dict(self._select("facts"))
 
 
@@ -361,7 +357,7 @@ def _client_row(row: Sequence[Any]) -> ClientRow:
 
 
 def to_keep(changes: Sequence[Changes]) -> Iterator[tuple[str, list[Sequence[Any]]]]:
-    """What is to be written, in order: each kind with its rows, their values in the order of its columns."""
+    """The rows to write, by kind, in the order of writing; values are in the order of the columns."""
     for kind in KINDS:
         rows: list[Any] = list(chain.from_iterable(getattr(one, kind) for one in changes))
         if rows:
@@ -381,7 +377,7 @@ def _column_values(kind: str, rows: list[Any]) -> list[Any]:
 
 
 def _join_moves(rows: Iterable[Moves]) -> list[tuple[str, int, bytes]]:
-    """Moves that follow one another in one row."""
+    """One row for consecutive moves of a workflow."""
     last: dict[str, tuple[int, array[int]]] = {}
     done = []
     for workflow, first, moves in rows:
@@ -395,12 +391,12 @@ def _join_moves(rows: Iterable[Moves]) -> list[tuple[str, int, bytes]]:
 
 
 def page_of(number: int) -> int:
-    """The page for the number of a lease."""
+    """The page of a lease number."""
     return number // PAGE
 
 
 def pack_leases(leases: Iterable[Lease]) -> list[tuple[Any, ...]]:
-    """One row a grant; its leases follow one another.
+    """One row per grant; the leases of a grant are consecutive.
 
     >>> grant = [Lease("w", number, task, 1, "ann", "5ec7e7", "k", 7, 2.0) for number, task in ((7, 0), (8, 3))]
     >>> pack_leases(grant)
@@ -426,11 +422,11 @@ def unpack_leases(rows: Iterable[tuple[Any, ...]]) -> list[Lease]:
 
 
 def pack_ends(ends: Iterable[Attempt]) -> list[tuple[str, int, str]]:
-    """One row a page."""
+    """One row per page."""
     pages: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
     last, current = ("", -1), list[tuple[Any, ...]]()
     for end in ends:
-        if end[1] // PAGE != last[1] or end[0] != last[0]:  # mostly it is the page of the one before
+        if end[1] // PAGE != last[1] or end[0] != last[0]:  # consecutive outcomes are mostly on one page
             last = end[0], end[1] // PAGE
             current = pages.setdefault(last, [])
         current.append(end[1:])
@@ -438,7 +434,7 @@ def pack_ends(ends: Iterable[Attempt]) -> list[tuple[str, int, str]]:
 
 
 def unpack_ends(workflow: str, rows: Iterable[str]) -> list[Attempt]:
-    """The outcomes of the leases of one page, from its rows, by lease number."""
+    """The outcomes in the rows of one page, in order of lease numbers."""
     by_number = {end[0]: end for row in rows for end in _ends(row)}
     return [Attempt(workflow, *by_number[number]) for number in sorted(by_number)]
 
@@ -453,14 +449,14 @@ def _text(rows: list[tuple[Any, ...]]) -> str:
     return packed.decode()
 
 
-#: kinds of which several become one row
+#: kinds of which several changes become one row
 PACKED: dict[str, Callable[[list[Any]], list[Any]]] = {
     "moves": _join_moves, "leases": pack_leases, "outcomes": pack_ends,
 }  # fmt: skip
 
 
 def _check_texts(rows: list[Sequence[Any]]) -> None:
-    """Refuse a text that not every database keeps."""
+    """Refuse texts that some databases cannot store."""
     texts = "".join([value for row in rows for value in row if type(value) is str])
     if "\0" in texts:
         raise InputError(NUL)

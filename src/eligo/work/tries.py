@@ -1,19 +1,23 @@
-"""Attempts at the tasks of a workflow: their number, and whether and when a task is retried.
+"""Retries: whether and when a task is retried, decided by its failures and losses, for runs and for servers.
 
-Retries are decided only here, for runs and for servers.
+No other module compares failures and losses with limits, or computes delays.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
+from enum import Enum
 from heapq import heapify, heappop, heappush
 from random import Random
+from typing import NamedTuple
 
 from eligo.errors import InputError, is_amount
+from eligo.work.attempts import FAILED, LOSSES
 
 #: retries of a failed command, unless the user asks for another number
 RETRIES = 2
 TOO_MANY_FAILURES, TOO_MANY_LOSSES = "it failed too often", "its clients were lost too often"
+DISPUTED = "no two clients agree on its result"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,16 +49,41 @@ class Retries:
         return longest * (1 + random.random()) / 2
 
 
+class Next(Enum):
+    """What happens to a task after an attempt without a result: it is ready at once, retried later, or fails permanently."""
+
+    READY = "ready"
+    RETRY = "retry"
+    FAIL = "fail"
+
+
+class Tried(NamedTuple):
+    """The attempts at a task so far, and its failures and losses since its last manual retry.
+
+    >>> Tried().after("expired").after("failed").after("failed", counts=False)
+    Tried(tries=3, failures=1, losses=1)
+    """
+
+    tries: int = 0
+    failures: int = 0
+    losses: int = 0
+
+    def after(self, answer: str, counts: bool = True) -> "Tried":
+        """The counts after one more attempt with this answer; *counts* is false if the task was retried manually since."""
+        failed, lost = counts and answer == FAILED, counts and answer in LOSSES
+        return Tried(self.tries + 1, self.failures + failed, self.losses + lost)
+
+
 class Tries:
     """The attempts at the tasks of one workflow. Tasks are numbers; times are those of the caller's clock.
 
     >>> tries, once = Tries(), Retries(most=1)
-    >>> tries.failures[7] += 1
+    >>> tries.count(7, 1, "failed")
     >>> 100.0 < tries.again_or_never(7, "exit code 1", 100.0, once, Random(0)) < 103.0
     True
     >>> tries.due(100.0), tries.due(103.0)
     ([], [7])
-    >>> tries.failures[7] += 1
+    >>> tries.count(7, 2, "failed")
     >>> tries.again_or_never(7, "exit code 1", 110.0, once, Random(0)), tries.causes
     (None, {7: 'exit code 1'})
     """
@@ -64,17 +93,68 @@ class Tries:
         self.begun: Counter[int] = Counter()
         self.failures: Counter[int] = Counter()
         self.losses: Counter[int] = Counter()
+        #: for each task that was retried manually, the number of the last attempt before, up to which none counts
+        self.retried: dict[int, int] = {}
         #: the messages of permanently failed tasks, and those tasks by message
         self.causes: dict[int, str] = {}
         self.failed_for: dict[str, dict[int, None]] = {}
+        #: whether too many results of a task disagree, so that it fails; a run accepts the first result
+        self.is_disputed: Callable[[int], bool] = lambda task: False
         #: times of retries, a heap
         self.later: list[tuple[float, int]] = []
 
+    def restore(
+        self,
+        tallies: Mapping[int, Tried],
+        retried: Mapping[int, int] | None = None,
+        causes: Mapping[int, str] | None = None,
+    ) -> None:
+        """Restore the counts, manual retries and permanent failures of an earlier process.
+
+        >>> tries = Tries()
+        >>> tries.restore({7: Tried(3, 3, 0)}, causes={7: "exit code 1"})
+        >>> tries.begun[7], tries.failures[7], tries.causes
+        (3, 3, {7: 'exit code 1'})
+        """
+        for task, tally in tallies.items():
+            self.begun[task], self.failures[task], self.losses[task] = tally
+        self.retried.update(retried or {})
+        for task, cause in (causes or {}).items():
+            self.give_up(task, cause)
+
+    # Counts
+
+    def counts(self, task: int, number: int) -> bool:
+        """Whether attempt *number* at a task counts; it does not if the task was retried manually since."""
+        return number > self.retried.get(task, 0)
+
+    def count(self, task: int, number: int, answer: str) -> None:
+        """Count attempt *number* at a task by its answer: as a failure, as a loss, or as neither."""
+        self._count(task, number, answer, 1)
+
+    def uncount(self, task: int, number: int, answer: str) -> None:
+        """Undo `count`, because the attempt has ended in another way after all."""
+        self._count(task, number, answer, -1)
+
+    def _count(self, task: int, number: int, answer: str, by: int) -> None:
+        if answer in {FAILED, *LOSSES} and self.counts(task, number):
+            (self.failures if answer == FAILED else self.losses)[task] += by
+
+    # Decisions
+
     def spent(self, task: int, retries: Retries) -> str | None:
-        """Why a task is not retried; None if it is."""
+        """Why a task is not handed out again; None if it is."""
         if self.failures[task] > retries.most:
             return TOO_MANY_FAILURES
-        return TOO_MANY_LOSSES if self.losses[task] > retries.lost else None
+        if self.losses[task] > retries.lost:
+            return TOO_MANY_LOSSES
+        return DISPUTED if self.is_disputed(task) else None
+
+    def after(self, task: int, failure: str | None, retries: Retries) -> Next:
+        """What happens to a task after an attempt without a result; *failure* is None if the task did not fail."""
+        if self.spent(task, retries) is not None:
+            return Next.FAIL
+        return Next.READY if failure is None else Next.RETRY
 
     def again_or_never(
         self, task: int, failure: str | None, now: float, retries: Retries, random: Random
@@ -90,6 +170,12 @@ class Tries:
         until = now + retries.wait(max(1, self.failures[task], self.losses[task]), random)
         heappush(self.later, (until, task))
         return until
+
+    def reconsider(self, task: int, failure: str | None, now: float, retries: Retries, random: Random) -> float | None:
+        """The same as `again_or_never` for a failed task whose counts have changed; it replaces the earlier decision."""
+        cause = self.causes.get(task)
+        self.wait_no_more({task})
+        return self.again_or_never(task, failure or cause, now, retries, random)
 
     def give_up(self, task: int, cause: str) -> None:
         """Record that a task has failed permanently."""
@@ -140,11 +226,12 @@ class Tries:
         for task in tasks:
             self.take_up(task)
 
-    def restart(self, tasks: Collection[int]) -> None:
-        """Give failed tasks all their retries again."""
+    def restart(self, tasks: Collection[int], number: int) -> None:
+        """Give failed tasks all their retries again; their attempts up to *number* no longer count."""
         self.wait_no_more(set(tasks))
         for task in tasks:
             self.failures[task] = self.losses[task] = 0
+            self.retried[task] = number
 
     def forget(self, tasks: Iterable[int]) -> None:
         """Forget the attempts at tasks that are done."""

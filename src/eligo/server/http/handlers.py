@@ -26,10 +26,9 @@ from eligo.server.logs import emit
 from eligo.server.metrics import Metrics
 from eligo.server.preparation import Preparation
 from eligo.server.rules.clients import Client, remembered
-from eligo.server.rules.restoration import task_names
 from eligo.server.rules.results import ReadAdditions
 from eligo.server.rules.served import CANCELLED, UNAVAILABLE, Served
-from eligo.server.rules.service import Service
+from eligo.server.rules.service import Service, task_names
 from eligo.server.schema import (
     AddedWords,
     AnswersWords,

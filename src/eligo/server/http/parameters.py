@@ -9,7 +9,7 @@ from eligo.errors import shorten
 from eligo.server.http.refusals import RefusedError
 from eligo.server.http.routes import ApiCall
 from eligo.server.rules.prepared import Wishes
-from eligo.server.rules.tickets import Request
+from eligo.server.rules.requests import Request
 from eligo.server.schema import AskWords
 
 MOST_LISTED = 1_000  # rows in one answer

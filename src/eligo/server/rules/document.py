@@ -1,8 +1,8 @@
-"""A workflow as bytes and back, in frames: reading a million tasks never holds the interpreter for long.
+"""The stored form of a workflow: bytes in frames, so that reading a million tasks never blocks other threads for long.
 
-A document is a mark, then frames, each compressed and behind two lengths. The first is a header; the arcs follow as arrays,
-then every column as an array of kinds and frames of texts, or as frames of numbers. A frame holds a few thousand values, so
-that other threads run between two of them.
+A document is a mark, then frames, each compressed and preceded by two lengths. The first is a header. The arcs follow as
+arrays, then every column, as an array of kinds and frames of texts or as frames of numbers. A frame holds a few thousand
+values; other threads run between frames.
 """
 
 import struct
@@ -22,10 +22,10 @@ from eligo.rows import Ints
 from eligo.theory.skeleton import know_shortcuts, shortcut_mask
 from eligo.workflow import DETAILS, Timed, Workflow
 
-MARK = b"\xc1eligo2\n"  # no earlier document begins so: 0xc1 is nothing in msgpack
-LENGTHS = struct.Struct("<II")  # of a frame, as it is kept and as it was
+MARK = b"\xc1eligo2\n"  # earlier documents cannot begin with it: msgpack does not use 0xc1
+LENGTHS = struct.Struct("<II")  # of a frame: compressed, and uncompressed
 MOST_VALUES, MOST_LETTERS = 4_096, 2**18  # in one frame
-NONE, TEXT = -1, -2  # kinds of values; any other is the number of words
+NONE, TEXT = -1, -2  # kinds of values; another kind is the number of words
 NUMBERS = ("seconds", "cores", "memory", "priority")
 Frames = Iterator[bytes]
 T = TypeVar("T")
@@ -33,18 +33,18 @@ Mask = NDArray[np.bool_]
 
 
 class DocumentHeader(msgspec.Struct):
-    """What the frames behind it are."""
+    """The description of the frames behind it."""
 
     name: str | None
     tasks: int
-    #: the frames of each column, of the sizes of files, and of earlier run times
+    #: the number of frames of each column, of the sizes of files, and of earlier run times
     columns: dict[str, int]
     sizes: int
     history: int
 
 
 class Packed(msgspec.Struct):
-    """The columns of a workflow, as they were kept before there were frames."""
+    """The columns of a workflow in a document of the version without frames."""
 
     name: str | None
     tasks: list[str]
@@ -58,29 +58,25 @@ class Packed(msgspec.Struct):
 
 
 def packed(flow: Workflow) -> bytes:
-    """A workflow as bytes, its tasks by their labels, and which of its arcs are shortcuts."""
+    """A workflow as bytes, with labels as the names of tasks, and a mask of the arcs that are shortcuts."""
     flow = flow.labelled()
     dag, columns = flow.dag, {"name": _text_frames([str(name) for name in flow.dag.tasks])}
     for what in DETAILS:
         column = flow.column(what)
         if any(value not in (None, ()) for value in column):
-            columns[what] = _number_frames(column) if what in NUMBERS else _text_frames(column)
+            columns[what] = _listed_frames(list(column)) if what in NUMBERS else _text_frames(column)
     history = [(None if one.task is None else str(one.task), one.kind, one.seconds) for one in flow.history]
     sizes, times = _listed_frames(list(flow.file_sizes.items())), _listed_frames(history)
     counts = {what: len(frames) for what, frames in columns.items()}
     header = msgspec.msgpack.encode(DocumentHeader(flow.name, len(dag), counts, len(sizes), len(times)))
     arcs = (dag.outdegree.tobytes(), dag.child.tobytes(), np.packbits(shortcut_mask(dag)).tobytes())
     frames = [header, *arcs, *(frame for column in columns.values() for frame in column), *sizes, *times]
-    return MARK + b"".join(part for frame in frames for part in _framed(frame))
+    return MARK + b"".join(part for frame in frames for part in _pack_frame(frame))
 
 
-def _framed(data: bytes) -> tuple[bytes, bytes]:
+def _pack_frame(data: bytes) -> tuple[bytes, bytes]:
     compressed = zlib.compress(data, 1)
     return LENGTHS.pack(len(compressed), len(data)), compressed
-
-
-def _number_frames(column: Sequence[object]) -> list[bytes]:
-    return _listed_frames([None if value is None else value for value in column])
 
 
 def _listed_frames(values: Sequence[object]) -> list[bytes]:
@@ -89,7 +85,7 @@ def _listed_frames(values: Sequence[object]) -> list[bytes]:
 
 
 def _text_frames(column: Sequence[str | Sequence[str] | None]) -> list[bytes]:
-    """What kind of value each task has, and all texts one after another."""
+    """The frames of a column: the kind of value of each task, then all texts in order."""
     kinds = [NONE if value is None else TEXT if isinstance(value, str) else len(value) for value in column]
     texts = (text for value in column if value is not None for text in ((value,) if isinstance(value, str) else value))
     return [np.array(kinds, np.int32).tobytes(), *_split(texts)]
@@ -108,14 +104,14 @@ def _split(texts: Iterable[str]) -> Iterator[bytes]:
 
 
 def packed_plan(order: Ints, ceiling: Ints | None) -> bytes:
-    """The order of a plan, and its bound where that is known, as they are kept."""
+    """The order of a plan, and its bound if known, as bytes."""
     arrays = [order] if ceiling is None else [order, ceiling]
     numbers = b"".join(np.ascontiguousarray(array, np.int32).tobytes() for array in arrays)
-    return MARK + b"".join(_framed(numbers))
+    return MARK + b"".join(_pack_frame(numbers))
 
 
 def unpacked_plan(plan: bytes, size: int) -> tuple[Ints, Ints | None]:
-    """The plan that was packed, of a workflow with *size* tasks."""
+    """The plan that `packed_plan` packed, for a workflow with *size* tasks."""
     try:
         data = next(_frames(memoryview(plan)[len(MARK) :])) if plan[: len(MARK)] == MARK else plan
         numbers = np.frombuffer(data, np.int32)
@@ -130,11 +126,11 @@ def unpacked_plan(plan: bytes, size: int) -> tuple[Ints, Ints | None]:
 
 
 def unpacked_flow(document: bytes) -> Workflow:
-    """The workflow that was packed; an `InputError` where these are other bytes."""
+    """The workflow that `packed` packed; raises `InputError` for other bytes."""
     try:
         if document[: len(MARK)] != MARK:
-            return _unpacked_at_once(document)
-        return _unpacked(_frames(memoryview(document)[len(MARK) :]))
+            return _read_unframed(document)
+        return _read_flow(_frames(memoryview(document)[len(MARK) :]))
     except (msgspec.MsgspecError, zlib.error, struct.error, StopIteration, ValueError, TypeError) as error:
         raise InputError(f"not a stored workflow: {error}") from None
 
@@ -150,7 +146,7 @@ def _frames(document: memoryview) -> Frames:
         yield data
 
 
-def _unpacked(frames: Frames) -> Workflow:
+def _read_flow(frames: Frames) -> Workflow:
     header = msgspec.msgpack.decode(next(frames), type=DocumentHeader)
     size = header.tasks
     degree, heads = (np.frombuffer(next(frames), np.int32) for _ in range(2))
@@ -165,7 +161,7 @@ def _unpacked(frames: Frames) -> Workflow:
 
 
 def _dag(size: int, degree: Ints, heads: Ints, names: Sequence[Any]) -> Dag:
-    """The dag, with the number of each name: to look for a name twice is to number them."""
+    """The dag, with the index of names, which also detects repeated names."""
     index = {name: i for i, name in enumerate(names)}
     if not len(degree) == len(names) == len(index) == size or None in index:
         raise InputError(f"{len(index):,} names for {size:,} tasks")
@@ -206,7 +202,7 @@ def _value(kind: int, words: Iterator[str]) -> str | tuple[str, ...] | None:
 
 
 def _values(frames: Frames, count: int, kind: Any) -> list[Any]:
-    """The values in some frames, one frame at a time."""
+    """The values of the next *count* frames, decoded one frame at a time."""
     decode: Callable[[bytes], list[Any]] = msgspec.msgpack.Decoder(list[kind]).decode
     values = list[Any]()
     for _ in range(count):
@@ -214,8 +210,8 @@ def _values(frames: Frames, count: int, kind: Any) -> list[Any]:
     return values
 
 
-def _unpacked_at_once(document: bytes) -> Workflow:
-    """A workflow from before there were frames."""
+def _read_unframed(document: bytes) -> Workflow:
+    """The workflow of a document without frames."""
     stored = msgspec.msgpack.decode(document, type=Packed)
     tails, heads = np.frombuffer(stored.tails, np.int32), np.frombuffer(stored.heads, np.int32)
     dag = Dag.from_arrays(len(stored.tasks), tails, heads, stored.tasks)
@@ -228,7 +224,7 @@ def _unpacked_at_once(document: bytes) -> Workflow:
 
 
 def _as_tuples(details: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """Words, and names of files, as they were."""
+    """Details with tuples instead of lists."""
     return {
         what: [tuple(value) if type(value) is list else value for value in column] for what, column in details.items()
     }

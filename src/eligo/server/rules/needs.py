@@ -1,9 +1,11 @@
-"""What tasks need and what clients have. Tasks are grouped by their needs once, so that no request looks at each task."""
+"""What tasks need and what clients offer: cores, memory and labels, by groups of tasks with equal needs, and files."""
 
 from array import array
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
-from itertools import compress
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import compress, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +13,18 @@ import numpy as np
 from eligo.engines.room import in_gibibytes
 from eligo.errors import counted
 from eligo.execution import COMPLETE, ELIGIBLE, Execution, unpacked
+from eligo.names import Name
 from eligo.rows import Ints
+from eligo.stores.service import FileRow
 from eligo.workflow import Workflow
 
-MOST_TURNS = 1_000  # that are remembered, beside one for each group
+MOST_TURNS = 1_000  # remembered changes of which groups have ready tasks, besides one per group
+PREFIX = 16  # hexadecimal digits of a file's hash by which a client says that it has the file
+MOST_INPUTS = 256  # inputs of a task that are compared with the files of a client
 
 
 class Need(NamedTuple):
-    """What a task needs of the client that runs it."""
+    """What a task needs from a client."""
 
     cores: float = 1.0
     memory: float = 0.0
@@ -36,14 +42,14 @@ class Need(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """What a client has for a task."""
+    """What a client offers to a task."""
 
     cores: float = 1.0
     memory: float = float("inf")
     labels: frozenset[str] = frozenset()
 
     def meets(self, need: Need) -> bool:
-        """Whether it can run a task of this need."""
+        """Whether it can run a task with this need."""
         return need.cores <= self.cores and need.memory <= self.memory and need.labels <= self.labels
 
 
@@ -56,13 +62,13 @@ class Unmet(NamedTuple):
     why: str
 
     def sentence(self, what: str = "task") -> str:
-        """The same in words."""
+        """A sentence about it; *what* is the word for its tasks."""
         count = len(self.tasks)
         return f"{counted(count, what)} need{'s' if count == 1 else ''} {self.need}; {self.why}"
 
 
 class Needs:
-    """The tasks of a workflow by what they need.
+    """The tasks of a workflow, grouped by their needs once, so that no request has to check every task.
 
     >>> from eligo.formats import parse
     >>> flow = parse('{"tasks": [{"name": "a", "labels": ["gpu"]}, {"name": "b"}, {"name": "c", "memory": 17179869184}]}')
@@ -77,7 +83,7 @@ class Needs:
         self._learn(flow)
 
     def _learn(self, flow: Workflow) -> None:
-        """Group the tasks of a workflow too, which come behind those that there are."""
+        """Group the tasks of a workflow too; they follow the present ones."""
         groups = {need: i for i, need in enumerate(self.groups)}
         columns = (flow.column(what) for what in ("cores", "memory", "labels"))
         keys = (
@@ -89,18 +95,18 @@ class Needs:
         self.demanding = not all(need.plain for need in self.groups)
 
     def grown(self, new: Workflow) -> "Needs":
-        """The same with the tasks of a workflow behind those that there are; this one stays as it is."""
+        """New needs with the tasks of *new* after the present ones; this object does not change."""
         more = copy(self)
         more.group = self.group[:]
         more._learn(new)
         return more
 
     def met_by(self, offer: Offer) -> bytes:
-        """Of each group, whether a client with this offer can run it."""
+        """For each group, whether a client with this offer can run it."""
         return bytes(map(offer.meets, self.groups))
 
     def unmet(self, offers: Collection[Offer], tasks: Ints) -> list[Unmet]:
-        """The needs of these tasks that none of the offers meets; tasks that need nothing special are left out."""
+        """The needs of these tasks that none of the offers meets; plain needs count as met."""
         if not self.demanding:
             return []
         short = np.array([not _is_met(need, offers) for need in self.groups])
@@ -113,34 +119,34 @@ class Needs:
 
 
 class Supply:
-    """The groups that have ready tasks, as an execution moves: a look costs O(1) for each move since the last one."""
+    """The groups that have ready tasks; following an execution costs O(1) per move."""
 
     def __init__(self, needs: Needs, execution: Execution) -> None:
         self._execution, self._codes, self._group = execution, execution.codes, needs.group
         self._ready = bytearray(len(self._codes))
-        #: how many tasks of each group are ready
+        #: number of ready tasks of each group
         self.counts = [0] * len(needs.groups)
-        #: the groups that got their first ready task, or lost their last one (inverted), in this order since the era began
+        #: groups that got their first ready task, or lost their last one (inverted), in order; `era` counts their clearings
         self.turns: list[int] = []
         self.era = 0
         self._seen = len(execution.journal)
-        self._look_at_many(execution.ready.numbers)
+        self._update_many(execution.ready.numbers)
 
     def follow(self) -> None:
         """Catch up with the execution."""
         moves, bursts = self._execution.since(self._seen), self._execution.bursts
         self._seen += len(moves)
         for kind, v in unpacked(moves):
-            self._look((v,))
+            self._update((v,))
             if kind == COMPLETE and v in bursts:
-                self._look_at_many(bursts[v])
+                self._update_many(bursts[v])
             elif kind == COMPLETE:
-                self._look(self._execution.graph.children_of(v))
+                self._update(self._execution.graph.children_of(v))
         if len(self.turns) > len(self.counts) + MOST_TURNS:
             self.turns.clear()
             self.era += 1
 
-    def _look(self, tasks: Iterable[int]) -> None:
+    def _update(self, tasks: Iterable[int]) -> None:
         for v in tasks:
             ready = self._codes[v] == ELIGIBLE
             if ready != self._ready[v]:
@@ -149,8 +155,8 @@ class Supply:
                 if self.counts[group] == ready:
                     self.turns.append(group if ready else ~group)
 
-    def _look_at_many(self, tasks: Ints) -> None:
-        """The same, all at once."""
+    def _update_many(self, tasks: Ints) -> None:
+        """The same as `_update`, vectorised."""
         ready, group = np.frombuffer(self._ready, np.uint8), np.frombuffer(self._group, np.int32)
         codes = np.frombuffer(self._codes, np.uint8)
         now = (codes[tasks] == ELIGIBLE).astype(np.uint8)
@@ -164,15 +170,15 @@ class Supply:
 
 
 class Match:
-    """The tasks whose groups an offer meets, and whether some of them are ready."""
+    """The groups that an offer meets, *met*, and whether some of their tasks are ready."""
 
     def __init__(self, met: bytes, supply: Supply) -> None:
         self.met, self._supply = met, supply
-        self._groups, self._era, self._seen = 0, -1, 0  # how many of its groups have ready tasks, as of when
+        self._groups, self._era, self._seen = 0, -1, 0  # number of its groups with ready tasks, as of an era and turn
 
     @property
     def ready(self) -> bool:
-        """Whether some task is ready that the offer meets."""
+        """Whether some task that the offer meets is ready."""
         supply, met = self._supply, self.met
         supply.follow()
         if self._era != supply.era:
@@ -185,12 +191,88 @@ class Match:
         return self._groups > 0
 
 
+@dataclass(slots=True)
+class Travels:
+    """The tasks that write and read each file of a workflow, and the files that the server has."""
+
+    flow: Workflow
+    #: the files that the server has
+    there: dict[str, FileRow] = field(default_factory=dict)
+    #: by file, the task that writes it and the tasks that read it
+    makers: dict[str, int] = field(default_factory=dict)
+    readers: dict[str, list[int]] = field(default_factory=dict)
+    #: the files that each task reads
+    inputs: Sequence[Sequence[str]] = ()
+    #: the files that no task writes
+    needs: list[str] = field(default_factory=list)
+    #: whether files that only the tasks of one grant read stay with its client
+    inside_stays: bool = True
+    _first: int = 0  # place in `needs` of the first file that may be missing; files never go missing again
+
+    def __post_init__(self) -> None:
+        for v, names in enumerate(self.flow.column("outputs")):
+            self.makers.update(dict.fromkeys(names, v))
+        self.inputs = self.flow.column("inputs")
+        for v, names in enumerate(self.inputs):
+            for file in names:
+                self.readers.setdefault(file, []).append(v)
+        self.needs = [name for name in self.readers if name not in self.makers]
+        if not self.inside_stays:
+            self.readers = {}
+
+    def grow(self, flow: Workflow, new: Workflow) -> None:
+        """Add the tasks of *new*; *flow* is the workflow with them."""
+        first, inputs, outputs = len(self.inputs), new.column("inputs"), new.column("outputs")
+        self.flow, self.inputs = flow, [*self.inputs, *inputs]
+        self.makers.update((name, v) for v, names in enumerate(outputs, first) for name in names)
+        readers = dict[str, list[int]]()
+        for v, names in enumerate(inputs, first):
+            for file in names:
+                readers.setdefault(file, []).append(v)
+        names = dict.fromkeys((*self.needs, *readers))
+        self.needs, self._first = [name for name in names if name not in self.makers], 0
+        for file, tasks in readers.items() if self.inside_stays else ():
+            self.readers.setdefault(file, []).extend(tasks)
+
+    @property
+    def missing(self) -> list[str]:
+        """The needed files that the server does not have."""
+        return [name for name in self.needs if name not in self.there]
+
+    @property
+    def waits(self) -> bool:
+        """Whether a needed file is missing; over all calls, each name is checked once."""
+        while self._first < len(self.needs) and self.needs[self._first] in self.there:
+            self._first += 1
+        return self._first < len(self.needs)
+
+    def some_missing(self, most: int) -> list[str]:
+        """At most *most* of the missing files."""
+        return list(islice((name for name in islice(self.needs, self._first, None) if name not in self.there), most))
+
+    def kept_by(self, prefixes: frozenset[str]) -> Callable[[Name], int]:
+        """The function that returns how many bytes of a task's inputs a client with files of these hash prefixes has."""
+        there, inputs, index = self.there, self.inputs, self.flow.dag.index
+
+        @cache  # lives as long as the request
+        def bytes_at_client(task: Name) -> int:
+            rows = (there.get(name) for name in inputs[index[task]][:MOST_INPUTS])
+            return sum(row.size for row in rows if row is not None and row.sha256[:PREFIX] in prefixes)
+
+        return bytes_at_client
+
+    def inside(self, v: int, members: set[int]) -> list[str]:
+        """The outputs of a task that only other tasks of its grant read."""
+        outputs = self.flow.task(self.flow.dag.tasks[v]).outputs
+        return [name for name in outputs if (readers := self.readers.get(name)) and members.issuperset(readers)]
+
+
 def _is_met(need: Need, offers: Iterable[Offer]) -> bool:
     return need.plain or any(offer.meets(need) for offer in offers)
 
 
 def _why(need: Need, offers: Collection[Offer]) -> str:
-    """What the clients lack, in words."""
+    """What the clients lack, as text."""
     if not offers:
         return "no client is connected"
     lacking = sorted(need.labels.difference(*(offer.labels for offer in offers)))

@@ -1,7 +1,7 @@
-"""What came of leases that are no more: a little of it in memory, all of it in the store, which others must read.
+"""The outcomes of ended leases: recent ones in memory, all of them in the store.
 
-The rules never wait for a disk. Where they need what only the store knows, they say so before they change anything
-(`ForgottenError`), and begin again once it was read, by whoever may wait.
+The rules never wait for a disk. If they need older outcomes, they raise `ForgottenError` before they change anything. The
+caller reads the outcomes, where it may wait, and calls again.
 """
 
 from array import array
@@ -15,11 +15,11 @@ from eligo.stores.service import FileRow
 from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Attempt
 
-#: the first 64 bits of the digest of each task's accepted result; 0: none was accepted
+#: the first 64 bits of the digest of each task's accepted result; 0 if there is none
 Digests = array  # of "Q"
 #: a workflow, and the number of a lease or of a task
 Place = tuple[str, int]
-MOST_REMEMBERED = 2**20  # tasks of workflows that have ended whose digests are in memory
+MOST_REMEMBERED = 2**20  # maximum number of tasks of ended workflows whose digests are in memory
 
 
 class ForgottenError(Exception):
@@ -28,7 +28,7 @@ class ForgottenError(Exception):
 
 @dataclass(slots=True)
 class Lacking:
-    """What is to be read: leases, the digests of workflows, and files of workflows by name."""
+    """The data to read: outcomes of leases, digests of workflows, and files of workflows by name."""
 
     ends: set[Place] = field(default_factory=set)
     digests: set[str] = field(default_factory=set)
@@ -37,7 +37,7 @@ class Lacking:
 
 @dataclass(slots=True)
 class Past:
-    """What was read; *at* is how many leases had ended when it was."""
+    """Data that were read; *at* is the number of leases that had ended by then."""
 
     at: int = 0
     ends: dict[Place, Attempt | None] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Past:
     files: dict[tuple[str, str], FileRow | None] = field(default_factory=dict)
 
 
-#: where nothing was read
+#: nothing was read
 UNKNOWN = Past()
 
 
@@ -59,11 +59,11 @@ class Archive:
 
     @classmethod
     def of(cls, store: ServiceStore) -> "Archive":
-        """What a store has."""
+        """The archive of a store."""
         return cls(store.outcome, store.accepted, store.file)
 
     def read(self, lacking: Lacking, before: Past, at: int) -> Past:
-        """All that is wanted, beside what was read before; this may take its time in another thread."""
+        """Read lacking data and add them to those read *before*; runs in a thread that may wait."""
         ends = before.ends | {place: self.end(*place) for place in lacking.ends}
         files = before.files | {place: self.file(*place) for place in lacking.files}
         return Past(at, ends, {workflow: gathered(self.digests(workflow)) for workflow in lacking.digests}, files)
@@ -72,9 +72,9 @@ class Archive:
 class Recent:
     """The outcomes of recent leases in two generations; the older one is dropped as a whole.
 
-    >>> known = Recent()
-    >>> known.add([Attempt("w", number, 0, 1, "ann", "", 0.0, 1.0, "accepted") for number in range(3)])
-    >>> known.age(3), len(known), ("w", 2) in known, known.get(("w", 5))
+    >>> recent = Recent()
+    >>> recent.add([Attempt("w", number, 0, 1, "ann", "", 0.0, 1.0, "accepted") for number in range(3)])
+    >>> recent.age(3), len(recent), ("w", 2) in recent, recent.get(("w", 5))
     (None, 3, True, None)
     """
 
@@ -83,11 +83,11 @@ class Recent:
         self._old: dict[Place, Attempt] = {}
 
     def add(self, ends: Iterable[Attempt]) -> None:
-        """Leases have ended."""
+        """Add outcomes."""
         self._new.update([(end[:2], end) for end in ends])
 
     def age(self, most: int) -> None:
-        """Drop the older generation once there are too many."""
+        """Drop the older generation once the newer one has *most* outcomes, and start a new one."""
         if len(self._new) >= most:
             self._old, self._new = self._new, {}
 
@@ -101,7 +101,7 @@ class Recent:
         return (end for end in attempts if end.workflow == workflow)
 
     def forget(self, workflow: str) -> None:
-        """Drop a workflow."""
+        """Drop the outcomes of a workflow."""
         for table in (self._old, self._new):
             for place in [place for place in table if place[0] == workflow]:
                 del table[place]
@@ -114,37 +114,37 @@ class Recent:
 
 
 class Remembered:
-    """The digests of workflows that have ended, the last ones, so that what comes late is seen to differ."""
+    """The digests of the workflows that ended last, to compare late results with."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, Digests[int]] = OrderedDict()
+        self._digests: OrderedDict[str, Digests[int]] = OrderedDict()
         self._size = 0
 
     def add(self, workflow: str, digests: "Digests[int]") -> None:
-        """A workflow has ended."""
+        """Add the digests of a workflow that has ended; the oldest ones may be dropped."""
         self.forget(workflow)
-        self._known[workflow] = digests
+        self._digests[workflow] = digests
         self._size += len(digests)
-        while self._size > MOST_REMEMBERED and len(self._known) > 1:
-            self._size -= len(self._known.popitem(last=False)[1])
+        while self._size > MOST_REMEMBERED and len(self._digests) > 1:
+            self._size -= len(self._digests.popitem(last=False)[1])
 
     def get(self, workflow: str) -> "Digests[int] | None":
-        """Those of a workflow, if they are here."""
-        return self._known.get(workflow)
+        """The digests of a workflow, if in memory."""
+        return self._digests.get(workflow)
 
     def forget(self, workflow: str) -> None:
-        """Drop a workflow."""
-        self._size -= len(self._known.pop(workflow, ()))
+        """Drop the digests of a workflow."""
+        self._size -= len(self._digests.pop(workflow, ()))
 
 
 def blank(tasks: int) -> "Digests[int]":
-    """Those of a workflow of which nothing is done."""
+    """The digests of a workflow without accepted results."""
     return array("Q", bytes(8 * tasks))
 
 
-@lru_cache(maxsize=1024)  # mostly there is one for all tasks
+@lru_cache(maxsize=1024)  # often all tasks have the same digest
 def short(digest: str | None) -> int:
-    """A digest as one number.
+    """A digest as a number of 64 bits.
 
     >>> short("0000000000000010ff"), short("0" * 32), short(None)
     (16, 1, 0)
@@ -153,7 +153,7 @@ def short(digest: str | None) -> int:
 
 
 def gathered(accepted: Iterable[tuple[int, str | None]]) -> "Digests[int]":
-    """The digests of the results that were accepted, by task.
+    """The digests of accepted results, from pairs of task and digest.
 
     >>> gathered([(2, "0" * 15 + "7"), (0, None)]).tolist()
     [0, 0, 7]
@@ -165,7 +165,7 @@ def gathered(accepted: Iterable[tuple[int, str | None]]) -> "Digests[int]":
 
 
 def note(digests: "Digests[int]", task: int, digest: str | None) -> None:
-    """The digest of one task more."""
+    """Set the digest of a task."""
     if task >= len(digests):
         digests.frombytes(bytes(8 * (task + 1 - len(digests))))
     digests[task] = short(digest)

@@ -1,4 +1,4 @@
-"""A workflow made ready to be served: what its owner asks for, and what takes long done beforehand."""
+"""Submitted workflows: the owner's settings, and the plan and document that are prepared before a workflow is served."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -20,48 +20,48 @@ from eligo.theory.skeleton import skeleton
 from eligo.workflow import Workflow
 
 MOST_COUNT = 1_000_000
-#: tasks up to which a policy decides within 20 ms of processor time; what these two give depends on how many clients ask
-#: together, or for how many tasks each, so that it cannot be worked out beforehand
+#: maximum number of tasks for which a policy decides within 20 ms of processor time; the decisions of these two depend on
+#: how many clients ask together, or for how many tasks each, so they cannot be computed in advance
 MOST_TASKS = {"batch-optimal": 1_000, "cluster": 30}
-#: the same for dependencies that no others imply
+#: the same for dependencies that are not implied by others
 MOST_ARCS = {"batch-optimal": 20_000}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """What the owner of a workflow asks for."""
+    """The settings of a workflow, chosen by its owner."""
 
     name: str = ""
     owner: str = ""
-    #: of the server's work, compared with other owners
+    #: share of the server's capacity, relative to other owners
     share: float = 1.0
     policy: str = "finish"
-    #: how many results of clients that are not trusted must agree
+    #: number of results that must agree, unless the client is trusted
     quorum: int = 1
-    #: seconds that a task may take
+    #: maximum run time of a task in seconds
     timeout: float | None = None
     retries: int | None = None
-    #: how many clients may have one task where nothing else is ready
+    #: maximum number of clients that run the same task if no other task is ready
     copies: int = 2
-    #: whether it waits until its owner has signed every task
+    #: whether tasks are handed out only after the owner has signed all of them
     signed: bool = False
-    #: whether slow clients get what matters least, and overdue tasks go to somebody else as well
+    #: whether slow clients get the least urgent tasks, and overdue tasks are copied to other clients
     rules: bool = True
-    #: whether the files that tasks read and write travel
+    #: whether the server transfers the files that tasks read and write
     files: bool = True
-    #: whether files that only the tasks of one grant read stay with its client
+    #: whether files that only tasks of one grant read stay with its client
     inside: bool = True
-    #: whether, of tasks of nearly equal rank, a client gets the one of which it has most files
+    #: whether, among tasks of nearly equal rank, a client gets the one for which it has most files
     locality: bool = True
-    #: whether tasks may add tasks, whose commands then run on other clients
+    #: whether tasks may add tasks, whose commands may run on other clients
     grow: bool = False
-    #: what the workflow's file asks for and may be ignored, with commas
+    #: features of the workflow's file that may be ignored, separated by commas
     ignore: str = ""
 
     def __post_init__(self) -> None:
         check_workflow_name(self.name)
         object.__setattr__(self, "policy", OLD_NAMES.get(self.policy, self.policy))
-        # never a file: its lines would be told in errors
+        # only names, never paths: errors would quote lines of the file
         check_choice("policy", self.policy, (*POLICIES, *ALLOCATORS))
         if not (is_amount(self.share) and self.share > 0):
             raise InputError(f"share must be positive, got {self.share!r}")
@@ -78,19 +78,19 @@ class Wishes:
 
 
 class Prepared(NamedTuple):
-    """A workflow that is ready to be served: what takes long is done."""
+    """A workflow that is ready to be served without further long computations."""
 
     flow: Workflow
     wishes: Wishes
     document: bytes
-    #: the order that its policy goes by: that of its plan, or Dask's
+    #: the order that its policy follows: that of its plan, or Dask's
     order: Ints | None
-    #: the most tasks that can be ready after each step, where that was worked out
+    #: the maximum number of ready tasks after each step, if computed
     ceiling: Ints | None = None
 
 
 def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
-    """Plan a workflow and write it down, which may take seconds; what cannot be served is refused."""
+    """Plan a workflow and make its document, which may take seconds; refuses a workflow that cannot be served."""
     check_workflow_name(wishes.name or flow.name or "")
     flow = as_runnable(flow, wishes.ignore, elsewhere=True, served=True).labelled()
     without = next(
@@ -101,9 +101,9 @@ def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     _check_size(wishes.policy, flow.dag)
     if wishes.policy in ALLOCATORS and any(flow.column("priority")):
         raise InputError(f"the policy {wishes.policy!r} does not use the priorities of tasks (choose another policy)")
-    order, ceiling = _ordered(flow, wishes.policy, effort)
+    order, ceiling = _order_of(flow, wishes.policy, effort)
     document = packed(flow)
-    return Prepared(unpacked_flow(document), wishes, document, order, ceiling)  # as it is after a restart, too
+    return Prepared(unpacked_flow(document), wishes, document, order, ceiling)  # the same object as after a restart
 
 
 def _check_size(policy: str, dag: Dag) -> None:
@@ -117,12 +117,12 @@ def _check_size(policy: str, dag: Dag) -> None:
 
 
 def needed_arcs(dag: Dag) -> int:
-    """How many arcs a dag of few tasks has that no others imply: only these ever stand between ready and waiting tasks."""
+    """The number of arcs that others do not imply: only these can separate ready from waiting tasks."""
     return skeleton(dag).arc_count
 
 
-def _ordered(flow: Workflow, policy: str, effort: str) -> tuple[Ints | None, Ints | None]:
-    """The order that a policy goes by, and the plan's bound, as far as it goes by any; what it cannot order is refused."""
+def _order_of(flow: Workflow, policy: str, effort: str) -> tuple[Ints | None, Ints | None]:
+    """The order that a policy follows, and the plan's bound, if any; refuses a workflow that the policy cannot order."""
     if policy == "dask":
         return POLICIES[policy](flow, skeleton(flow.dag), None).order(), None
     allocator(policy, flow, rules=None, order=flow.dag.order if policy in PLAN_EFFORT else None)
@@ -131,7 +131,7 @@ def _ordered(flow: Workflow, policy: str, effort: str) -> tuple[Ints | None, Int
 
 
 def new_row(ready: Prepared, id: str, key: str, submitted: float, state: str) -> WorkflowRow:
-    """What is kept of a workflow that is submitted."""
+    """The row of a submitted workflow for the store."""
     wishes = ready.wishes
     settings = json.dumps(asdict(wishes))
     plan = None if ready.order is None else packed_plan(ready.order, ready.ceiling)

@@ -1,9 +1,10 @@
-"""Requests of clients for work, each answered as soon as a task is ready for it."""
+"""Requests of clients for work: what they ask for, how they wait, and the grants that answer them."""
 
 import secrets
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush, merge
 from itertools import count, islice, starmap
@@ -12,18 +13,66 @@ from typing import Literal, NamedTuple
 
 from eligo.allocating import Ask
 from eligo.allocating.asks import Fits
-from eligo.server.rules.agenda import Alarms
+from eligo.server.rules.agenda import Alarms, TurnQueue
 from eligo.server.rules.clients import Client
+from eligo.server.rules.needs import Offer
 from eligo.server.rules.served import Served
-from eligo.server.rules.shares import TurnQueue
 from eligo.server.rules.state import Books
-from eligo.server.rules.tickets import Granted, Request, Ticket, offer_of
 from eligo.work.attempts import Lease
 
 MOST_KEYS = 20_000  # requests whose keys are remembered after their leases have ended
 SLACK = 100  # outdated entries of `_ends` that are tolerated, besides one per waiting request
 MOST_OFFERS = 16  # maximum number of different waiting offers of one client: each is tried at every change
 OVER = 5.0  # seconds that a client stays away if its request may not wait
+
+
+class Request(NamedTuple):
+    """A client's request for work."""
+
+    #: maximum number of grants; size of each, as a number of tasks or, if given, as seconds of work
+    grants: int = 1
+    size: int = 1
+    seconds: float | None = None
+    #: how long it may wait for a task, in seconds
+    wait: float = 0.0
+    cores: float = 1.0
+    memory: float = float("inf")
+    labels: frozenset[str] = frozenset()
+    #: prefixes of the hashes of files that the client has
+    files: frozenset[str] = frozenset()
+
+
+class Granted(NamedTuple):
+    """A grant: leases in an order in which their tasks can run, and why these tasks were chosen."""
+
+    served: Served
+    leases: list[Lease]
+    why: str
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """A request, and its answer as far as there is one."""
+
+    client: Client
+    key: str
+    request: Request
+    #: when it times out
+    until: float
+    #: decides which tasks fit; requests with the same offer are treated alike
+    offer: Offer
+    #: requests are answered in this order
+    number: int = 0
+    grants: list[Granted] = field(default_factory=list)
+    #: seconds until the client should call again
+    away: float = 0.0
+    #: whether all work is finished
+    stop: bool = False
+
+
+def offer_of(client: Client, request: Request) -> Offer:
+    """The offer of a request; an operator's tags count as labels."""
+    return Offer(request.cores, request.memory, request.labels.union(client.tags))
 
 
 class Secrets:
@@ -40,8 +89,8 @@ class Secrets:
         return self._words.pop()
 
 
-class Got(NamedTuple):
-    """A grant of a request, by lease numbers only, so that ended leases can be freed."""
+class PastGrant(NamedTuple):
+    """The answer to an earlier request, by lease numbers only, so that ended leases can be freed."""
 
     workflow: str
     numbers: range
@@ -55,7 +104,7 @@ class Requests:
         self.books = books
         #: "drain" if an operator stops new assignments, "pause" if the server shuts down, "stop" if all work is finished
         self.draining: Literal["drain", "pause", "stop"] | None = None
-        self._keys: OrderedDict[tuple[str, str], list[Got]] = OrderedDict()  # the grants of each request
+        self._keys: OrderedDict[tuple[str, str], list[PastGrant]] = OrderedDict()  # the grants of each request
         self.waiting: dict[Ticket, None] = {}
         self._fresh: dict[Ticket, None] = {}
         self._asked: dict[str, dict[str, Ticket]] = {}  # unanswered requests, by client and key
@@ -76,13 +125,13 @@ class Requests:
         for (client, key, _), leases in grants.items():
             numbers = range(leases[0].number, leases[-1].number + 1)
             self._keys.setdefault((client, key), []).append(
-                Got(served.id, numbers, "assigned before the server restarted")
+                PastGrant(served.id, numbers, "assigned before the server restarted")
             )
 
     def forget(self, workflow: str) -> None:
         """Forget the grants of a workflow that another server holds now; repeated requests are answered there."""
         for key, grants in [*self._keys.items()]:
-            remaining = [got for got in grants if got.workflow != workflow]
+            remaining = [past for past in grants if past.workflow != workflow]
             if not remaining:
                 del self._keys[key]
             elif len(remaining) < len(grants):
@@ -102,7 +151,9 @@ class Requests:
         client.cores = request.cores
         self.books.learn_offer(client, ticket.offer)
         if (client.id, key) in self._keys:
-            ticket.grants = [again for got in self._keys[client.id, key] if (again := self._still_out(got)) is not None]
+            ticket.grants = [
+                again for past in self._keys[client.id, key] if (again := self._still_out(past)) is not None
+            ]
         elif self.draining:
             self._dismiss(ticket)
         elif self._offers_too_much(ticket) or not client.approved:
@@ -356,21 +407,21 @@ class Requests:
         self.books.due.add(leases[0].workflow, numbers, self.books.until)
         ticket.client.holds += len(leases)
         self.books.changes.leases += leases
-        got = Got(leases[0].workflow, numbers, ticket.grants[-1].why)
-        self._keys.setdefault((ticket.client.id, ticket.key), []).append(got)
+        past = PastGrant(leases[0].workflow, numbers, ticket.grants[-1].why)
+        self._keys.setdefault((ticket.client.id, ticket.key), []).append(past)
         while len(self._keys) > MOST_KEYS and self._forgets_oldest():
             pass
 
     def _forgets_oldest(self) -> bool:
         """Forget the oldest request unless it has active leases; returns whether it was forgotten."""
         key, grants = self._keys.popitem(last=False)
-        if any(self._still_out(got) is not None for got in grants):
+        if any(self._still_out(past) is not None for past in grants):
             self._keys[key] = grants
             return False
         return True
 
-    def _still_out(self, got: Got) -> Granted | None:
+    def _still_out(self, past: PastGrant) -> Granted | None:
         """The part of a grant that its client still holds; None if there is none."""
-        served = self.books.served.get(got.workflow)
-        leases = [] if served is None else [served.leases[i] for i in got.numbers if i in served.leases]
-        return Granted(served, leases, got.why) if served is not None and leases else None
+        served = self.books.served.get(past.workflow)
+        leases = [] if served is None else [served.leases[i] for i in past.numbers if i in served.leases]
+        return Granted(served, leases, past.why) if served is not None and leases else None

@@ -1,4 +1,4 @@
-"""Results of tasks: the first good one counts, from any client and however late; none is lost, and none counts twice."""
+"""Results of tasks: the first good one counts, from any client and however late; no result is lost or counted twice."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
@@ -11,16 +11,14 @@ from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
 from eligo.server.rules.clients import Client
 from eligo.server.rules.outcomes import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
 from eligo.server.rules.served import FINAL, Served, UnreadError, Vote
-from eligo.server.rules.state import MOST_RECENT, Books, Brought, parts_of, same
+from eligo.server.rules.state import MOST_RECENT, Books, Brought, LeaseId, parts_of, same
 from eligo.server.schema import ResultWords
 from eligo.stores.service import FileRow
 from eligo.work.attempts import Attempt, Lease
 
 LOST = {"expired", "dropped"}  # the outcomes of leases whose results may still arrive
 DIED = "the client died while running the task"
-#: the parts of a lease id: workflow, number and secret
-LeaseId = tuple[str, int, str]
-#: what was read of the tasks that results add, by their text; or why it cannot be
+#: the tasks that results add, by their text, or why they cannot be read
 ReadAdditions = Mapping[str, NewTasks | InputError]
 
 
@@ -51,7 +49,7 @@ class Deliveries:
         if not self._added.keys() >= {*self.adding(deliveries)}:
             raise UnreadError
         self.books.now = client.seen = now
-        self._past = self._absorbed(past)
+        self._past = self._update_past(past)
         lease_ids = [parts_of(result.lease) for result in deliveries]
         together = self._together(client, deliveries, lease_ids) if len(lease_ids) > 1 else {}
         answers, numbers = [""] * len(lease_ids), [number for _, number, _ in lease_ids]
@@ -74,7 +72,7 @@ class Deliveries:
     def _deliver(self, client: Client, lease_id: LeaseId, result: ResultWords, together: Collection[Place]) -> str:
         """The answer to a result that is not plainly good."""
         lease = self._lease(lease_id, client.id)
-        return lease if isinstance(lease, str) else self._judged(client, lease, result, together)
+        return lease if isinstance(lease, str) else self._answer(client, lease, result, together)
 
     def _completes(self, lease: Lease, result: ResultWords, together: Collection[Place]) -> bool:
         """Whether a result of an assigned task is complete and needs no agreement; if so, the task is marked as executed."""
@@ -88,7 +86,7 @@ class Deliveries:
         served.execution.complete_number(lease.task)
         return True
 
-    def _judged(self, client: Client, lease: Lease, result: ResultWords, together: Collection[Place]) -> str:
+    def _answer(self, client: Client, lease: Lease, result: ResultWords, together: Collection[Place]) -> str:
         served = self.books.served.get(lease.workflow)
         if served is None or served.state in FINAL:
             return self._too_late(lease, result)
@@ -166,8 +164,8 @@ class Deliveries:
         lease = served.leases.get(number)
         return served.codes[lease.task] != EXECUTED if lease is not None else past is None or past.answer in LOST
 
-    def _absorbed(self, past: Past) -> Past:
-        """The data read, with what happened since; `UNKNOWN` if so much happened that some of it has left the memory."""
+    def _update_past(self, past: Past) -> Past:
+        """The data that were read, with later outcomes; `UNKNOWN` if some of these are no longer in memory."""
         books = self.books
         if past is UNKNOWN or books.ends - past.at >= MOST_RECENT:
             return UNKNOWN
@@ -231,8 +229,8 @@ class Deliveries:
     def _take_back_loss(self, served: Served, lease: Lease) -> None:
         """Uncount the loss of an expired lease whose client has responded: an attempt counts once, by its outcome."""
         past = self._end_of((lease.workflow, lease.number))
-        if past is not None and past.answer == "expired" and served.counts_for(lease):
-            served.tries.losses[lease.task] -= 1
+        if past is not None:
+            served.tries.uncount(lease.task, lease.number, past.answer)
 
     def _take_loss(self, served: Served, lease: Lease, result: ResultWords) -> str:
         """Record that the client died while it ran the task; this counts like an expired lease."""
@@ -240,7 +238,7 @@ class Deliveries:
             self.books.lose(served, lease, "lost", DIED)
         else:
             self.books.bring(served, [(lease, result)], "lost", DIED)
-            served.tries.losses[lease.task] += served.counts_for(lease)
+            served.tries.count(lease.task, lease.number, "lost")
             self.books.reconsider(served, lease.task)
             self.books.came_back(served)
         return "lost"
@@ -302,8 +300,8 @@ class Deliveries:
         return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
 
     def _take_result(self, client: Client, served: Served, lease: Lease, result: ResultWords) -> str:
-        if served.wishes.quorum > 1 and not self._believed(client, served, lease.task, result):
-            if served.counts_for(lease):
+        if served.wishes.quorum > 1 and not self._counts_alone(client, served, lease.task, result):
+            if served.tries.counts(lease.task, lease.number):
                 served.votes.setdefault(lease.task, {})[lease.number] = Vote(client.id, result.digest)
             if len(served.voters(lease.task, result.digest)) < served.wishes.quorum:
                 self._give_back(served, lease, result, "voted")
@@ -312,7 +310,7 @@ class Deliveries:
         self._accept(client, [(lease, result)])
         return "accepted"
 
-    def _believed(self, client: Client, served: Served, task: int, result: ResultWords) -> bool:
+    def _counts_alone(self, client: Client, served: Served, task: int, result: ResultWords) -> bool:
         """Whether a result counts alone: its client is trusted, no other result differs, and no spot check is due."""
         if not client.trusted(self.books.terms):
             return False
@@ -366,13 +364,13 @@ class Deliveries:
                 if vote_digest == digest:
                     voter.succeeded(self.books.terms, confirmed=1)
                 else:
-                    voter.dissented(self.books.now, self.books.terms)
+                    voter.failed(self.books.now, self.books.terms)
                 self.books.note(other)
 
     def _take_failure(self, client: Client, served: Served, lease: Lease, result: ResultWords) -> str:
         live, why = lease.number in served.leases, result.failure or "it failed"
         self.books.bring(served, [(lease, result)], "failed", why)
-        served.tries.failures[lease.task] += served.counts_for(lease)
+        served.tries.count(lease.task, lease.number, "failed")
         if live:
             self._blame(client, served, lease.task)
             self.books.come_back(served, lease.task, why)

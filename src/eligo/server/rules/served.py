@@ -21,8 +21,7 @@ from eligo.names import Name
 from eligo.policies import POLICIES, from_order, order_grown
 from eligo.rows import Ints, places
 from eligo.running.states import count_states
-from eligo.server.rules.file_travel import Travels
-from eligo.server.rules.needs import Match, Needs, Offer, Supply
+from eligo.server.rules.needs import Match, Needs, Offer, Supply, Travels
 from eligo.server.rules.outcomes import Digests, blank
 from eligo.server.rules.prepared import MOST_ARCS, MOST_TASKS, Wishes, needed_arcs
 from eligo.stores.service import Sums, WorkflowRow
@@ -43,7 +42,7 @@ MOST_POSTPONED = 1_000  # tasks: a larger allocator takes too long to build whil
 #: tasks and dependencies: adding to a larger workflow makes every client wait too long
 MOST_GROWN, MOST_GROWN_ARCS = 10_000, 50_000
 MOST_ADDED, MOST_ADDED_ARCS = 1_000, 10_000  # tasks of one addition; dependencies, and names of files
-#: the order of the policy "dask" as it was computed at submission: to compute it anew would make every client wait
+#: the order of the policy "dask", which is computed only at submission: every client would wait for a new computation
 DASK_ORDER = "dask order"
 MOST_AT_ONCE = 1_000  # maximum number of tasks in a grant that is sized by seconds
 
@@ -122,10 +121,9 @@ class Served:
         self.votes: dict[int, dict[int, Vote]] = {}  # by task and lease number
         #: the owner for whom a client's result counts as a vote; None: it does not count
         self.owner_of: Callable[[str], str | None] = lambda client: client
-        self.retried: dict[int, int] = {}  # the number up to which leases of a retried task do not count
         self.kept = self._looked = len(execution.journal)  # moves that are stored, and that were searched for orphans
         self.grown = len(execution.additions)  # additions that are stored
-        #: whether its allocator, which follows an addition by itself, has that to do: in a slice of its own
+        #: whether its allocator still has to follow an addition, which takes a slice of its own
         self.regrown = False
         #: digests of the accepted results; None: they must be read before a result can be compared
         self.digests: Digests[int] | None = None if len(execution.journal) else blank(len(self.flow))
@@ -255,18 +253,18 @@ class Served:
 
     @property
     def unsigned(self) -> int:
-        """How many signatures are missing."""
+        """The number of missing signatures."""
         return len(self.flow) - len(self.signatures) if self.wishes.signed else 0
 
     @property
     def ready(self) -> int:
-        """How many tasks could be handed out."""
+        """The number of ready tasks."""
         return len(self.execution.eligible)
 
     def retries(self, usual: Retries) -> Retries:
         """The number of retries of its tasks."""
         most = self.wishes.retries
-        return usual if most is None else Retries(most=most, lost=usual.lost, first=usual.first, longest=usual.longest)
+        return usual if most is None else replace(usual, most=most)
 
     @cached_property
     def commands(self) -> Sequence[str | tuple[str, ...]]:
@@ -277,10 +275,6 @@ class Served:
     def needs(self) -> Needs:
         """The needs of tasks, which not every client may meet."""
         return Needs(self.flow)
-
-    def counts_for(self, lease: Lease) -> bool:
-        """Whether the outcome of a lease counts; it does not if the owner has retried its task since."""
-        return lease.number > self.retried.get(lease.task, 0)
 
     def voters(self, task: int, digest: str | None = None) -> set[str]:
         """The owners of the clients that delivered a result of a task; with *digest*, only those that delivered this one."""
@@ -325,7 +319,7 @@ class Served:
 
     @cached_property
     def supply(self) -> Supply:
-        """The needs of the tasks that are ready."""
+        """The groups of needs that have ready tasks."""
         return Supply(self.needs, self.execution)
 
     def _may_fit(self, ask: Ask) -> bool:
@@ -422,7 +416,7 @@ class Served:
         """Take an unfinished task back from one of its holders."""
         self.execution.give_up(self.flow.dag.tasks[task])
 
-    def set_aside(self, task: int) -> None:
+    def fail(self, task: int) -> None:
         """Mark a task as failed for one of its holders."""
         self.execution.fail(self.flow.dag.tasks[task])
 
@@ -439,11 +433,10 @@ class Served:
                 self.execution.release(self.flow.dag.tasks[task])
 
     def retry(self, tasks: Iterable[int]) -> list[int]:
-        """Retry permanently failed tasks; returns which."""
+        """Make failed tasks ready, with all their retries again; returns which."""
         chosen = sorted({v for v in tasks if self.codes[v] == FAILED})
-        self.tries.restart(chosen)
+        self.tries.restart(chosen, self.number)
         for v in chosen:
-            self.retried[v] = self.number
             self.votes.pop(v, None)
             self.execution.release(self.flow.dag.tasks[v])
         return chosen

@@ -1,34 +1,35 @@
-"""The rules of the server, without a network, a disk or a clock: the caller passes in the time and stores the changes.
+"""The operations of a server, and workflows restored from its store, without a network, a disk or a clock.
 
-Each method changes the state at once, and `take_changes` returns what must be stored. The caller answers clients only after
-it has stored that. `now` is a monotonic clock. The lead of the wall clock over it is fixed when the service starts, so that
-no client loses a task because a clock was set.
+The caller passes in the time and stores the changes. Each method changes the state at once, and `take_changes` returns what
+must be stored; the caller answers clients only after it has stored that. `now` is a monotonic clock. The lead of the wall
+clock over it is fixed when the service starts, so that no client loses a task because a clock was set.
 """
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from eligo.additions import NewTasks
-from eligo.errors import InputError, counted, shorten
-from eligo.execution import FAILED, Execution
+from eligo.errors import EligoError, InputError, counted, shorten
+from eligo.execution import ALLOCATED, FAILED, HELD, Execution
+from eligo.names import Name
 from eligo.rows import Ints
 from eligo.server.auth.tokens import Gate
-from eligo.server.rules.clients import Client, remembered
-from eligo.server.rules.document import packed_plan
+from eligo.server.rules.clients import Client, ServerTerms, remembered
+from eligo.server.rules.document import packed_plan, unpacked_flow, unpacked_plan
 from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
-from eligo.server.rules.requests import Requests
-from eligo.server.rules.restoration import fault_of, recalled
+from eligo.server.rules.requests import Request, Requests, Ticket
 from eligo.server.rules.results import Deliveries, ReadAdditions
-from eligo.server.rules.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served
+from eligo.server.rules.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served, Vote
 from eligo.server.rules.state import Books, Unavailable, parts_of
-from eligo.server.rules.terms import ServerTerms
-from eligo.server.rules.tickets import Request, Ticket
 from eligo.server.schema import ResultWords
+from eligo.stores.database import added_names
 from eligo.stores.service import Changes, ClientRow, FileRow, Sums, WorkflowRow
 from eligo.stores.service_sql import ServiceStore
+from eligo.work.attempts import Lease
 
 NOTHING = Archive()
+MOST_SAID = 300  # characters of the reason why a workflow cannot be restored
 
 
 class Service:
@@ -85,7 +86,7 @@ class Service:
     def recalled(self, row: WorkflowRow, store: ServiceStore) -> Served | Unavailable:
         """Restore a stored workflow for `adopt`, or return why that is impossible; this may run in another thread."""
         try:
-            return recalled(row, store, lambda: self.books.now)
+            return restore_workflow(row, store, lambda: self.books.now)
         except Exception as error:
             if isinstance(error, OSError) and store.shared:  # the connection failed, not this workflow
                 raise
@@ -120,10 +121,10 @@ class Service:
         for lease in served.leases.values():
             self.books.due.add(served.id, [lease.number], self.books.until)
             self.books.hold(lease.client, 1)
-        served.owner_of = self.books.owner_of
+        self.books.connect(served)
         failed = {*served.execution.numbers(FAILED)}
         for task in failed:
-            self.books.waits_for_retry(served, task, served.tries.take_up(task))
+            self.books.restore_retry(served, task)
         for task in {*served.tries.failures, *served.tries.losses, *served.votes} - failed:
             self.books.reconsider(served, task)
         self.books.came_back(served)
@@ -164,7 +165,7 @@ class Service:
             raise InputError(f"this server already serves {len(self.served):,} workflows, its maximum")
         served = ready if isinstance(ready, Served) else self.built(now, ready, key)
         row = served.row
-        served.owner_of = self.books.owner_of
+        self.books.connect(served)
         self.served[row.id], self._submitted[key] = served, row.id
         self.books.changes.workflows.append(row)
         if served.waits:
@@ -199,10 +200,10 @@ class Service:
             if served.files.there.setdefault(name, row).sha256 != sha256:
                 raise InputError(f"{name!r} was already uploaded with different content")
             self.books.changes.files.append(row)
-        self._go_on(served)
+        self._continue(served)
         return served.files.missing
 
-    def _go_on(self, served: Served) -> None:
+    def _continue(self, served: Served) -> None:
         """Resume a workflow that was waiting for files or signatures if none is missing any more."""
         if served.state == PAUSED and not served.waits:
             self.books.enter(served, RUNNING)
@@ -215,7 +216,7 @@ class Service:
             served.flow.dag.number(task)
             served.signatures[task] = signature
             self.books.changes.signatures.append((workflow, task, signature))
-        self._go_on(served)
+        self._continue(served)
 
     def cancel(self, now: float, workflow: str) -> bool:
         """Cancel a workflow, so that no more of its tasks are handed out; returns False if it had already ended."""
@@ -377,9 +378,9 @@ class Service:
     def approve(self, client: str, approved: bool = True) -> None:
         """Approve a client for work, or revoke its approval."""
         self.books.changes.approvals.append((client, approved))
-        self._approved(self.clients[client], approved)
+        self._set_approval(self.clients[client], approved)
 
-    def _approved(self, client: Client, approved: bool) -> None:
+    def _set_approval(self, client: Client, approved: bool) -> None:
         """Set the approval of a client; the votes of a revoked client no longer count."""
         revoked, client.approved = client.approved and not approved, approved
         for served in self.served.values() if revoked else ():
@@ -405,7 +406,7 @@ class Service:
         """Add or update a client from its row, which another server wrote; the tasks that it holds here still count."""
         existing = self.clients.get(row.id)
         if existing is not None:
-            self._approved(existing, bool(row.approved))
+            self._set_approval(existing, bool(row.approved))
             existing.held = row.held
             self.books.roomier.add(row.id)
             self._tag(existing, tuple(row.tags.split()))
@@ -460,3 +461,57 @@ class Service:
             self.books.lose(served, served.leases[number], "expired", "its client stopped responding")
             count += 1
         return count
+
+
+def restore_workflow(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) -> Served:
+    """Restore a workflow from the store; `Service.adopt` decides whether its failed tasks are retried."""
+    flow = unpacked_flow(row.document or store.document(row.id))
+    moves, additions = store.moves(row.id), store.additions(row.id)
+    size = len(flow) + len(added_names(additions))
+    order, ceiling = (None, None) if row.plan is None else unpacked_plan(row.plan, size)
+    served = Served(row, flow, Execution.replay(flow, moves, additions), order, clock)
+    flow, served.kept, served.ceiling = served.flow, len(moves), ceiling
+    served.number = store.last_number(row.id)
+    if served.files is not None:
+        served.files.there.update((file.name, file) for file in store.files(row.id))
+    served.signatures = store.signatures(row.id)
+    upshot = store.upshot(row.id)
+    _check_tasks("outcome", (*upshot.tallies, *(vote[0] for vote in upshot.votes)), len(flow))
+    causes = {task: why for task, why in upshot.reasons.items() if served.execution.codes[task] == FAILED}
+    served.tries.restore(upshot.tallies, upshot.retried, causes)
+    served.repeated, served.saved = upshot.repeated, upshot.saved
+    for task, number, client, digest in upshot.votes:
+        served.votes.setdefault(task, {})[number] = Vote(client, digest)
+    _recall_leases(served, store.leases(row.id))
+    return served
+
+
+def task_names(workflow: str, store: ServiceStore) -> tuple[Name, ...]:
+    """The names of the tasks of a stored workflow, including added ones."""
+    return (*unpacked_flow(store.document(workflow)).dag.tasks, *added_names(store.additions(workflow)))
+
+
+def _recall_leases(served: Served, leases: Iterable[Lease]) -> None:
+    """Restore the leases; assigned tasks without a lease become ready again."""
+    restored = list(leases)
+    _check_tasks("lease", (lease.task for lease in restored), len(served.flow))
+    served.add(restored)
+    for lease in restored:
+        served.tries.begun[lease.task] = max(served.tries.begun[lease.task], lease.attempt)
+        served.allocator.has(lease.client, served.flow.dag.tasks[lease.task])
+    codes = served.execution.codes
+    for v in [v for v in range(len(codes)) if codes[v] in {ALLOCATED, HELD} and v not in served.holding]:
+        served.come_back(v)
+
+
+def _check_tasks(what: str, tasks: Iterable[int], size: int) -> None:
+    """Refuse rows of tasks that the workflow does not have; negative numbers would index other tasks."""
+    strange = next((v for v in tasks if not 0 <= v < size), None)
+    if strange is not None:
+        raise InputError(f"the store has a {what} of task number {strange}, but the workflow has {size:,} tasks")
+
+
+def fault_of(error: Exception) -> str:
+    """One line on why a workflow cannot be restored."""
+    message = str(error) if isinstance(error, EligoError) else f"its stored state is damaged ({error!r})"
+    return shorten(message.replace("\n", " "), MOST_SAID)

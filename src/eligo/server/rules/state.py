@@ -4,30 +4,38 @@ import hmac
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from random import Random
 from typing import NamedTuple
 
 from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD
 from eligo.rows import Ints
-from eligo.server.rules.agenda import Agenda
-from eligo.server.rules.clients import Client
-from eligo.server.rules.deadlines import Deadlines
+from eligo.server.rules.agenda import Agenda, Deadlines
+from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.document import packed_plan
 from eligo.server.rules.needs import Offer, Unmet
 from eligo.server.rules.outcomes import Digests, Recent, Remembered
 from eligo.server.rules.served import BROKEN, ENDED, FINAL, RUNNING, Served
-from eligo.server.rules.terms import ServerTerms
 from eligo.server.schema import ResultWords
-from eligo.stores.packing import packed_addition
+from eligo.stores.database import packed_addition
 from eligo.stores.service import AdditionRow, Changes, Moves, WorkflowRow
 from eligo.work.attempts import Attempt, Lease
+from eligo.work.tries import Next, Retries
 
 MOST_DIGITS = 19  # lease numbers have fewer digits: longer ones do not fit into a database column
 SELDOM = 1.0  # seconds between two writes of changed client records
 MOST_RECENT = 10_000  # outcomes in memory, up to twice as many, besides those that are not stored yet
-#: a lease, and the result that a client delivered for it
+#: a lease, and the result that its client delivered
 Brought = tuple[Lease, ResultWords]
+
+
+class LeaseId(NamedTuple):
+    """The parts of a lease id, as a client sends them; the number is -1 if it is invalid."""
+
+    workflow: str
+    number: int
+    secret: str
 
 
 class Unavailable(NamedTuple):
@@ -66,10 +74,10 @@ class Books:
         self.agenda = Agenda()
         self._touched: set[str] = set()
         self._dirty: set[str] = set()
-        self._urgent, self._told = False, 0.0
+        self._urgent, self._clients_at = False, 0.0  # `_clients_at`: when client records were last written
         self._over: set[str] = set()  # workflows that have ended since the last `take_changes`
         self._progressed: set[str] = set()  # workflows that have changed or left since the last `take_progressed`
-        self.due = Deadlines(self._out)
+        self.due = Deadlines(self._active)
         self.recent = Recent()
         self._remembered = Remembered()
         # when the offers of connected clients were last collected, and the offers
@@ -104,11 +112,11 @@ class Books:
             if moves:
                 self.changes.moves.append(Moves(workflow, served.kept, moves))
                 served.kept += len(moves)
-        if self._dirty and (self._urgent or self.now >= self._told + SELDOM):
+        if self._dirty and (self._urgent or self.now >= self._clients_at + SELDOM):
             for client in self._dirty:
                 self.changes.clients.append(self.clients[client].row(self.ahead))
                 self.clients[client].kept = self.clients[client].seen
-            self._dirty, self._urgent, self._told = set(), False, self.now
+            self._dirty, self._urgent, self._clients_at = set(), False, self.now
         self._touched = set()
         for workflow in [key for key in self._over if self.served[key].state in FINAL]:
             self._leave(self.served.pop(workflow))
@@ -177,7 +185,7 @@ class Books:
     # Clients
 
     def gone_at(self, client: Client) -> float:
-        """When a client counts as gone unless it calls again: the time at which its leases would expire."""
+        """When a client counts as gone unless it calls again: when its leases expire."""
         return client.seen + self.terms.lease + self.terms.grace
 
     def is_alive(self, client: Client) -> bool:
@@ -237,22 +245,22 @@ class Books:
             if not self.strangers[client]:
                 del self.strangers[client]
 
-    def _out(self, workflow: str) -> KeysView[int]:
+    def _active(self, workflow: str) -> KeysView[int]:
         """The numbers of the active leases of a workflow."""
         return (self.served[workflow].leases if workflow in self.served else {}).keys()
 
-    def find(self, lease_id: tuple[str, int, str], client: str) -> Lease | None:
-        """The lease with these parts of an id, if this client holds it."""
-        workflow, number, secret = lease_id
-        served = self.served.get(workflow)
-        lease = None if served is None else served.leases.get(number)
-        return lease if lease is not None and lease.client == client and same(lease.secret, secret) else None
+    def find(self, id: LeaseId, client: str) -> Lease | None:
+        """The lease with this id, if this client holds it."""
+        served = self.served.get(id.workflow)
+        lease = None if served is None else served.leases.get(id.number)
+        return lease if lease is not None and lease.client == client and same(lease.secret, id.secret) else None
 
     def lose(self, served: Served, lease: Lease, answer: str, why: str) -> None:
         """Return a task whose client stopped responding or died."""
         client = self.clients.get(lease.client)
-        started = served.codes[lease.task] != HELD  # a task that waited for others was not attempted
-        self.end(served, [lease], answer if started else "dropped", why)
+        if served.codes[lease.task] == HELD:  # a task that waited for others was not attempted
+            answer = "dropped"
+        self.end(served, [lease], answer, why)
         served.lost += 1
         self.expired += 1
         self.changes.losses.append((served.id, served.lost))
@@ -261,7 +269,7 @@ class Books:
             self.note(client.id)
             if not client.holds:
                 served.allocator.gone(client.id)
-        served.tries.losses[lease.task] += started
+        served.tries.count(lease.task, lease.number, answer)
         self.come_back(served, lease.task)
         self.came_back(served)
 
@@ -345,59 +353,65 @@ class Books:
 
     def come_back(self, served: Served, task: int, failure: str | None = None) -> None:
         """Return a task of a client, after a *failure* or not: it becomes ready, retrying or permanently failed."""
-        spent = self.spent(served, task)
-        if failure is None and spent is None:
+        following = served.tries.after(task, failure, self._retries_of(served))
+        if following is Next.READY:
             served.come_back(task)
             return
-        served.set_aside(task)
+        served.fail(task)
         if task not in served.holding:
-            self.again_or_never(served, task, failure)
-        elif spent is not None:
+            self._again_or_never(served, task, failure)
+        elif following is Next.FAIL:
             served.allocator.copy_no_more(task)
 
-    def spent(self, served: Served, task: int) -> str | None:
-        """Why a task is no longer handed out unless its owner retries it; None if it is."""
-        spent = served.tries.spent(task, served.retries(self.terms.retries))
-        if spent is not None:
-            return spent
-        if task in served.votes and len(served.voters(task)) >= served.wishes.quorum + self.terms.most_disputes:
-            return "no two clients agree on its result"
-        return None
+    def _retries_of(self, served: Served) -> Retries:
+        return served.retries(self.terms.retries)
 
-    def again_or_never(self, served: Served, task: int, failure: str | None = None) -> None:
+    def _is_disputed(self, served: Served, task: int) -> bool:
+        """Whether results of a task disagree so often that it fails permanently."""
+        return task in served.votes and len(served.voters(task)) >= served.wishes.quorum + self.terms.most_disputes
+
+    def _again_or_never(self, served: Served, task: int, failure: str | None) -> None:
         """Schedule the retry of a failed task, unless its retries are used up; *failure* is its last one."""
-        again = self.waits_for_retry(served, task, failure)
+        until = served.tries.again_or_never(task, failure, self.now, self._retries_of(served), self.random)
+        again = self._set_alarm(served, until)
         self.retries += again
         self.failed += not again
 
-    def waits_for_retry(self, served: Served, task: int, failure: str | None) -> bool:
-        """Schedule the retry of a failed task; returns False if none is left, and then records the cause."""
-        spent = self.spent(served, task)
-        if spent is not None:
-            served.tries.give_up(task, failure or spent)
-            return False
-        retries = served.retries(self.terms.retries)
-        until = served.tries.again_or_never(task, failure, self.now, retries, self.random)
+    def restore_retry(self, served: Served, task: int) -> None:
+        """Schedule the retry of a failed task of a restored workflow, unless its retries are used up."""
+        cause = served.tries.take_up(
+            task
+        )  # no retry is scheduled yet: `reconsider` would search them all for each task
+        until = served.tries.again_or_never(task, cause, self.now, self._retries_of(served), self.random)
+        self._set_alarm(served, until)
+
+    def _set_alarm(self, served: Served, until: float | None) -> bool:
+        """Set the alarm for a retry; returns whether there is one."""
         if until is not None:
             self.agenda.alarms.set(served.id, until)
         return until is not None
 
     def reconsider(self, served: Served, task: int, failure: str | None = None) -> None:
-        """Update a task after more became known about its earlier attempts than when it was returned."""
+        """Update a task that was returned earlier, because the outcome of one of its attempts has changed."""
         code = served.codes[task]
-        if code in {ELIGIBLE, ALLOCATED} and self.spent(served, task) is None:
+        if code in {ELIGIBLE, ALLOCATED} and served.tries.spent(task, self._retries_of(served)) is None:
             return
         if code == ALLOCATED:
             served.allocator.copy_no_more(task)
         elif code == ELIGIBLE:
             served.execution.take_numbers([task])
-            served.set_aside(task)
-            self.again_or_never(served, task, failure)
+            served.fail(task)
+            self._again_or_never(served, task, failure)
         elif code == FAILED:
-            cause = served.tries.causes.get(task)
-            served.tries.wait_no_more({task})
-            again = self.waits_for_retry(served, task, failure or cause)
-            self.failed += not again and cause is None
+            newly = task not in served.tries.causes
+            until = served.tries.reconsider(task, failure, self.now, self._retries_of(served), self.random)
+            again = self._set_alarm(served, until)
+            self.failed += newly and not again
+
+    def connect(self, served: Served) -> None:
+        """Give a workflow the owners of clients, and the limit of disagreeing results."""
+        served.owner_of = self.owner_of
+        served.tries.is_disputed = partial(self._is_disputed, served)
 
     def owner_of(self, client: str) -> str | None:
         """The owner for whom a client's result counts as a vote; None if it does not count, as for a revoked client."""
@@ -410,13 +424,13 @@ class Books:
         return {owner for owner in owners if owner is not None}
 
 
-def parts_of(lease: str) -> tuple[str, int, str]:
-    """The workflow, number and secret of a lease id; -1 if the number is invalid."""
+def parts_of(lease: str) -> LeaseId:
+    """The parts of a lease id."""
     try:
         workflow, number, secret = lease.split(".", 2)
     except ValueError:
-        return lease, -1, ""
-    return workflow, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else -1, secret
+        return LeaseId(lease, -1, "")
+    return LeaseId(workflow, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else -1, secret)
 
 
 def same(secret: str, other: str) -> bool:

@@ -6,10 +6,10 @@ from itertools import islice
 from eligo.execution import HELD, STATES
 from eligo.server.auth.tokens import Token
 from eligo.server.rules.clients import Client
+from eligo.server.rules.requests import Granted, Ticket
 from eligo.server.rules.served import UNAVAILABLE, Served
 from eligo.server.rules.service import Service
 from eligo.server.rules.state import Unavailable
-from eligo.server.rules.tickets import Granted, Ticket
 from eligo.server.schema import (
     ClientWords,
     FailureWords,

@@ -1,4 +1,4 @@
-"""A new plan for what is left, where reality has left the plan: tasks that were set aside for good, or much out of order."""
+"""New plans for the remaining tasks of workflows in which tasks failed permanently or ran in another order than planned."""
 
 import asyncio
 from typing import NamedTuple
@@ -16,13 +16,14 @@ from eligo.server.logs import LOGGER
 from eligo.server.rules.served import Served
 from eligo.server.rules.service import Service
 
-EVERY = 1.0  # seconds between two looks
-LARGEST = 10_000  # tasks: to follow another plan takes as long as to begin, and clients wait meanwhile
-FEW, STRAYED = 20, 0.25  # tasks done, and the share of them that was not to come yet
+EVERY = 1.0  # seconds between two checks
+LARGEST = 10_000  # tasks of the largest workflow that is replanned: clients wait while its policy takes over a new plan
+#: minimum of finished tasks before the order is checked; share of them that the plan has later, from which it is replaced
+FEW, STRAYED = 20, 0.25
 
 
 class Standing(NamedTuple):
-    """How far a workflow has come: which tasks are done, and which can never be, as of one moment."""
+    """The progress of a workflow at one moment: which tasks are finished, and which are blocked or failed permanently."""
 
     dag: Dag
     done: NDArray[np.bool_]
@@ -30,7 +31,7 @@ class Standing(NamedTuple):
 
 
 def standing(served: Served) -> Standing:
-    """How far a workflow has come."""
+    """The present progress of a workflow."""
     dag, codes = served.flow.dag, np.frombuffer(served.execution.codes, np.uint8)
     blocked = np.zeros(len(dag), np.bool_)
     blocked[[*served.tries.causes, *reached(dag, served.tries.causes)]] = True
@@ -38,7 +39,7 @@ def standing(served: Served) -> Standing:
 
 
 def order_of_rest(now: Standing, effort: str = "quick") -> Ints:
-    """An order whose first tasks are those that are done, then those that are left, by a plan of their own, then the rest.
+    """An order: first the finished tasks, then the remaining ones in the order of a new plan, then the blocked ones.
 
     >>> dag = Dag.from_arcs([("a", "b"), ("c", "d"), ("c", "e")])
     >>> after = Standing(dag, np.array([1, 0, 0, 0, 0], bool), np.array([0, 1, 0, 0, 0], bool))
@@ -52,17 +53,18 @@ def order_of_rest(now: Standing, effort: str = "quick") -> Ints:
 
 
 class Course:
-    """Whether a workflow keeps to its plan."""
+    """Follows a workflow and notices when it deviates from its plan."""
 
     def __init__(self, served: Served) -> None:
-        self.aside: frozenset[int] = frozenset()
+        #: permanently failed tasks at the last check
+        self.failed: frozenset[int] = frozenset()
         self._looked = len(served.execution.executed)
         self._order = served.order
 
-    def left(self, served: Served) -> bool:
-        """Whether the remaining tasks justify a new plan."""
-        if frozenset(served.tries.causes) != self.aside:
-            self.aside = frozenset(served.tries.causes)
+    def has_deviated(self, served: Served) -> bool:
+        """Whether the workflow has deviated since the last call, so that its remaining tasks justify a new plan."""
+        if frozenset(served.tries.causes) != self.failed:
+            self.failed = frozenset(served.tries.causes)
             return True
         done = len(served.execution.executed)
         if self._order is None or done < FEW or done - self._looked < max(FEW, len(served.flow) // 20):
@@ -80,24 +82,24 @@ async def replan_for_ever(service: Service) -> None:
         await asyncio.sleep(EVERY)
         for id in service.books.take_progressed():
             try:
-                await _look_at(service, id, courses)
-            except Exception:  # whatever is wrong with one workflow, the others are planned anew
+                await _check(service, id, courses)
+            except Exception:  # an error in one workflow must not stop the others
                 LOGGER.exception("replanning %s failed", id)
 
 
-async def _look_at(service: Service, id: str, courses: dict[str, Course]) -> None:
+async def _check(service: Service, id: str, courses: dict[str, Course]) -> None:
     served = service.served.get(id)
     if served is None:
         courses.pop(id, None)
         return
     course = courses[id] = courses.get(id) or Course(served)
-    if _may_be(served) and course.left(served):
+    if _is_replannable(served) and course.has_deviated(served):
         order = await asyncio.to_thread(order_of_rest, standing(served))
         if service.served.get(id) is served and served.open:
             service.replan(id, order)
             courses[id] = Course(served)
-            courses[id].aside = course.aside
+            courses[id].failed = course.failed
 
 
-def _may_be(served: Served) -> bool:
+def _is_replannable(served: Served) -> bool:
     return served.open and served.wishes.policy in PLAN_EFFORT and len(served.flow) <= LARGEST
