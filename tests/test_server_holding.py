@@ -9,7 +9,7 @@ import pytest
 
 from eligo.errors import InputError, NotHeldError
 from eligo.formats.reader import parse
-from eligo.server.cluster.calls import Neighbour, PassedOn
+from eligo.server.cluster.neighbours import Neighbour, PassedOn
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
 from eligo.server.rules.prepared import Wishes, prepared

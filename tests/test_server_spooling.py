@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from eligo.server.http.bodies import Body, Spool
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.spool import Body, Spool
 
 PART = 1000
 

@@ -9,7 +9,7 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -20,21 +20,21 @@ from urllib.parse import urlsplit
 
 import msgspec
 import uvicorn
+from starlette.types import Scope
 
 from eligo.errors import InputError
-from eligo.server.auth.admission import Entrance, Learning, as_token
-from eligo.server.auth.operator_token import OperatorToken
-from eligo.server.auth.tokens import Gate, demand
+from eligo.server.auth.admission import Entrance, Learning, OperatorToken, as_token
+from eligo.server.auth.tokens import Gate
 from eligo.server.cleanup import Tidying
 from eligo.server.cluster.holders import Holding, taken
 from eligo.server.cluster.neighbours import Neighbours
 from eligo.server.dispatcher import Desk
 from eligo.server.files import Blobs, routes
 from eligo.server.group_commit import Keeper
-from eligo.server.http.guard import FILES, Bounds, Guard
+from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.handlers import Api
 from eligo.server.http.protocol import MOST, Patience, most_connections, protocol
-from eligo.server.http.routes import Application, described
+from eligo.server.http.routes import Application, endpoints_of, openapi
 from eligo.server.logs import LOGGER, emit, emit_changes, event, log_to, log_unavailable
 from eligo.server.metrics import Metrics, census
 from eligo.server.operations import Operations
@@ -46,11 +46,10 @@ from eligo.server.rules.replan import replan_for_ever
 from eligo.server.rules.served import ENDED, Served
 from eligo.server.rules.service import Service
 from eligo.server.rules.terms import ServerTerms
-from eligo.server.schema import WorkflowWords
+from eligo.server.schema import WorkflowWords, encode
 from eligo.server.view.answers import unavailable_words, workflow_words
 from eligo.server.view.followed import Watching
-from eligo.server.view.page_data import Views
-from eligo.server.view.page_files import page_routes
+from eligo.server.view.page_data import Views, page_routes
 from eligo.stores.service import Changes
 from eligo.stores.service_names import service_store
 from eligo.stores.service_sql import ServiceStore
@@ -151,18 +150,19 @@ class Server:
         self.neighbours = None if learning is None else self._meet(began, learning)
         self.watching = Watching(self.service, store, self.keeper)
         views = Views(self.watching, self.entrance.who)
-        addresses = [*self.api.addresses(), *Operations(self.api).addresses(), *views.addresses()]
+        endpoints = [*endpoints_of(self.api), *endpoints_of(Operations(self.api)), *views.endpoints()]
         if self.neighbours is not None:
-            addresses = self.neighbours.joined(addresses)
-        views.answer = next(one.answer for one in addresses if one.path.endswith("/view"))
-        self.api.openapi = lambda: described(addresses)
-        app = Application(addresses, self.entrance.who, routes(self.blobs), page_routes())
+            endpoints = self.neighbours.joined(endpoints)
+        views.answer = next(one.answer for one in endpoints if one.path.endswith("/view"))
+        self.api.openapi = lambda: encode(openapi(endpoints))
+        app = Application(endpoints, self.entrance.who, routes(self.blobs), page_routes())
+        self._admit = app.admit
         self.metrics.know(app.routes)
         self.operator_token = OperatorToken(self.entrance, setup.files_folder)
         self.app = Guard(
             app,
             Bounds(hosts=self._hosts(), file=setup.most_file, folder=str(self.blobs.parts)),
-            enter=self._look_at if learning is None else self._enter,
+            enter=app.admit if learning is None else self._enter,
             seen=self.metrics.seen,
         )
 
@@ -201,28 +201,17 @@ class Server:
         recent = time.monotonic() - self.setup.terms.longest_wait
         return sum(one.seen > recent and not one.dismissed for one in self.service.clients.values())
 
-    def _enter(self, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> Awaitable[None] | None:
-        """Who is not known here may be known to the store."""
+    def _enter(self, scope: Scope, headers: dict[bytes, bytes]) -> Awaitable[None] | None:
+        """Admit a caller; one that this server does not know may be known to the store."""
         learning = self.entrance.learning
         if learning is not None and learning.lacks(headers):
             return self._enter_later(learning, scope, headers)
-        self._look_at(scope, headers)
+        self._admit(scope, headers)
         return None
 
-    async def _enter_later(self, learning: Learning, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> None:
+    async def _enter_later(self, learning: Learning, scope: Scope, headers: dict[bytes, bytes]) -> None:
         await learning.learn(headers)
-        self._look_at(scope, headers)
-
-    def _look_at(self, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> None:
-        """Who calls is looked at before anything that he sends is read."""
-        path = scope["path"]
-        if (scope["method"], path) in self.app.open:
-            return
-        scope["state"]["caller"] = caller = self.entrance.who(headers)
-        if path.startswith(FILES):
-            demand(caller.scopes, "work", "submit")
-        if path == "/v1/workflows" and scope["method"] == "POST":
-            demand(caller.scopes, "submit")
+        self._admit(scope, headers)
 
     def _break(self, error: BaseException) -> None:
         self.broken = error

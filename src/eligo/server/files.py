@@ -27,7 +27,7 @@ from starlette.types import Receive, Scope, Send
 
 from eligo.client.owner import inside
 from eligo.errors import InputError
-from eligo.server.file_threads import in_file_thread
+from eligo.server.http.bodies import in_file_thread
 from eligo.server.http.refusals import RefusedError
 from eligo.stores.service import FileRow
 

@@ -2,11 +2,10 @@
 
 import asyncio
 import time
-from typing import Any
 
 from eligo.server.http.handlers import Api
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.routes import Address, ApiCall
+from eligo.server.http.routes import ApiCall, endpoint
 from eligo.server.rules.served import BROKEN
 from eligo.server.rules.service import Service
 from eligo.server.schema import (
@@ -20,6 +19,7 @@ from eligo.server.schema import (
     TagsWords,
 )
 
+FLOW, CLIENT = "/v1/workflows/{workflow}", "/v1/clients/{client}"
 PAGES = 16  # of outcomes, 256 each, that are forgotten in one commit: others are answered in between
 RETRIED = 5_000  # tasks that are tried again in one commit
 
@@ -36,6 +36,7 @@ class Operations:
 
     # Workflows
 
+    @endpoint("POST", f"{FLOW}/pause", "submit")
     async def pause(self, call: ApiCall) -> ChangedWords:
         """Pause a workflow until it is resumed, also across restarts; running tasks finish."""
         self.desk.keeper.check()
@@ -44,6 +45,7 @@ class Operations:
         await self.desk.settle()
         return ChangedWords(changed, served.state)
 
+    @endpoint("POST", f"{FLOW}/resume", "submit")
     async def resume(self, call: ApiCall) -> ChangedWords:
         """Resume a paused workflow."""
         self.desk.keeper.check()
@@ -52,6 +54,7 @@ class Operations:
         await self.desk.settle()
         return ChangedWords(changed, served.state)
 
+    @endpoint("POST", f"{FLOW}/retry", "submit", takes=RetryWords)
     async def retry(self, call: ApiCall) -> CountWords:
         """Retry failed tasks."""
         self.desk.keeper.check()
@@ -63,6 +66,7 @@ class Operations:
             await self.desk.settle()
         return CountWords(count)
 
+    @endpoint("POST", f"{FLOW}/release", "submit", takes=ReleaseWords)
     async def release(self, call: ApiCall) -> CountWords:
         """Take tasks back from their clients, so that others can run them."""
         self.desk.keeper.check()
@@ -70,6 +74,7 @@ class Operations:
         await self.desk.settle()
         return CountWords(count)
 
+    @endpoint("POST", f"{FLOW}/purge", "submit")
     async def purge(self, call: ApiCall) -> DoneWords:
         """Delete a workflow that has ended; files that no other workflow needs are deleted later."""
         self.desk.keeper.check()
@@ -98,14 +103,17 @@ class Operations:
 
     # Clients
 
+    @endpoint("POST", f"{CLIENT}/pause", "admin")
     async def hold(self, call: ApiCall) -> DoneWords:
         """Pause a client until it is resumed, also across restarts; its running tasks finish."""
         return await self._mark(call, held=True)
 
+    @endpoint("POST", f"{CLIENT}/resume", "admin")
     async def let_go(self, call: ApiCall) -> DoneWords:
         """Resume a paused client."""
         return await self._mark(call, held=False)
 
+    @endpoint("POST", f"{CLIENT}/tags", "admin", takes=TagsWords)
     async def tag(self, call: ApiCall) -> DoneWords:
         """Replace the tags of a client."""
         return await self._mark(call, tags=call.words.tags)
@@ -119,6 +127,7 @@ class Operations:
 
     # The server
 
+    @endpoint("POST", "/v1/drain", "admin", takes=DrainWords)
     async def drain(self, call: ApiCall) -> HealthWords:
         """Stop handing out tasks, or start again; a restarted server hands out tasks."""
         self.desk.drain_on_request(call.words.on)
@@ -127,24 +136,3 @@ class Operations:
     async def _settle(self) -> DoneWords:
         await self.desk.settle()
         return DoneWords()
-
-    def addresses(self) -> list[Address]:
-        """All endpoints for operators."""
-        flow, client = "/v1/workflows/{workflow}", "/v1/clients/{client}"
-        table: list[tuple[str, str, Any, Any, Any]] = [
-            (f"{flow}/pause", "submit", self.pause, None, ChangedWords),
-            (f"{flow}/resume", "submit", self.resume, None, ChangedWords),
-            (f"{flow}/retry", "submit", self.retry, RetryWords, CountWords),
-            (f"{flow}/release", "submit", self.release, ReleaseWords, CountWords),
-            (f"{flow}/purge", "submit", self.purge, None, DoneWords),
-            (f"{client}/pause", "admin", self.hold, None, DoneWords),
-            (f"{client}/resume", "admin", self.let_go, None, DoneWords),
-            (f"{client}/tags", "admin", self.tag, TagsWords, DoneWords),
-            ("/v1/drain", "admin", self.drain, DrainWords, HealthWords),
-        ]
-        return [
-            Address(
-                method="POST", path=path, scope=scope, answer=answer, takes=takes, gives=gives, says=answer.__doc__ or ""
-            )
-            for path, scope, answer, takes, gives in table
-        ]  # fmt: skip

@@ -11,16 +11,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
-from eligo.server.cluster.calls import Neighbour
 from eligo.server.cluster.holders import Holding
 from eligo.server.http.handlers import Api
-from eligo.server.http.parameters import Row, page_of
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.routes import Address, ApiCall
+from eligo.server.http.routes import ApiCall, Endpoint, Row, page_of
 from eligo.server.rules.served import FINAL
 from eligo.server.schema import (
     AnswersWords,
@@ -40,7 +39,90 @@ ID = re.compile(r"w-[0-9a-f]{1,32}")
 TURN = 1.0  # seconds that a request waits here before other servers are asked again
 EMPTY, AWAY = 0.25, 2.0  # seconds for which a server is not asked that had nothing, or did not answer
 MOST_KEYS = 20_000  # requests that others answered, of which is known who
+MOST_AT_A_TIME = 32  # calls to one server
+MOST_IDLE = 8  # connections to one server that are kept open
+LARGEST = 256 * 2**20
+CONNECTING = 2.0  # seconds
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Answer = Callable[[ApiCall], Awaitable[Any]]
+
+
+class PassedOn(NamedTuple):
+    """What another server answered."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Neighbour:
+    """Another server, at its address."""
+
+    def __init__(self, address: str, tls: ssl.SSLContext | None = None) -> None:
+        url = urlsplit(address)
+        self.name, self.host = url.netloc, url.hostname or ""
+        self.tls = tls if url.scheme == "https" else None
+        self.port = url.port or (443 if self.tls else 80)
+        self._idle: list[Streams] = []
+        self._places = asyncio.Semaphore(MOST_AT_A_TIME)
+
+    async def call(
+        self, method: str, path: str, headers: dict[str, str], body: bytes = b"", patience: float = 10.0
+    ) -> PassedOn:
+        """What it answers; `OSError` where it does not, or not in time."""
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {self.name}", f"Content-Length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        request = "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+        async with self._places:
+            while self._idle:  # the other side may have closed it meanwhile, which is seen only now
+                with suppress(ConnectionError, asyncio.IncompleteReadError):
+                    return await self._exchange(self._idle.pop(), request, patience)
+            try:
+                return await self._exchange(await self._connected(), request, patience)
+            except asyncio.IncompleteReadError:
+                raise OSError(f"{self.name} closed the connection before its answer was complete") from None
+
+    async def _connected(self) -> Streams:
+        async with asyncio.timeout(CONNECTING):
+            return await asyncio.open_connection(self.host, self.port, ssl=self.tls)
+
+    async def _exchange(self, streams: Streams, request: bytes, patience: float) -> PassedOn:
+        reader, writer = streams
+        complete = False
+        try:
+            async with asyncio.timeout(patience):
+                writer.write(request)
+                await writer.drain()
+                answer = await _read(reader)
+                complete = True
+        except (asyncio.LimitOverrunError, ValueError) as error:
+            raise OSError(f"invalid answer from {self.name}: {error}") from None
+        finally:
+            if complete and answer.headers.get("connection") != "close" and len(self._idle) < MOST_IDLE:
+                self._idle.append(streams)
+            else:
+                writer.close()
+        return answer
+
+    def close(self) -> None:
+        """Let go of its connections."""
+        for _, writer in self._idle:
+            writer.close()
+        self._idle.clear()
+
+
+async def _read(reader: asyncio.StreamReader) -> PassedOn:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    headers = {}
+    for line in head[1:-2]:
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    if "content-length" not in headers:
+        raise ValueError("no Content-Length header")
+    size = int(headers["content-length"])
+    if not 0 <= size <= LARGEST:
+        raise ValueError("answer too large")
+    return PassedOn(int(head[0].split(" ")[1]), headers, await reader.readexactly(size))
 
 
 @dataclass(eq=False)
@@ -54,7 +136,7 @@ class Neighbours:
     _quiet: dict[str, float] = field(default_factory=dict)  # until when a server is not asked for work
     _answered: OrderedDict[tuple[str, str], str] = field(default_factory=OrderedDict)
 
-    def joined(self, addresses: Iterable[Address]) -> list[Address]:
+    def joined(self, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
         """The addresses of the API, each answered wherever its workflow is held."""
         special: dict[tuple[str, str], Answer] = {
             ("POST", "/v1/request"): self.request,
@@ -64,10 +146,10 @@ class Neighbours:
             ("GET", "/v1/workflows"): self.workflows,
         }
         result = []
-        for address in addresses:
-            own = self._either(address.answer) if "{workflow}" in address.path and not address.streams else None
-            answer = special.get((address.method, address.path), own)
-            result.append(address if answer is None else replace(address, answer=self._surely(answer)))
+        for each in endpoints:
+            own = self._either(each.answer) if "{workflow}" in each.path and not each.streams else None
+            answer = special.get((each.method, each.path), own)
+            result.append(each if answer is None else replace(each, answer=self._surely(answer)))
         return result
 
     def close(self) -> None:
@@ -272,14 +354,14 @@ class Neighbours:
         service, states = self.api.desk.service, await asyncio.to_thread(self.api.store.states)
         chosen, before = page_of(call, [Row(i, id, state) for i, (id, state) in enumerate(states.items())])
         here = [id for id in chosen if id in service.served]
-        by_id = {one.workflow: one async for one in self.api.told_in_turn(here)}
+        by_id = {one.workflow: one async for one in self.api.states_in_turn(here)}
         if FORWARDED in call.scope["state"]["headers"]:
             return WorkflowsWords([*by_id.values()])
         for there in self.holding.others():
             with suppress(RefusedError):
                 words = msgspec.json.decode(await self._passed(there, call), type=WorkflowsWords)
                 by_id.update((one.workflow, one) for one in words.workflows if one.workflow not in by_id)
-        return WorkflowsWords([by_id.get(id) or await self.api.kept(id) for id in chosen], before)
+        return WorkflowsWords([by_id.get(id) or await self.api.stored_state(id) for id in chosen], before)
 
 
 def _refused(status: int, headers: dict[str, str], body: bytes) -> RefusedError:

@@ -1,10 +1,16 @@
-"""Bodies of requests as they come in, within the time that their senders have."""
+"""Request bodies: received within a time limit, and kept in memory or, if they are large, in a file.
+
+Disk work for bodies and files has threads of its own, so that transfers never wait for other work.
+"""
 
 import asyncio
+import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from types import coroutine
-from typing import Any
+from typing import IO, Any, ParamSpec, TypeVar
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
@@ -12,7 +18,21 @@ from starlette.types import Message, Receive
 from eligo.server.http.budgets import Account
 from eligo.server.http.refusals import RefusedError
 
-LINGER, LINGER_BYTES = 1.0, 16 * 2**20  # what is read on after a refusal, so that the other side sees the refusal
+MEGABYTE = 2**20
+PIECE = MEGABYTE  # bytes for which it is worth going to a thread
+THREADS = 16  # more threads do not make disks faster
+LINGER, LINGER_BYTES = 1.0, 16 * MEGABYTE  # limits of reading on after a refusal, so that the client sees the refusal
+P = ParamSpec("P")
+T = TypeVar("T")
+_POOL = ThreadPoolExecutor(THREADS, thread_name_prefix="eligo files")
+
+
+async def in_file_thread(function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    """Call a function that waits for a disk, in a thread for such functions."""
+    return await asyncio.get_running_loop().run_in_executor(_POOL, lambda: function(*given, **named))
+
+
+# Receiving
 
 
 class Waiting:
@@ -116,3 +136,74 @@ async def linger(receive: Receive) -> None:
                     return
     except TimeoutError:
         return
+
+
+# Keeping
+
+
+@dataclass(slots=True)
+class Spool:
+    """How much of bodies that are not whole yet may be in memory; files without a name in *folder* take the rest."""
+
+    #: of one body, and of all
+    each: int = 4 * MEGABYTE
+    all: int = 32 * MEGABYTE
+    folder: str | None = None
+    #: how much is in memory now
+    taken: int = 0
+
+
+class Body:
+    """A body that comes part by part; `close` it in any case."""
+
+    __slots__ = ("_file", "_parts", "_size", "_spool")
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool, self._size = spool, 0  # what of it is in memory
+        self._parts: list[bytes] = []
+        self._file: IO[bytes] | None = None
+
+    async def add(self, part: bytes) -> None:
+        """Another part."""
+        spool = self._spool
+        self._parts.append(part)
+        self._size += len(part)
+        spool.taken += len(part)
+        most = spool.each if self._file is None else PIECE
+        if self._size > most or spool.taken > spool.all:
+            await self._spill()
+
+    async def whole(self) -> bytes:
+        """All of it."""
+        if self._file is None:
+            return b"".join(self._parts)
+        await self._spill()
+        return await in_file_thread(self._read)
+
+    async def _spill(self) -> None:
+        parts, self._parts = self._parts, []
+        self._spool.taken -= self._size
+        self._size = 0
+        try:
+            await in_file_thread(self._write, parts)
+        except OSError as error:
+            sentence = f"the server has no space for a body of this size: {error.strerror}"
+            raise RefusedError(503, sentence, after=60) from None
+
+    def _write(self, parts: list[bytes]) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(dir=self._spool.folder)  # noqa: SIM115 - `close` closes it
+        self._file.writelines(parts)
+
+    def _read(self) -> bytes:
+        if self._file is None:
+            return b""
+        self._file.seek(0)
+        return self._file.read()
+
+    def close(self) -> None:
+        """Free the body."""
+        self._spool.taken -= self._size
+        self._size = 0
+        if self._file is not None:
+            self._file.close()

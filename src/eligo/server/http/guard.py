@@ -23,10 +23,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
 from eligo.errors import InputError, shorten
-from eligo.server.http.bodies import Replay, Upload, Waiting, linger
+from eligo.server.http.bodies import Body, Replay, Spool, Upload, Waiting, linger
 from eligo.server.http.budgets import Account, Capacity, origin
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.spool import Body, Spool
 from eligo.server.logs import emit, event
 
 MEGABYTE = 2**20

@@ -2,13 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -20,9 +19,17 @@ from eligo.server.auth.admission import Entrance
 from eligo.server.auth.tokens import demand
 from eligo.server.dispatcher import Desk
 from eligo.server.http.budgets import origin
-from eligo.server.http.parameters import MOST_LISTED, Row, clients_after, page_of, read_request, read_wishes
 from eligo.server.http.refusals import RefusedError, unknown_workflow
-from eligo.server.http.routes import Address, ApiCall
+from eligo.server.http.routes import (
+    MOST_LISTED,
+    ApiCall,
+    Row,
+    clients_after,
+    endpoint,
+    page_of,
+    read_request,
+    read_wishes,
+)
 from eligo.server.logs import emit
 from eligo.server.metrics import Metrics
 from eligo.server.preparation import Preparation
@@ -78,8 +85,26 @@ from eligo.version import __version__
 from eligo.work.attempts import Attempt
 
 TOGETHER = 5  # workflows of a list that are described at once
-#: what would be made a second time
-ONCE = {"/v1/clients", "/v1/tokens"}
+ONE = "/v1/workflows/{workflow}"
+LIMIT = {"limit": "maximum number of entries"}
+PAGE = {"after": "where to begin: `after` of the previous page"} | LIMIT
+CLIENTS_PAGE = {"after": "only clients after this one: `after` of the previous page"} | LIMIT
+WORKFLOWS_PAGE = {
+    "limit": "maximum number, at most 1000", "state": "only workflows in this state",
+    "before": "only workflows submitted before this one: `before` of the previous page",
+}  # fmt: skip
+WISHES = {
+    "name": "name", "format": "format, if not to be detected", "policy": "policy",
+    "share": "share of the server, relative to other owners", "quorum": "number of results that must agree",
+    "timeout": "time limit of a task in seconds", "retries": "retries of a failed task",
+    "copies": "clients that may run the same task at the end", "files": "false: do not transfer files",
+    "inside": "false: upload every file, even if only tasks of the same grant read it",
+    "rules": "false: ignore differences between clients",
+    "locality": "false: ignore which files clients have cached",
+    "ignore": "features of the file to ignore, such as PRE,POST; or all",
+    "grow": "true: tasks may add tasks",
+    "signed": "true: wait for the signatures of all tasks",
+}  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -99,26 +124,13 @@ class Api:
 
     # Clients
 
-    async def enrol(self, call: ApiCall) -> EnrolledWords:
-        """Enrol a new client."""
-        self.desk.keeper.check()
-        address = origin(call.scope.get("client"))
-        approved = self.entrance.admits(call.caller, address)
-        client = self._service.enrol(time.monotonic(), call.words.name, call.words.cores or 1.0, approved)
-        token = self.entrance.token_for(client, approved, call.caller.token, address)
-        emit("client_enrolled", client=client.id, name=client.name, approved=approved)
-        await self.desk.settle()
-        return EnrolledWords(client.id, approved, token)
-
+    @endpoint("POST", "/v1/request", "work", takes=AskWords)
     async def request(self, call: ApiCall) -> GrantsWords:
         """Request tasks."""
         ticket = await self.desk.ask(call.client, call.key, read_request(call.words), call.gone)
         return grants_words(ticket, self._service.books.terms.lease)
 
-    async def renew(self, call: ApiCall) -> GoneWords:
-        """Renew leases."""
-        return GoneWords(self._service.renew(time.monotonic(), call.client, call.words.leases))
-
+    @endpoint("POST", "/v1/deliver", "work", takes=DeliverWords)
     async def deliver(self, call: ApiCall) -> AnswersWords:
         """Deliver results and request more tasks."""
         ask = None if call.words.ask is None else read_request(call.words.ask)
@@ -144,6 +156,24 @@ class Api:
                 added[text] = InputError(str(refused))
         return added
 
+    @endpoint("POST", "/v1/renew", "work", takes=RenewWords)
+    async def renew(self, call: ApiCall) -> GoneWords:
+        """Renew leases."""
+        return GoneWords(self._service.renew(time.monotonic(), call.client, call.words.leases))
+
+    @endpoint("POST", "/v1/clients", takes=EnrolWords, status=201, once=True)
+    async def enrol(self, call: ApiCall) -> EnrolledWords:
+        """Enrol a new client."""
+        self.desk.keeper.check()
+        address = origin(call.scope.get("client"))
+        approved = self.entrance.admits(call.caller, address)
+        client = self._service.enrol(time.monotonic(), call.words.name, call.words.cores or 1.0, approved)
+        token = self.entrance.token_for(client, approved, call.caller.token, address)
+        emit("client_enrolled", client=client.id, name=client.name, approved=approved)
+        await self.desk.settle()
+        return EnrolledWords(client.id, approved, token)
+
+    @endpoint("GET", "/v1/clients", "read", query=CLIENTS_PAGE)
     async def clients(self, call: ApiCall) -> ClientsWords:
         """List the clients, by id."""
         await self.catch_up()
@@ -155,6 +185,7 @@ class Api:
             await asyncio.sleep(0)  # who has done nothing yet is looked for in every workflow
         return ClientsWords(words, after)
 
+    @endpoint("GET", "/v1/clients/{client}", "read", "work")
     async def client(self, call: ApiCall) -> ClientWords:
         """Show one client."""
         if self.entrance.learning is not None:
@@ -172,10 +203,12 @@ class Api:
     def _client_words(self, client: Client) -> ClientWords:
         return client_words(client, self._service, self.entrance.access_of(client))
 
+    @endpoint("POST", "/v1/clients/{client}/approve", "admin")
     async def approve(self, call: ApiCall) -> DoneWords:
         """Approve a client."""
         return await self._let(call, True)
 
+    @endpoint("POST", "/v1/clients/{client}/revoke", "admin")
     async def revoke(self, call: ApiCall) -> DoneWords:
         """Revoke the access of a client."""
         return await self._let(call, False)
@@ -201,6 +234,7 @@ class Api:
             raise RefusedError(404, f"unknown client {shorten(call.parts['client'])!r}")
         return client
 
+    @endpoint("POST", "/v1/tokens", "admin", takes=TokenAskWords, status=201, once=True)
     async def token(self, call: ApiCall) -> TokenWords:
         """Issue a token."""
         self.desk.keeper.check()
@@ -209,11 +243,13 @@ class Api:
         await self.desk.settle()
         return TokenWords(token)
 
+    @endpoint("GET", "/v1/tokens", "admin")
     async def tokens(self, call: ApiCall) -> TokensWords:
         """List the tokens, without the tokens themselves."""
         await self.catch_up()
         return TokensWords([token_row_words(*one) for one in self.entrance.tokens()])
 
+    @endpoint("POST", "/v1/tokens/revoke", "admin", takes=NameWords)
     async def revoke_tokens(self, call: ApiCall) -> CountWords:
         """Revoke all tokens of a name."""
         self.desk.keeper.check()
@@ -224,6 +260,7 @@ class Api:
 
     # Workflows
 
+    @endpoint("POST", "/v1/workflows", "submit", takes=bytes, status=201, query=WISHES)
     async def submit(self, call: ApiCall) -> SubmittedWords:
         """Submit a workflow in any format."""
         self.desk.keeper.check()
@@ -245,28 +282,7 @@ class Api:
         notes = [] if served is None else self._service.notes(served, every, "task")
         return SubmittedWords(workflow, len(ready.flow), needs, state, notes)
 
-    async def add(self, call: ApiCall) -> AddedWords:
-        """Add tasks to a workflow from a JSON or YAML document; repeating the call changes nothing."""
-        self.desk.keeper.check()
-        workflow = self.own(call).id
-        new = await self.preparation.read_addition(call.caller.name, call.body)
-        names = await self.desk.add(workflow, new)
-        await self.desk.settle()
-        served = self._service.served.get(workflow)
-        missing = [] if served is None or served.files is None else served.files.missing
-        return AddedWords(list(names), missing, "" if served is None else served.state)
-
-    async def inputs(self, call: ApiCall) -> MissingWords:
-        """Assign uploaded files to the inputs of a workflow, and add signatures."""
-        self.desk.keeper.check()
-        workflow, now = self.own(call).id, time.monotonic()
-        if call.words.signatures:
-            self._service.sign(now, workflow, call.words.signatures)
-        files = [(name, file.sha256, file.size) for name, file in call.words.files.items()]
-        missing = self._service.provide(now, workflow, files)
-        await self.desk.settle()
-        return MissingWords(missing)
-
+    @endpoint("GET", "/v1/workflows", "read", "submit", query=WORKFLOWS_PAGE)
     async def workflows(self, call: ApiCall) -> WorkflowsWords:
         """List workflows, the newest first."""
         books = self._service.books
@@ -274,21 +290,22 @@ class Api:
         rows = [Row(row.made, row.id, row.state) for row in every]
         rows += [Row(one.row.made, one.row.id, UNAVAILABLE) for one in books.unavailable.values()]
         chosen, before = page_of(call, rows)
-        words = WorkflowsWords([one async for one in self.told_in_turn(chosen)], before)
+        words = WorkflowsWords([one async for one in self.states_in_turn(chosen)], before)
         await self._until_kept()
         return words
 
-    async def told_in_turn(self, workflows: Iterable[str]) -> AsyncIterator[WorkflowWords]:
+    async def states_in_turn(self, workflows: Iterable[str]) -> AsyncIterator[WorkflowWords]:
         """The states of workflows, without those that are purged meanwhile; others are answered in between."""
         for count, workflow in enumerate(workflows):
             with suppress(RefusedError):
-                yield await self.told(workflow)
+                yield await self.state_of(workflow)
             if count % TOGETHER == 0:
                 await asyncio.sleep(0)
 
+    @endpoint("GET", ONE, "read", "submit")
     async def workflow(self, call: ApiCall) -> WorkflowWords:
         """Show the state of a workflow."""
-        words = await self.told(call.parts["workflow"])
+        words = await self.state_of(call.parts["workflow"])
         await self._until_kept()
         return words
 
@@ -300,7 +317,7 @@ class Api:
         with suppress(RefusedError):
             await self.desk.keeper.kept()
 
-    async def told(self, workflow: str) -> WorkflowWords:
+    async def state_of(self, workflow: str) -> WorkflowWords:
         """The state of a workflow."""
         served = self._service.served.get(workflow)
         if served is not None:
@@ -309,9 +326,9 @@ class Api:
             return unavailable_words(self._service.books.unavailable[workflow])
         if workflow not in self._service.books.ended:
             raise unknown_workflow(workflow)
-        return await self.kept(workflow)
+        return await self.stored_state(workflow)
 
-    async def kept(self, workflow: str) -> WorkflowWords:
+    async def stored_state(self, workflow: str) -> WorkflowWords:
         """The state of a workflow that is not served here, from the store."""
         row = self._service.books.ended.get(workflow) or await asyncio.to_thread(self.store.workflow, workflow)
         if row is None:
@@ -322,6 +339,31 @@ class Api:
                 self._service.books.ended[workflow] = row
         return ended_words(row, Sums.read(row.tally or ""))
 
+    @endpoint("POST", f"{ONE}/inputs", "submit", takes=InputsWords)
+    async def inputs(self, call: ApiCall) -> MissingWords:
+        """Assign uploaded files to the inputs of a workflow, and add signatures."""
+        self.desk.keeper.check()
+        workflow, now = self.own(call).id, time.monotonic()
+        if call.words.signatures:
+            self._service.sign(now, workflow, call.words.signatures)
+        files = [(name, file.sha256, file.size) for name, file in call.words.files.items()]
+        missing = self._service.provide(now, workflow, files)
+        await self.desk.settle()
+        return MissingWords(missing)
+
+    @endpoint("POST", f"{ONE}/tasks", "submit", takes=bytes)
+    async def add(self, call: ApiCall) -> AddedWords:
+        """Add tasks to a workflow from a JSON or YAML document; repeating the call changes nothing."""
+        self.desk.keeper.check()
+        workflow = self.own(call).id
+        new = await self.preparation.read_addition(call.caller.name, call.body)
+        names = await self.desk.add(workflow, new)
+        await self.desk.settle()
+        served = self._service.served.get(workflow)
+        missing = [] if served is None or served.files is None else served.files.missing
+        return AddedWords(list(names), missing, "" if served is None else served.state)
+
+    @endpoint("GET", f"{ONE}/tasks", "read", "submit", query=PAGE | {"state": "only tasks in this state"})
     async def tasks(self, call: ApiCall) -> StatesWords:
         """List the tasks of a workflow with their states."""
         served = self._find_served(call)
@@ -333,6 +375,7 @@ class Api:
         after = numbers.pop() if len(numbers) > limit else None
         return StatesWords(state_words(served, numbers), after)
 
+    @endpoint("GET", f"{ONE}/attempts", "read", "submit", query=PAGE)
     async def attempts(self, call: ApiCall) -> AttemptsWords:
         """List the outcomes of all attempts, by lease number."""
         workflow = call.parts["workflow"]
@@ -349,14 +392,16 @@ class Api:
         after = rows.pop().number if len(rows) > limit else None
         return AttemptsWords([_attempt(row, str(names[row.task])) for row in rows], after)
 
+    @endpoint("GET", f"{ONE}/results", "read", "submit")
     async def results(self, call: ApiCall) -> ResultsWords:
         """List the available files of a workflow."""
         workflow = call.parts["workflow"]
-        state = (await self.told(workflow)).state
+        state = (await self.state_of(workflow)).state
         rows = await asyncio.to_thread(self.store.files, workflow)
         files = {row.name: FileWords(row.sha256, row.size) for row in rows}
         return ResultsWords(state, files, [row.name for row in rows if row.given])
 
+    @endpoint("POST", f"{ONE}/cancel", "submit")
     async def cancel(self, call: ApiCall) -> ChangedWords:
         """Cancel a workflow; one that has ended stays as it is."""
         self.desk.keeper.check()
@@ -404,11 +449,13 @@ class Api:
 
     # The server
 
+    @endpoint("GET", "/health")
     async def health(self, call: ApiCall) -> HealthWords:
         """Liveness: answers whenever the process runs."""
         status = "draining" if self._service.requests.draining else "serving"
         return HealthWords(status if self.desk.keeper.trouble is None else "failing", __version__)
 
+    @endpoint("GET", "/ready")
     async def ready(self, call: ApiCall) -> HealthWords:
         """Readiness: 503 while the server cannot hand out tasks or write to its store."""
         self.desk.keeper.check()
@@ -416,80 +463,15 @@ class Api:
             raise RefusedError(503, "the server is draining and hands out no tasks", after=1)
         return HealthWords("serving", __version__)
 
+    @endpoint("GET", "/metrics", "read")
     async def measured(self, call: ApiCall) -> bytes:
         """Metrics in the Prometheus text format."""
         return self.metrics.text()
 
+    @endpoint("GET", "/v1/openapi.json", gives=dict)
     async def described(self, call: ApiCall) -> bytes:
         """This OpenAPI document."""
         return self.openapi()
-
-    def addresses(self) -> list[Address]:
-        """All endpoints."""
-        one = "/v1/workflows/{workflow}"
-        page = {"after": "where to begin: `after` of the previous page", "limit": "maximum number of entries"}
-        some = {
-            "after": "only clients after this one: `after` of the previous page",
-            "limit": "maximum number of entries",
-        }
-        pages = {
-            "limit": "maximum number, at most 1000", "state": "only workflows in this state",
-            "before": "only workflows submitted before this one: `before` of the previous page",
-        }  # fmt: skip
-        ask = {
-            "name": "name", "format": "format, if not to be detected", "policy": "policy",
-            "share": "share of the server, relative to other owners", "quorum": "number of results that must agree",
-            "timeout": "time limit of a task in seconds", "retries": "retries of a failed task",
-            "copies": "clients that may run the same task at the end", "files": "false: do not transfer files",
-            "inside": "false: upload every file, even if only tasks of the same grant read it",
-            "rules": "false: ignore differences between clients",
-            "locality": "false: ignore which files clients have cached",
-            "ignore": "features of the file to ignore, such as PRE,POST; or all",
-            "grow": "true: tasks may add tasks",
-            "signed": "true: wait for the signatures of all tasks",
-        }  # fmt: skip
-        table: list[tuple[str, str, str | None, Any, Any, Any, int, Mapping[str, str] | None]] = [
-            ("POST", "/v1/request", "work", self.request, AskWords, GrantsWords, 200, None),
-            ("POST", "/v1/deliver", "work", self.deliver, DeliverWords, AnswersWords, 200, None),
-            ("POST", "/v1/renew", "work", self.renew, RenewWords, GoneWords, 200, None),
-            ("POST", "/v1/clients", None, self.enrol, EnrolWords, EnrolledWords, 201, None),
-            ("GET", "/v1/clients", "read", self.clients, None, ClientsWords, 200, some),
-            ("GET", "/v1/clients/{client}", "read|work", self.client, None, ClientWords, 200, None),
-            ("POST", "/v1/clients/{client}/approve", "admin", self.approve, None, DoneWords, 200, None),
-            ("POST", "/v1/clients/{client}/revoke", "admin", self.revoke, None, DoneWords, 200, None),
-            ("POST", "/v1/tokens", "admin", self.token, TokenAskWords, TokenWords, 201, None),
-            ("GET", "/v1/tokens", "admin", self.tokens, None, TokensWords, 200, None),
-            ("POST", "/v1/tokens/revoke", "admin", self.revoke_tokens, NameWords, CountWords, 200, None),
-            ("POST", "/v1/workflows", "submit", self.submit, bytes, SubmittedWords, 201, ask),
-            ("GET", "/v1/workflows", "read|submit", self.workflows, None, WorkflowsWords, 200, pages),
-            ("GET", one, "read|submit", self.workflow, None, WorkflowWords, 200, None),
-            ("POST", f"{one}/inputs", "submit", self.inputs, InputsWords, MissingWords, 200, None),
-            ("POST", f"{one}/tasks", "submit", self.add, bytes, AddedWords, 200, None),
-            (
-                "GET",
-                f"{one}/tasks",
-                "read|submit",
-                self.tasks,
-                None,
-                StatesWords,
-                200,
-                page | {"state": "only tasks in this state"},
-            ),
-            ("GET", f"{one}/attempts", "read|submit", self.attempts, None, AttemptsWords, 200, page),
-            ("GET", f"{one}/results", "read|submit", self.results, None, ResultsWords, 200, None),
-            ("POST", f"{one}/cancel", "submit", self.cancel, None, ChangedWords, 200, None),
-            ("GET", "/health", None, self.health, None, HealthWords, 200, None),
-            ("GET", "/ready", None, self.ready, None, HealthWords, 200, None),
-            ("GET", "/metrics", "read", self.measured, None, bytes, 200, None),
-            ("GET", "/v1/openapi.json", None, self.described, None, dict, 200, None),
-        ]
-        return [
-            Address(
-                method=method, path=path, scope=scope, answer=answer, takes=takes, gives=gives, status=status,
-                query=query, says=answer.__doc__ or "", once=path in ONCE and method == "POST",
-            )
-            for method, path, scope, answer, takes, gives, status, query in table
-        ]  # fmt: skip
 
 
 def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:

@@ -3,21 +3,34 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any, NamedTuple, Protocol
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
 from eligo.errors import EligoError, InputError
 from eligo.pages.details import detail, lineage
+from eligo.pages.html import ABSENT, ASSETS, asset
 from eligo.pages.tables import COLUMNS, MOST_ROWS, Query, stand, states_of, table
 from eligo.pages.timelines import MOST_BARS, completed, gantt
 from eligo.pages.views import view
 from eligo.pages.watched import Watched
 from eligo.server.auth.tokens import demand
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.routes import Address, ApiCall, Caller
+from eligo.server.http.routes import ApiCall, Caller, Endpoint, endpoint, endpoints_of
 from eligo.server.schema import encode
 
+ONE = "/v1/workflows/{workflow}"
+NAME = {"name": "name of the task"}
+FILTERS = {
+    "search": "part of the name", "state": "only this state", "kind": "only this kind", "sort": "column",
+    "descending": "true: largest first", "offset": "number of rows to skip", "limit": "maximum number of rows",
+}  # fmt: skip
+STRETCH = {"begin": "seconds since 1970", "end": "seconds since 1970", "limit": "maximum number of bars"}
 #: seconds between two looks, after which it is told that time goes on, after which something is sent at any rate, and for
 #: which those who look at the same share what they see
 EVERY, SELDOM, QUIET, SHARED = 1.0, 5.0, 15.0, 0.5
@@ -25,6 +38,18 @@ MOST_WATCHERS = 2_000
 MOST_REPORTED = 200_000  # tasks in one answer
 #: what changes though nothing happens
 CHANGING = re.compile(rb'"(?:now|seconds|rate|busy|paused)":[0-9.e+-]+,|"left":\[[0-9.,e+-]*\],')
+
+#: the files of the page, which need no token because they contain no data
+PATHS = {"/": "index.html", "/page/page.js": "page.js", "/page/page.css": "page.css"}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY, "x-content-type-options": "nosniff", "referrer-policy": "no-referrer",
+    "cache-control": "no-cache",
+}  # fmt: skip
+PLAIN = "<!DOCTYPE html><title>eligo</title><p>The server is running, but {}.</p>"
 
 
 class RenderedView(NamedTuple):
@@ -77,6 +102,7 @@ class Views:
 
         return kept
 
+    @endpoint("GET", f"{ONE}/view", "read", "submit", gives=dict, query={"every": "true: all running and failed tasks"})
     async def view(self, call: ApiCall) -> bytes:
         """The state of a workflow: counts, curves, clients, failures, running tasks."""
         every = call.query.get("every") == "true"
@@ -84,6 +110,7 @@ class Views:
 
     # As it goes on
 
+    @endpoint("GET", f"{ONE}/events", "read", "submit", gives=dict, streams=True)
     async def events(self, call: ApiCall) -> AsyncIterator[bytes]:
         """The same as a stream of events, whenever something changes, at most once a second."""
         if self._watchers >= MOST_WATCHERS:
@@ -132,39 +159,46 @@ class Views:
 
     # Closer
 
+    @endpoint("GET", f"{ONE}/table", "read", "submit", gives=dict, query=FILTERS)
     async def table(self, call: ApiCall) -> dict[str, Any]:
         """The tasks of a workflow: filtered, sorted and paged."""
         watched = await self._watched(call)
         return await asyncio.to_thread(table, watched, stand(watched), _query(call))
 
+    @endpoint("GET", f"{ONE}/task", "read", "submit", gives=dict, query=NAME)
     async def task(self, call: ApiCall) -> dict[str, Any]:
         """One task: the reason for its state, its neighbours, its attempts and the end of its output."""
         watched = await self._watched(call)
         return await asyncio.to_thread(detail, watched, call.query.get("name", ""))
 
+    @endpoint("GET", f"{ONE}/dag", "read", "submit", gives=dict)
     async def dag(self, call: ApiCall) -> dict[str, Any]:
         """The drawing of the dag; tasks are grouped in large dags."""
         watched = await self._watched(call)
         states = states_of(watched)
         return await asyncio.to_thread(lambda: watched.drawing.document(states))
 
+    @endpoint("GET", f"{ONE}/dag/states", "read", "submit", gives=dict)
     async def dag_states(self, call: ApiCall) -> dict[str, Any]:
         """The number of tasks in each state, for each node of the drawing."""
         watched = await self._watched(call)
         states = states_of(watched)
         return {"counts": await asyncio.to_thread(lambda: watched.drawing.counts(states))}
 
+    @endpoint("GET", f"{ONE}/lineage", "read", "submit", gives=dict, query=NAME)
     async def lineage(self, call: ApiCall) -> dict[str, Any]:
         """The ancestors and descendants of a task in the drawing, and its longest path."""
         watched = await self._watched(call)
         return await asyncio.to_thread(lineage, watched, call.query.get("name", ""))
 
+    @endpoint("GET", f"{ONE}/gantt", "read", "submit", gives=dict, query=STRETCH)
     async def gantt(self, call: ApiCall) -> dict[str, Any]:
         """The timeline: which client ran which task when."""
         watched = await self._watched(call)
         begin, end = (_float(call, name) for name in ("begin", "end"))
         return await asyncio.to_thread(gantt, watched, begin, end, call.number("limit", MOST_BARS, 10 * MOST_BARS))
 
+    @endpoint("GET", f"{ONE}/report", "read", "submit", gives=dict)
     async def report(self, call: ApiCall) -> dict[str, Any]:
         """All of the above in one document, for a report in one file."""
         watched = await self._watched(call)
@@ -172,30 +206,10 @@ class Views:
             raise RefusedError(413, f"a report covers at most {MOST_REPORTED:,} tasks, got {len(watched.flow):,}")
         return await asyncio.to_thread(completed, watched, view(watched), stand(watched))
 
-    def addresses(self) -> Sequence[Address]:
-        """All endpoints of the page."""
-        one = "/v1/workflows/{workflow}"
-        filters = {
-            "search": "part of the name", "state": "only this state", "kind": "only this kind", "sort": "column",
-            "descending": "true: largest first", "offset": "number of rows to skip", "limit": "maximum number of rows",
-        }  # fmt: skip
-        stretch = {"begin": "seconds since 1970", "end": "seconds since 1970", "limit": "maximum number of bars"}
-        name = {"name": "name of the task"}
-        endpoints: list[tuple[str, Any, dict[str, str] | None]] = [
-            ("view", self.view, {"every": "true: all running and failed tasks"}),
-            ("events", self.events, None), ("table", self.table, filters),
-            ("task", self.task, name), ("dag", self.dag, None), ("dag/states", self.dag_states, None),
-            ("lineage", self.lineage, name), ("gantt", self.gantt, stretch),
-            ("report", self.report, None),
-        ]  # fmt: skip
-        return [
-            Address(
-                method="GET", path=f"{one}/{path}", scope="read|submit",
-                answer=answer if path == "events" else self._after_commit(answer), gives=dict, query=query,
-                says=answer.__doc__ or "", streams=path == "events",
-            )
-            for path, answer, query in endpoints
-        ]  # fmt: skip
+    def endpoints(self) -> list[Endpoint]:
+        """All endpoints of the page; each but the stream answers after the commit of what it shows."""
+        declared = endpoints_of(self)
+        return [one if one.streams else replace(one, answer=self._after_commit(one.answer)) for one in declared]
 
 
 def _query(call: ApiCall) -> Query:
@@ -214,3 +228,19 @@ def _float(call: ApiCall, name: str) -> float | None:
     if value is not None and not abs(value) < 1e12:
         raise InputError(f"{name} must be a time in seconds since 1970, got {text[:20]!r}")
     return value
+
+
+# The files of the page
+
+
+def page_routes() -> list[Route]:
+    """The addresses of the page."""
+    return [Route(path, _file, methods=["GET"]) for path in PATHS]
+
+
+async def _file(request: Request) -> Response:
+    name = PATHS[request.url.path]
+    body = asset(name)
+    if body is None:
+        return Response(PLAIN.format(ABSENT), 404, HEADERS, ASSETS["index.html"])
+    return Response(body, headers=HEADERS, media_type=ASSETS[name])

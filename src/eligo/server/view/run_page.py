@@ -18,9 +18,8 @@ from eligo.server.app import Setup, listening
 from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.protocol import Patience, protocol
 from eligo.server.http.refusals import unknown_workflow
-from eligo.server.http.routes import Address, ApiCall, Application, Caller
-from eligo.server.view.page_data import Views
-from eligo.server.view.page_files import page_routes
+from eligo.server.http.routes import ApiCall, Application, Caller, endpoint, endpoints_of
+from eligo.server.view.page_data import Views, page_routes
 
 EVERY = 0.4  # seconds for which what was read is good
 RUN = "run"  # by which name the one workflow is asked for
@@ -62,6 +61,7 @@ class RunLookout:
     async def settled(self) -> None:
         """What is read was kept before."""
 
+    @endpoint("GET", "/v1/workflows", "read", gives=dict)
     async def workflows(self, call: ApiCall) -> dict[str, Any]:
         """The workflow of the run."""
         run = await self.watched()
@@ -78,10 +78,11 @@ class RunLookout:
 
     def app(self) -> Guard:
         """What answers browsers."""
-        listed = Address(method="GET", path="/v1/workflows", scope="read", answer=self.workflows, gives=dict)
         anybody = Caller("anybody", frozenset({"read"}))
         views = Views(self, lambda headers: anybody)
-        return Guard(Application([listed, *views.addresses()], lambda headers: anybody, [], page_routes()), Bounds())
+        return Guard(
+            Application([*endpoints_of(self), *views.endpoints()], lambda headers: anybody, [], page_routes()), Bounds()
+        )
 
 
 def show_run(folder: str | Path, port: int, ready: Callable[[str], None], with_parent: bool = False) -> None:
