@@ -29,34 +29,35 @@ async def tasks(request: Request) -> Response:
     return JSONResponse({})
 
 
+async def health(request: Request) -> Response:
+    return JSONResponse({})
+
+
 def test_requests_are_counted_by_route_and_status() -> None:
     metrics = Metrics()
-    routes = [Route("/v1/workflows/{name}/tasks", tasks), metrics.route()]
+    routes = [Route("/v1/workflows/{name}/tasks", tasks), Route("/health", health)]
     metrics.know(routes)
     guard = Guard(Starlette(routes=routes, exception_handlers=HANDLERS), seen=metrics.seen)
-    for path in ("/v1/workflows/a/tasks", "/v1/workflows/b/tasks", "/nothing", "/else", "/metrics"):
-        body = asyncio.run(got(guard, path))
-    assert b"eligo_requests_total" in body
+    for path in ("/v1/workflows/a/tasks", "/v1/workflows/b/tasks", "/nothing", "/else", "/health"):
+        asyncio.run(call(guard, path))
     found = figures(metrics)
     assert found["eligo_requests_total GET /v1/workflows/{name}/tasks 200"] == 2
     assert found["eligo_requests_total any other 404"] == 2
-    assert found["eligo_requests_total GET /metrics 200"] == 1
+    assert found["eligo_requests_total GET /health 200"] == 1
     assert found["eligo_request_seconds_count /v1/workflows/{name}/tasks"] == 2
     assert found["eligo_bytes_sent_total"] > 100
 
 
-async def got(guard: Guard, path: str) -> bytes:
+async def call(guard: Guard, path: str) -> None:
     scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "scheme": "http", "root_path": ""}
-    sent: list[Any] = []
 
     async def receive() -> Any:
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        pass
 
     await guard({**scope, "headers": [(b"host", b"localhost")]}, receive, send)
-    return b"".join(message.get("body", b"") for message in sent)
 
 
 def test_how_things_stand_is_asked_when_it_is_wanted() -> None:

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from eligo.server.dispatcher import Desk
@@ -19,7 +17,6 @@ from eligo.server.dispatcher import Desk
 #: seconds at which the histograms are divided, and sizes of groups
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 #: how things stand, and what the service has counted since the server started: names and what they mean
@@ -103,9 +100,9 @@ class Spread:
 class Metrics:
     """All metrics of one server; the guard calls `seen`, the writer `committed`, and each scrape `census`."""
 
-    def __init__(self, routes: Iterable[Route] = (), census: Callable[[], Census] | None = None) -> None:
+    def __init__(self, census: Callable[[], Census] | None = None) -> None:
         self.census = census
-        self._paths = {route.endpoint: route.path for route in routes}
+        self._paths: dict[Any, str] = {}
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._seconds: dict[str, Spread] = {}
         self._taken = self._sent = 0
@@ -136,14 +133,6 @@ class Metrics:
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""
         return generate_latest(self._registry)
-
-    def route(self) -> Route:
-        """GET /metrics, for Starlette."""
-
-        async def metrics(request: Request) -> Response:
-            return Response(self.text(), headers={"content-type": TEXT})
-
-        return Route("/metrics", metrics, methods=["GET"])
 
     def collect(self) -> Iterator[Metric]:
         """What the registry asks for."""

@@ -169,13 +169,6 @@ class Gate:
             return False
         return True if now < row.made + PATIENCE else None
 
-    def state(self, authorization: bytes | None, now: float) -> str:
-        """The state of the request for this token: waiting, approved or refused; an expired one is refused."""
-        row = self._find(authorization)
-        if row is None:
-            raise unknown(WORTHLESS)
-        return row.state if self.fault(row, now) is None else REFUSED
-
     def _find(self, authorization: bytes | None) -> Token | None:
         match = BEARER.fullmatch(authorization or b"")
         if match is None or len(match[1]) > LONGEST:

@@ -80,9 +80,8 @@ class RunLookout:
         """What answers browsers."""
         anybody = Caller("anybody", frozenset({"read"}))
         views = Views(self, lambda headers: anybody)
-        return Guard(
-            Application([*endpoints_of(self), *views.endpoints()], lambda headers: anybody, [], page_routes()), Bounds()
-        )
+        endpoints = [*endpoints_of(self), *views.endpoints()]
+        return Guard(Application(endpoints, lambda headers: anybody, [], page_routes()), Bounds())
 
 
 def show_run(folder: str | Path, port: int, ready: Callable[[str], None], with_parent: bool = False) -> None:
