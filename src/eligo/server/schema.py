@@ -319,7 +319,10 @@ class StateWords(Struct):
     """The state of a task."""
 
     task: str
+    #: the state of the execution: "waiting", "eligible", "allocated", "held", "failed" or "executed"
     state: str
+    #: the common word: "pending", "ready", "running", "retrying", "done", "failed" or "blocked"
+    status: str
     attempts: int
     clients: list[str]
     failure: str | None = None

@@ -1,9 +1,13 @@
 """What the server knows, in the words of the API."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from eligo.execution import HELD, STATES
+import numpy as np
+
+from eligo.execution import FAILED, HELD, STATES
+from eligo.growing import reached
+from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING
 from eligo.server.auth.tokens import Token
 from eligo.server.rules.clients import Client
 from eligo.server.rules.served import UNAVAILABLE, Served
@@ -26,6 +30,8 @@ from eligo.server.schema import (
 from eligo.stores.service import Sums, WorkflowRow
 from eligo.work.attempts import Lease
 
+#: the common words for the states of an execution
+STATUSES = (PENDING, READY, RUNNING, RUNNING, BAD, DONE)
 MOST_MISSING = 1_000  # files that a workflow waits for
 MOST_NAMED = 10  # tasks of one cause
 NAMED = 12  # characters of a token's hash by which people call it
@@ -148,16 +154,26 @@ def unavailable_words(workflow: Unavailable) -> WorkflowWords:
     )  # fmt: skip
 
 
-def state_words(served: Served, numbers: Iterable[int]) -> list[StateWords]:
-    """Tasks, and where they stand."""
-    names, codes = served.flow.dag.tasks, served.execution.codes
+def state_words(served: Served, numbers: Sequence[int]) -> list[StateWords]:
+    """The states of tasks."""
+    names, codes, tries = served.flow.dag.tasks, served.execution.codes, served.tries
     states = []
-    for v in numbers:
+    for v, status in zip(numbers, _statuses(served, numbers), strict=True):
         holders = [served.leases[number].client for number in sorted(served.holding.get(v, ()))]
-        states.append(
-            StateWords(str(names[v]), STATES[codes[v]], served.tries.begun[v], holders, served.tries.causes.get(v))
-        )
+        failure = tries.causes.get(v)
+        states.append(StateWords(str(names[v]), STATES[codes[v]], status, tries.begun[v], holders, failure))
     return states
+
+
+def _statuses(served: Served, numbers: Sequence[int]) -> list[str]:
+    """The states of tasks in the common words, which also tell retrying and blocked tasks apart."""
+    codes, dag = np.frombuffer(served.execution.codes, np.uint8), served.execution.dag
+    failed, blocked = codes == FAILED, np.zeros(len(codes), np.bool_)
+    failed[[v for _, v in served.tries.later]] = False
+    if failed.any():
+        blocked[reached(dag, np.flatnonzero(failed))] = True
+    retrying = (codes == FAILED) & ~failed
+    return [BLOCKED if blocked[v] else RETRYING if retrying[v] else STATUSES[codes[v]] for v in numbers]
 
 
 def client_words(client: Client, service: Service, access: str) -> ClientWords:
