@@ -21,7 +21,7 @@ async def brought(spool: Spool, contents: list[bytes], most: list[int]) -> list[
                 if part := content[at : at + PART]:
                     await body.add(part)
                     most.append(spool.taken)
-        return [await body.whole() for body in bodies]
+        return [await body.content() for body in bodies]
     finally:
         for body in bodies:
             body.close()

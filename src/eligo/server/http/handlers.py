@@ -1,4 +1,4 @@
-"""What each address of the API does."""
+"""The handlers of the API for clients, tokens, workflows and the server itself."""
 
 import asyncio
 import time
@@ -84,7 +84,7 @@ from eligo.stores.service_sql import ServiceStore
 from eligo.version import __version__
 from eligo.work.attempts import Attempt
 
-TOGETHER = 5  # workflows of a list that are described at once
+TOGETHER = 5  # workflows of a list that are described in one step of the event loop
 ONE = "/v1/workflows/{workflow}"
 LIMIT = {"limit": "maximum number of entries"}
 PAGE = {"after": "where to begin: `after` of the previous page"} | LIMIT
@@ -109,7 +109,7 @@ WISHES = {
 
 @dataclass(eq=False)
 class Api:
-    """The calls of the API, on one desk."""
+    """The handlers, on one dispatcher."""
 
     desk: Desk
     store: ServiceStore
@@ -142,7 +142,7 @@ class Api:
         return AnswersWords(answers, grants.grants, grants.lease, grants.wait, grants.stop)
 
     async def _read_added(self, call: ApiCall) -> ReadAdditions:
-        """Read the tasks that results add, or why they cannot be read, before anything comes of these results."""
+        """Read the tasks that results add, before the results are processed; unreadable ones are kept as errors."""
         added, results = dict[str, NewTasks | InputError](), self._service.results
         for text in dict.fromkeys(results.adding(call.words.results)):
             self.desk.keeper.check()
@@ -182,7 +182,7 @@ class Api:
         for client in chosen:
             if client in clients:
                 words.append(self._client_words(clients[client]))
-            await asyncio.sleep(0)  # who has done nothing yet is looked for in every workflow
+            await asyncio.sleep(0)  # a client without results is searched in every workflow
         return ClientsWords(words, after)
 
     @endpoint("GET", "/v1/clients/{client}", "read", "work")
@@ -193,7 +193,7 @@ class Api:
         mine = call.caller.client is not None and call.caller.client.id == call.parts["client"]
         if not mine:
             demand(call.caller.scopes, "read")
-        if call.parts["client"] not in self._service.clients:  # who did something long ago still has a name
+        if call.parts["client"] not in self._service.clients:  # a client that left long ago still has a row
             row = await asyncio.to_thread(self.store.client, call.parts["client"])
             if row is not None:
                 books = self._service.books
@@ -206,14 +206,14 @@ class Api:
     @endpoint("POST", "/v1/clients/{client}/approve", "admin")
     async def approve(self, call: ApiCall) -> DoneWords:
         """Approve a client."""
-        return await self._let(call, True)
+        return await self._decide(call, True)
 
     @endpoint("POST", "/v1/clients/{client}/revoke", "admin")
     async def revoke(self, call: ApiCall) -> DoneWords:
         """Revoke the access of a client."""
-        return await self._let(call, False)
+        return await self._decide(call, False)
 
-    async def _let(self, call: ApiCall, approved: bool) -> DoneWords:
+    async def _decide(self, call: ApiCall, approved: bool) -> DoneWords:
         self.desk.keeper.check()
         await self.catch_up()
         client = self.client_named(call)
@@ -223,7 +223,7 @@ class Api:
         return DoneWords()
 
     async def catch_up(self) -> None:
-        """Load what other servers on the same store know of clients."""
+        """Load the clients and tokens that other servers on the same store have changed."""
         if self.entrance.learning is not None:
             await self.entrance.learning.catch_up()
 
@@ -291,11 +291,11 @@ class Api:
         rows += [Row(one.row.made, one.row.id, UNAVAILABLE) for one in books.unavailable.values()]
         chosen, before = page_of(call, rows)
         words = WorkflowsWords([one async for one in self.states_in_turn(chosen)], before)
-        await self._until_kept()
+        await self._await_commit()
         return words
 
     async def states_in_turn(self, workflows: Iterable[str]) -> AsyncIterator[WorkflowWords]:
-        """The states of workflows, without those that are purged meanwhile; others are answered in between."""
+        """The states of workflows, except those that are purged meanwhile; other requests are answered in between."""
         for count, workflow in enumerate(workflows):
             with suppress(RefusedError):
                 yield await self.state_of(workflow)
@@ -306,10 +306,10 @@ class Api:
     async def workflow(self, call: ApiCall) -> WorkflowWords:
         """Show the state of a workflow."""
         words = await self.state_of(call.parts["workflow"])
-        await self._until_kept()
+        await self._await_commit()
         return words
 
-    async def _until_kept(self) -> None:
+    async def _await_commit(self) -> None:
         """Wait for the commit before a read-only answer, so that a kill undoes nothing that was shown.
 
         If the store is failing, reads are still answered.
@@ -329,12 +329,12 @@ class Api:
         return await self.stored_state(workflow)
 
     async def stored_state(self, workflow: str) -> WorkflowWords:
-        """The state of a workflow that is not served here, from the store."""
+        """The state of a workflow that this server does not serve, from the store."""
         row = self._service.books.ended.get(workflow) or await asyncio.to_thread(self.store.workflow, workflow)
         if row is None:
             raise unknown_workflow(workflow)
-        if row.tally is None:  # it goes on, or ended before tallies were kept
-            row = row._replace(tally=(await asyncio.to_thread(_tallied, self.store, row)).text())
+        if row.tally is None:  # it has not ended, or it ended before tallies were stored
+            row = row._replace(tally=(await asyncio.to_thread(_tally, self.store, row)).text())
             if workflow in self._service.books.ended:
                 self._service.books.ended[workflow] = row
         return ended_words(row, Sums.read(row.tally or ""))
@@ -474,8 +474,8 @@ class Api:
         return self.openapi()
 
 
-def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:
-    """What came of a workflow so far, by its outcomes."""
+def _tally(store: ServiceStore, row: WorkflowRow) -> Sums:
+    """The totals of a workflow so far, from its outcomes."""
     upshot = store.upshot(row.id)
     return Sums(len(task_names(row.id, store)), upshot.accepted, row.lost, upshot.repeated, upshot.saved)
 

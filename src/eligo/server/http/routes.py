@@ -43,47 +43,47 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 class Caller(NamedTuple):
-    """Who calls: what it may do, and which client it is, if it is one."""
+    """The caller of an endpoint: its name, its scopes, and the client that it is, if any."""
 
     name: str
     scopes: frozenset[str]
     client: Client | None = None
-    #: the hash of its token; None where it has none
+    #: the hash of its token, if it has one
     token: str | None = None
-    #: the hash of the token with which the client enrolled; None where that is not known
+    #: the hash of the token with which the client enrolled, if known
     owner: str | None = None
 
     @property
     def holder(self) -> str:
-        """For whom its requests are counted; empty where its address says more than it does."""
+        """The id under which its requests are counted; empty if they are counted by address."""
         return self.token or ("" if self.client is None else self.client.id)
 
 
 class ApiCall(NamedTuple):
-    """One call, as far as it is understood."""
+    """One call of an endpoint."""
 
     caller: Caller
     key: str
-    #: the parts of the address that differ, and what stands behind the question mark
+    #: the parameters of the path, and those of the query
     parts: Mapping[str, str]
     query: Mapping[str, str]
-    #: what was sent, in words; and as it came
+    #: the message that was sent, and its bytes
     words: Any
     body: bytes
-    #: ends when the caller is gone
+    #: returns when the caller disconnects
     gone: Receive
-    #: the call as it came
+    #: the ASGI scope of the request
     scope: Scope
 
     @property
     def client(self) -> Client:
-        """The client that calls."""
+        """The client that calls; 403 if the caller is not a client."""
         if self.caller.client is None:
             raise RefusedError(403, "only clients can call this (enrol with POST /v1/clients)")
         return self.caller.client
 
     def number(self, name: str, usual: int, most: int = 2**53) -> int:
-        """A whole number behind the question mark, or the usual one; at most so large."""
+        """An integer in the query, or the *usual* one; larger ones are cut to *most*."""
         text = self.query.get(name, "")
         if not text:
             return usual
@@ -146,7 +146,7 @@ def endpoints_of(owner: object) -> list[Endpoint]:
 
 
 class Answering:
-    """Answers the calls of one address, whatever comes."""
+    """The ASGI app of one endpoint: checks calls, decodes their bodies, and encodes the answers of the handler."""
 
     def __init__(
         self, endpoint: Endpoint, who: Callable[[dict[bytes, bytes]], Caller], reader: Reader | None = None
@@ -159,17 +159,17 @@ class Answering:
         self._answers: OrderedDict[tuple[str, str, bytes], asyncio.Future[Any]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it; the body is read already."""
+        """Answer a request, as ASGI defines it, whose body is in its state."""
         if self.endpoint.streams:
             await _stream(await self._answer(scope, receive), receive, send)
             return
-        body = await self.given(scope, receive)
+        body = await self.respond(scope, receive)
         length = (b"content-length", b"%d" % len(body))
         await send({"type": "http.response.start", "status": self.status, "headers": [self.kind, length]})
         await send({"type": "http.response.body", "body": body})
 
-    async def given(self, scope: Scope, gone: Receive) -> bytes:
-        """The body of the answer; *gone* ends when the caller is gone."""
+    async def respond(self, scope: Scope, gone: Receive) -> bytes:
+        """The body of the answer; *gone* returns when the caller disconnects."""
         answer = await self._answer(scope, gone)
         return answer if isinstance(answer, bytes) else encode(answer)
 
@@ -186,7 +186,7 @@ class Answering:
             raise RefusedError(422, str(error)) from None
 
     async def _once(self, call: ApiCall) -> Any:
-        """The answer that the same call got before, where it comes again; for what would make something else each time."""
+        """The answer of the handler, which a repeated call gets again instead of calling the handler twice."""
         place = (call.caller.token or call.caller.name, call.key, sha256(call.body).digest())
         pending = self._answers.get(place)
         if pending is None:
@@ -207,7 +207,7 @@ class Answering:
         state["client"] = caller.name
         key = headers.get(b"idempotency-key", b"")
         if self._posts and not key:
-            key = secrets.token_urlsafe(24).encode()  # the same call again is another one then
+            key = secrets.token_urlsafe(24).encode()  # without a key, a repeated call is a new one
         if self._posts and KEY.fullmatch(key) is None:
             raise RefusedError(400, "Idempotency-Key must be 1 to 64 letters, digits, - or _")
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
@@ -220,7 +220,7 @@ class Answering:
             demand(caller.scopes, *sorted(self._scopes))
 
     def _caller(self, headers: dict[bytes, bytes]) -> Caller:
-        """The caller, where no guard has identified it; anyone may call an endpoint without scopes."""
+        """The caller, if the guard did not identify it; anyone may call an endpoint without scopes."""
         try:
             return self._who(headers)
         except RefusedError:
@@ -244,8 +244,8 @@ class Answering:
 
 
 async def _stream(chunks: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
-    """Send parts until there are no more, or nobody listens."""
-    disconnect = asyncio.ensure_future(_hung_up(receive))
+    """Send parts until there are no more, or the caller disconnects."""
+    disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
     await send({"type": "http.response.start", "status": 200, "headers": EVENTS})
     try:
         async for chunk in chunks:
@@ -257,7 +257,7 @@ async def _stream(chunks: AsyncIterator[bytes], receive: Receive, send: Send) ->
         disconnect.cancel()
 
 
-async def _hung_up(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -290,9 +290,9 @@ class Application:
         await (self._router if direct is None else direct)(scope, receive, send)
 
     def admit(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Identify the caller before its body is read, and check its scopes where the path alone tells which are needed.
+        """Identify the caller before its body is read, and check its scopes if the path is fixed or that of a file.
 
-        The scopes of every endpoint are checked again when it is called; those of files only here.
+        Every endpoint checks its scopes again when it is called; those of files are checked only here.
         """
         place = scope["method"], scope["path"]
         if place in self.open:
@@ -308,7 +308,7 @@ class Application:
 
 
 class Row(NamedTuple):
-    """A workflow in a list, by which it is sorted and chosen."""
+    """The values by which lists of workflows are sorted and filtered."""
 
     made: float
     id: str
@@ -316,7 +316,7 @@ class Row(NamedTuple):
 
 
 def page_of(call: ApiCall, rows: Collection[Row]) -> tuple[list[str], str | None]:
-    """The workflows that are asked for, of all of them, the newest first; the last one, if older ones follow."""
+    """The requested page of workflows, the newest first, and its last workflow, or None if no older ones follow."""
     state, limit = call.query.get("state"), call.number("limit", MOST_LISTED, MOST_LISTED) or MOST_LISTED
     before, last = call.query.get("before"), None
     if before is not None and (last := next((row for row in rows if row.id == before), None)) is None:
@@ -327,10 +327,10 @@ def page_of(call: ApiCall, rows: Collection[Row]) -> tuple[list[str], str | None
 
 
 def clients_after(call: ApiCall, ids: Iterable[str]) -> tuple[list[str], str | None]:
-    """The clients that are asked for, by their ids; where the next page begins."""
+    """The requested page of clients, sorted by id, and its last client, or None if no others follow."""
     after, limit = call.query.get("after", ""), call.number("limit", MOST_LISTED, MOST_LISTED) or MOST_LISTED
-    some = nsmallest(limit + 1, (id for id in ids if id > after))
-    return some[:limit], some[limit - 1] if len(some) > limit else None
+    page = nsmallest(limit + 1, (id for id in ids if id > after))
+    return page[:limit], page[limit - 1] if len(page) > limit else None
 
 
 def read_request(ask: AskWords) -> Request:
@@ -341,7 +341,7 @@ def read_request(ask: AskWords) -> Request:
 
 
 def read_wishes(call: ApiCall) -> Wishes:
-    """What the owner of a submitted workflow asks for, from the query."""
+    """The settings of a submitted workflow, from the query."""
     kinds = {"share": float, "timeout": float, "quorum": int, "retries": int, "copies": int}
     unknown = set(call.query) - WISHES - {"format"}
     if unknown:
@@ -421,7 +421,7 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     if endpoint.takes is not None:
         operation["requestBody"] = {"required": True, "content": _content(endpoint.takes, schemas)}
     if endpoint.scopes:
-        operation["security"] = [{"token": []}, {}]  # a server for this machine alone may do without
+        operation["security"] = [{"token": []}, {}]  # a server for this machine alone may run without tokens
         operation["description"] = (
             f"Needs a token with the scope {' or '.join(endpoint.scopes)}, unless the server runs without tokens."
         )
