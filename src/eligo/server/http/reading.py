@@ -1,7 +1,7 @@
 """Decoding of JSON bodies: objects with a repeated key are refused, and large bodies do not block other requests.
 
 A small body is decoded at once. A large one is decoded in short steps, one body at a time and callers in turn; other requests
-are answered between two steps. Values are counted before decoding, because many small ones cost more than their size suggests.
+are answered between two steps. Values are counted before decoding, because many of them cost more than their size suggests.
 """
 
 import asyncio
