@@ -143,8 +143,7 @@ class Gate:
         """The owner of a client, as the hash of a token; None if unknown.
 
         It is the topmost token above the client's that is not an operator's, or else the one with which the client enrolled.
-
-        A client that an operator approved by itself is its own owner.
+        A client that an operator approved without a token is its own owner.
         """
         row = self._rows.get(self._clients.get(client, ""))
         if row is None or row.parent is None:
