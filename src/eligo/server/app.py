@@ -26,7 +26,7 @@ from eligo.errors import InputError
 from eligo.server.auth.admission import Entrance, Learning, OperatorToken, as_token
 from eligo.server.auth.tokens import Gate
 from eligo.server.cleanup import Tidying
-from eligo.server.cluster.holders import Holding, taken
+from eligo.server.cluster.holders import Holding, take_free
 from eligo.server.cluster.neighbours import Neighbours
 from eligo.server.dispatcher import Desk
 from eligo.server.files import Blobs, routes
@@ -128,7 +128,7 @@ class Server:
         ahead = time.time() - began
         self.gate = Gate(map(as_token, store.tokens()), setup.host not in LOOPBACK) if setup.tokens else None
         self.service = Service(setup.terms, self.gate, ahead=ahead, archive=Archive.of(store), has_file=self.blobs.has)
-        for fault in self.service.restore(began, store, taken(store) if store.shared else None):
+        for fault in self.service.restore(began, store, take_free(store) if store.shared else None):
             log_unavailable(fault.row.id, fault.reason)
         self._folders: dict[str, Path] = {}  # of workflows that were submitted from a folder of this machine
         self._copies: list[asyncio.Task[None]] = []

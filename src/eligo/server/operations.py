@@ -1,4 +1,4 @@
-"""What owners and operators do to what is served: pause, resume and purge workflows, hold and tag clients, drain."""
+"""Handlers for owners and operators: pause, resume, retry and purge workflows, pause and tag clients, drain the server."""
 
 import asyncio
 import time
@@ -20,12 +20,12 @@ from eligo.server.schema import (
 )
 
 FLOW, CLIENT = "/v1/workflows/{workflow}", "/v1/clients/{client}"
-PAGES = 16  # of outcomes, 256 each, that are forgotten in one commit: others are answered in between
-RETRIED = 5_000  # tasks that are tried again in one commit
+PAGES = 16  # of outcomes, 256 each, that one commit deletes: requests are answered in between
+RETRIED = 5_000  # tasks that are retried in one commit
 
 
 class Operations:
-    """The calls of operators, beside those of the API."""
+    """The handlers, beside those of `Api`."""
 
     def __init__(self, api: Api) -> None:
         self.api, self.desk = api, api.desk
@@ -60,7 +60,7 @@ class Operations:
         self.desk.keeper.check()
         served, count = self.api.own(call), 0
         tasks = list(served.execution.failed if call.words.tasks is None else dict.fromkeys(call.words.tasks))
-        served.flow.dag.indices(tasks)  # refuses unknown ones before anything is tried again
+        served.flow.dag.indices(tasks)  # refuses unknown tasks before any is retried
         for first in range(0, max(1, len(tasks)), RETRIED):
             count += self._service.retry(time.monotonic(), served.id, tasks[first : first + RETRIED])
             await self.desk.settle()
@@ -87,7 +87,7 @@ class Operations:
         return await self._settle()
 
     async def forget(self, workflow: str) -> None:
-        """Forget a workflow that has ended, some pages of outcomes at a time."""
+        """Delete a workflow that has ended, some pages of outcomes at a time."""
         pages = await asyncio.to_thread(self.api.store.pages, workflow)
         for first in range(0, len(pages), PAGES):
             self._service.books.changes.pages_gone += [(workflow, page) for page in pages[first : first + PAGES]]

@@ -291,7 +291,7 @@ class _Patient:
         super().on_message_begin()  # type: ignore[misc]
 
     def on_headers_complete(self) -> None:
-        """Decide who reads the body of a request."""
+        """Decide whether `reply` may answer a request, or uvicorn reads its body."""
         self._since, self._head, self._parts = None, 0, []
         if not self._is_direct():
             self._pass_to_uvicorn()

@@ -1,4 +1,4 @@
-"""What the page asks for: where a workflow stands, its tasks, its dag, who did what when; once, or as it goes on."""
+"""The page: its files, and the documents that it requests about a workflow, once or as a stream of events."""
 
 import asyncio
 import re
@@ -31,12 +31,12 @@ FILTERS = {
     "descending": "true: largest first", "offset": "number of rows to skip", "limit": "maximum number of rows",
 }  # fmt: skip
 STRETCH = {"begin": "seconds since 1970", "end": "seconds since 1970", "limit": "maximum number of bars"}
-#: seconds between two looks, after which it is told that time goes on, after which something is sent at any rate, and for
-#: which those who look at the same share what they see
+#: seconds: between two checks; before an event in which only times have changed; before a sign of life on a silent stream;
+#: and for which viewers with the same rights share one document
 EVERY, SELDOM, QUIET, SHARED = 1.0, 5.0, 15.0, 0.5
 MOST_WATCHERS = 2_000
 MOST_REPORTED = 200_000  # tasks in one answer
-#: what changes though nothing happens
+#: the parts of a document that change with time alone
 CHANGING = re.compile(rb'"(?:now|seconds|rate|busy|paused)":[0-9.e+-]+,|"left":\[[0-9.,e+-]*\],')
 
 #: the files of the page, which need no token because they contain no data
@@ -53,19 +53,19 @@ PLAIN = "<!DOCTYPE html><title>eligo</title><p>The server is running, but {}.</p
 
 
 class RenderedView(NamedTuple):
-    """Where a workflow stands, as it is sent to all who watch it."""
+    """The state of a workflow as it is sent to its viewers."""
 
     document: bytes
-    #: the document without what changes though nothing happens
-    standing: bytes
+    #: the document without the parts that change with time alone
+    lasting: bytes
     event: bytes
 
 
 class Lookout(Protocol):
-    """Where workflows are that can be looked at."""
+    """A source of workflows that can be viewed."""
 
     async def watched(self, workflow: str) -> Watched:
-        """A workflow, as it is now."""
+        """The current state of a workflow."""
         ...
 
     async def settled(self) -> None:
@@ -74,25 +74,25 @@ class Lookout(Protocol):
 
     @property
     def closing(self) -> bool:
-        """Whether those who watch should go."""
+        """Whether streams should end."""
         ...
 
 
 class Views:
-    """The addresses of the page."""
+    """The handlers of the page."""
 
     def __init__(self, source: Lookout, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
         self._source, self._who = source, who
         self._watchers = 0
         self._shared: dict[tuple[str, str, frozenset[str]], tuple[float, asyncio.Task[RenderedView]]] = {}
-        #: what answers for a workflow that may be another server's
+        #: the handler of `view`, which may forward a call to another server
         self.answer: Callable[[ApiCall], Awaitable[Any]] = self._after_commit(self.view)
 
     async def _watched(self, call: ApiCall) -> Watched:
         return await self._source.watched(call.parts["workflow"])
 
     def _after_commit(self, answer: Callable[[ApiCall], Awaitable[Any]]) -> Callable[[ApiCall], Awaitable[Any]]:
-        """An answer that comes once what it tells is kept: no kill undoes what somebody saw."""
+        """A handler that answers after the commit of what it shows, so that a kill undoes nothing that was shown."""
 
         @wraps(answer)
         async def kept(call: ApiCall) -> Any:
@@ -108,22 +108,22 @@ class Views:
         every = call.query.get("every") == "true"
         return encode(view(await self._watched(call), call.caller.name, call.caller.scopes, every))
 
-    # As it goes on
+    # Streams
 
     @endpoint("GET", f"{ONE}/events", "read", "submit", gives=dict, streams=True)
     async def events(self, call: ApiCall) -> AsyncIterator[bytes]:
         """The same as a stream of events, whenever something changes, at most once a second."""
         if self._watchers >= MOST_WATCHERS:
             raise RefusedError(503, "too many viewers; try again", after=5)
-        path = call.scope["path"].removesuffix("/events") + "/view"  # as whoever answers for it is asked
+        path = call.scope["path"].removesuffix("/events") + "/view"  # another server is asked for the view
         call = call._replace(scope={**call.scope, "path": path, "raw_path": path.encode()})
-        return self._flowing(call, await self._render(call))
+        return self._stream(call, await self._render(call))
 
     async def _render(self, call: ApiCall) -> RenderedView:
-        """What somebody sees who may still look; it is made once for all who look at the same with the same rights."""
+        """The view of a caller whose token is still valid; viewers with the same rights share it."""
         caller = self._who(call.scope["state"]["headers"])
         demand(caller.scopes, "read", "submit")
-        owner = caller.name if "submit" in caller.scopes else ""  # who only reads sees the same, whatever the name
+        owner = caller.name if "submit" in caller.scopes else ""  # readers see the same, whatever their name
         place, now = (call.parts["workflow"], owner, caller.scopes), time.monotonic()
         if place not in self._shared or now - self._shared[place][0] > SHARED:
             self._shared = {key: entry for key, entry in self._shared.items() if now - entry[0] <= SHARED}
@@ -136,14 +136,14 @@ class Views:
         document = await self.answer(call)
         return RenderedView(document, CHANGING.sub(b"", document), b"event: view\ndata: %b\n\n" % document)
 
-    async def _flowing(self, call: ApiCall, rendered: RenderedView) -> AsyncIterator[bytes]:
-        sent, stood, at = b"", b"", 0.0
+    async def _stream(self, call: ApiCall, rendered: RenderedView) -> AsyncIterator[bytes]:
+        sent, lasting, at = b"", b"", 0.0
         self._watchers += 1
         try:
             while self._watchers <= MOST_WATCHERS:
                 now = time.monotonic()
-                if rendered.standing != stood or (rendered.document != sent and now - at > SELDOM):
-                    sent, stood, at = rendered.document, rendered.standing, now
+                if rendered.lasting != lasting or (rendered.document != sent and now - at > SELDOM):
+                    sent, lasting, at = rendered.document, rendered.lasting, now
                     yield rendered.event
                 elif now - at > QUIET:
                     at = now
@@ -152,12 +152,12 @@ class Views:
                     return
                 await asyncio.sleep(EVERY)
                 rendered = await self._render(call)
-        except EligoError:  # whoever listens asks again, and is told why
+        except EligoError:  # the viewer connects again, and then gets the reason
             return
         finally:
             self._watchers -= 1
 
-    # Closer
+    # Details
 
     @endpoint("GET", f"{ONE}/table", "read", "submit", gives=dict, query=FILTERS)
     async def table(self, call: ApiCall) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def _float(call: ApiCall, name: str) -> float | None:
 
 
 def page_routes() -> list[Route]:
-    """The addresses of the page."""
+    """The routes of the files."""
     return [Route(path, _file, methods=["GET"]) for path in PATHS]
 
 
