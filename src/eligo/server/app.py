@@ -325,7 +325,7 @@ class _Uvicorn(uvicorn.Server):
                 signal.signal(number, usual)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Start to end because of a signal."""
+        """Begin to end after a signal."""
         asyncio.get_running_loop().call_soon_threadsafe(self._ending)
         super().handle_exit(sig, frame)
 

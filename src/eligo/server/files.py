@@ -188,19 +188,19 @@ class Blobs:
         paths = self._all()
         while batch := list(islice(paths, MOST_SWEPT)):
             limit = time.time() - older
-            old = [path for path in batch if _used(path) <= limit]
+            old = [path for path in batch if _last_use(path) <= limit]
             keep = needed([path.name for path in old if path.parent != self.parts])
             yield sum(self._remove(path, limit) for path in old if path.name not in keep)
 
     def _remove(self, path: Path, limit: float) -> int:
-        """Remove a file, unless it was used after *limit*; returns the number of freed bytes."""
+        """Remove a file, unless it is being uploaded or was used after *limit*; returns the number of freed bytes."""
         part = path.parent == self.parts
         with suppress(FileNotFoundError):
             with self._lock:
-                if path.name.partition(".")[0] in self._busy or _used(path) > limit:
+                if path.name.partition(".")[0] in self._busy or _last_use(path) > limit:
                     return 0
                 trash = path.rename(self.parts / f"{path.name}{OLD if part else GONE}")
-                if _used(trash) > limit:  # another server with the same folder has used it
+                if _last_use(trash) > limit:  # another server with the same folder has used it
                     trash.rename(path)
                     return 0
             size = trash.stat().st_size
@@ -216,7 +216,7 @@ class Blobs:
                 yield from folder.iterdir()
 
 
-def _used(path: Path) -> float:
+def _last_use(path: Path) -> float:
     """When a file was used last; infinity if it does not exist, so that it counts as new."""
     try:
         return path.stat().st_mtime
@@ -370,7 +370,7 @@ class _Download(StreamingResponse):
     """A range of a file, which is closed even if the connection ends before the first byte."""
 
     def __init__(self, file: BinaryIO, span: tuple[int, int], status: int, headers: dict[str, str]) -> None:
-        super().__init__(_flowing(file, span[0], span[1] - span[0] + 1), status, headers)
+        super().__init__(_stream(file, span[0], span[1] - span[0] + 1), status, headers)
         self._file = file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -378,7 +378,7 @@ class _Download(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-async def _flowing(file: BinaryIO, first: int, size: int) -> AsyncIterator[bytes]:
+async def _stream(file: BinaryIO, first: int, size: int) -> AsyncIterator[bytes]:
     file.seek(first)
     chunks = pieces(file, size)
     while (piece := await in_file_thread(next, chunks, None)) is not None:

@@ -76,7 +76,7 @@ class PrepareProcess:
         except (EOFError, OSError, msgspec.MsgspecError):
             self.close()
             code = process.returncode if late.is_alive() else -signal.SIGXCPU
-            raise _died(code, seconds, submission.what) from None
+            raise _refusal_for_exit(code, seconds, submission.what) from None
         finally:
             late.cancel()
         return submission.build(document, plan)
@@ -113,7 +113,7 @@ class PrepareProcess:
                     stream and stream.close()
 
 
-def _prepared(wishes: Wishes, document: bytes, plan: bytes | None) -> Prepared:
+def _unpack(wishes: Wishes, document: bytes, plan: bytes | None) -> Prepared:
     """The workflow that a process has prepared."""
     flow = unpacked_flow(document)
     order, ceiling = (None, None) if plan is None else unpacked_plan(plan, len(flow))
@@ -128,7 +128,7 @@ def _new_tasks(document: bytes, links: bytes | None) -> NewTasks:
     return new
 
 
-def _died(code: int, seconds: int, what: str) -> RefusedError:
+def _refusal_for_exit(code: int, seconds: int, what: str) -> RefusedError:
     """The refusal for a submission whose process died, from its exit code."""
     if code == -signal.SIGXCPU:
         return RefusedError(
@@ -173,7 +173,7 @@ class Preparation:
     ) -> Served:
         """Read and plan a workflow and build its state, in its owner's turn."""
         return await self._run_in_turn(
-            owner, body, format, wishes, lambda document, plan: build(_prepared(wishes, document, plan))
+            owner, body, format, wishes, lambda document, plan: build(_unpack(wishes, document, plan))
         )
 
     async def read_addition(self, owner: str, body: bytes, format: str | None = None) -> NewTasks:

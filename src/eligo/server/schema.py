@@ -61,9 +61,9 @@ class FileWords(Struct):
 
 def check_files(files: Collection[Mapping[str, FileWords]]) -> None:
     """Raise if the name of a file has a NUL character, or a hash is invalid; checks all together."""
-    if any("\0" in name for some in files for name in some):
+    if any("\0" in name for names in files for name in names):
         raise ValueError("the name of a file must not contain NUL")
-    if HEX.fullmatch("".join([file.sha256 for some in files for file in some.values()])) is None:
+    if HEX.fullmatch("".join([file.sha256 for names in files for file in names.values()])) is None:
         raise ValueError("sha256 must be 64 hexadecimal digits in lower case")
 
 

@@ -135,7 +135,7 @@ class Upstream:
     async def _in(self, pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(pool, call)
 
-    async def _committed(self) -> None:
+    async def _await_commit(self) -> None:
         """Wait until all changes of this server are committed."""
         while True:
             try:
@@ -153,7 +153,7 @@ class Upstream:
         await asyncio.gather(*self._takes)
         for workflow in self._leaf.strays():
             self._server.service.cancel(time.monotonic(), workflow)
-        await self._committed()
+        await self._await_commit()
         for grant in self._leaf.grants.values():
             self._leaf.note(await asyncio.to_thread(self._load_changes, grant.workflow))
 
@@ -236,7 +236,7 @@ class Upstream:
         service = self._server.service
         ready = await asyncio.to_thread(lambda: service.built(time.monotonic(), prepare_grant(grant), key))
         self._leaf.adopt(time.monotonic(), grant, ready)
-        await self._committed()
+        await self._await_commit()
 
     def _check(self, tasks: Sequence[Assigned]) -> None:
         """Refuse tasks that are invalid, not trusted, or cannot be passed on unchanged."""
@@ -265,7 +265,7 @@ class Upstream:
             if not results:
                 await asyncio.sleep(LOOK)
                 continue
-            await self._committed()
+            await self._await_commit()
             await self._in(self._sending, partial(self._deliver, results))
             self._forget(self._leaf.settle(time.monotonic(), results))
 

@@ -97,7 +97,7 @@ class Gate:
     # Authentication
 
     def bearer(self, authorization: bytes | None, now: float) -> Bearer:
-        """The owner of the token in a header; 401 if it is missing or invalid, 403 if it waits for approval."""
+        """The caller with the token in a header; 401 if it is missing or invalid, 403 if it waits for approval."""
         row = self._find(authorization)
         fault = WORTHLESS if row is None else self.fault(row, now)
         if row is None or fault is not None:
@@ -216,7 +216,7 @@ class Gate:
         if client is None and name is None and hash is None:
             raise InputError("give a client, a name or a hash of the tokens to revoke")
         criteria = (client, name, hash)
-        hit = [row for row in self._rows.values() if row.revoked is None and _alike(row, criteria)]
+        hit = [row for row in self._rows.values() if row.revoked is None and _matches(row, criteria)]
         if self.has_operator(now) and not self.has_operator(now, {row.hash for row in hit}):
             raise RefusedError(409, "cannot revoke the last admin token (make another one first)")
         return [self._insert(row._replace(revoked=now)) for row in hit]
@@ -227,7 +227,7 @@ class Gate:
 
     def forget(self, now: float, older: float, most: int | None = None) -> list[str]:
         """Drop rows that have been invalid for *older* seconds, at most *most*; returns their hashes. Reserved names stay."""
-        old = (row for row in self._rows.values() if self._ended(row) + older < now and not self._reserves(row))
+        old = (row for row in self._rows.values() if self._end(row) + older < now and not self._reserves(row))
         return self._remove(list(islice(old, most)))
 
     def check_name(self, name: str, scopes: Collection[str]) -> None:
@@ -254,7 +254,7 @@ class Gate:
             self._asked.pop(row.hash, None)
         return [row.hash for row in rows]
 
-    def _ended(self, row: Token) -> float:
+    def _end(self, row: Token) -> float:
         """The time at which a token became or becomes invalid, itself or through a parent."""
         return min(0.0 if each is None else _own_end(each) for each in self._with_parents(row))
 
@@ -340,7 +340,7 @@ def unknown(sentence: str) -> RefusedError:
     return RefusedError(401, sentence, www_authenticate='Bearer realm="eligo"')
 
 
-def _alike(row: Token, criteria: tuple[str | None, str | None, str | None]) -> bool:
+def _matches(row: Token, criteria: tuple[str | None, str | None, str | None]) -> bool:
     return all(
         want is None or have == want for have, want in zip((row.client, row.name, row.hash), criteria, strict=True)
     )

@@ -178,8 +178,8 @@ class Neighbours:
 
         @wraps(answer)
         async def routed(call: ApiCall) -> Any:
-            there = await self._where(call.parts["workflow"], call)
-            return await (answer(call) if there is None else self._forward(there, call))
+            holder = await self._where(call.parts["workflow"], call)
+            return await (answer(call) if holder is None else self._forward(holder, call))
 
         return routed
 
@@ -191,11 +191,11 @@ class Neighbours:
         if here or ID.fullmatch(workflow) is None:
             return None
         forwarded = FORWARDED in call.scope["state"]["headers"]
-        there = None if forwarded else self.holding.holders.get(workflow)
-        if there is None and not forwarded:
-            there = (await asyncio.to_thread(store.holders)).get(workflow)
-        if there and there != store.address:
-            return there
+        holder = None if forwarded else self.holding.holders.get(workflow)
+        if holder is None and not forwarded:
+            holder = (await asyncio.to_thread(store.holders)).get(workflow)
+        if holder and holder != store.address:
+            return holder
         row = await asyncio.to_thread(store.workflow, workflow)
         if row is None:
             return None
@@ -204,7 +204,7 @@ class Neighbours:
         service.ended(row._replace(document=b""))
         return None
 
-    async def _forward(self, there: str, call: ApiCall, path: str | None = None, body: bytes | None = None) -> bytes:
+    async def _forward(self, holder: str, call: ApiCall, path: str | None = None, body: bytes | None = None) -> bytes:
         """The answer of another server to a call, or to a different *path* or *body* of the same caller."""
         headers = call.scope["state"]["headers"]
         outgoing = {
@@ -215,16 +215,16 @@ class Neighbours:
             query = call.scope["query_string"].decode("latin-1")
             path = call.scope.get("raw_path", call.scope["path"].encode()).decode("latin-1").partition("?")[0]
             path = f"{path}?{query}" if query else path
-        if there not in self._neighbours:
-            self._neighbours[there] = Neighbour(there, self.tls)
+        if holder not in self._neighbours:
+            self._neighbours[holder] = Neighbour(holder, self.tls)
         try:
-            reply = await self._neighbours[there].call(
+            reply = await self._neighbours[holder].call(
                 call.scope["method"], path, outgoing, call.body if body is None else body
             )
         except OSError:
             raise RefusedError(503, "the server that holds this workflow does not answer; try again", after=1) from None
         if reply.status >= 400:
-            raise _refused(reply.status, reply.headers, reply.body)
+            raise _refusal(reply.status, reply.headers, reply.body)
         return reply.body
 
     # Work
@@ -255,30 +255,30 @@ class Neighbours:
 
     async def _ask(self, call: ApiCall, ask: AskWords) -> GrantsWords | None:
         """The grants of the first other server that has tasks, in random order; None if none has."""
-        others = [there for there in self.holding.others() if self._quiet.get(there, 0.0) < time.monotonic()]
-        for there in random.sample(others, len(others)):
-            answer = await self._ask_server(there, call, ask)
+        others = [holder for holder in self.holding.others() if self._quiet.get(holder, 0.0) < time.monotonic()]
+        for holder in random.sample(others, len(others)):
+            answer = await self._ask_server(holder, call, ask)
             if answer is not None and answer.grants:
-                self._remember(call, there)
+                self._remember(call, holder)
                 return answer
         return None
 
-    def _remember(self, call: ApiCall, there: str) -> None:
+    def _remember(self, call: ApiCall, holder: str) -> None:
         """Remember that a repeated call gets its answer from the same server."""
-        self._answered[call.client.id, call.key] = there
+        self._answered[call.client.id, call.key] = holder
         if len(self._answered) > MOST_KEYS:
             self._answered.popitem(last=False)
 
-    async def _ask_server(self, there: str, call: ApiCall, ask: AskWords) -> GrantsWords | None:
+    async def _ask_server(self, holder: str, call: ApiCall, ask: AskWords) -> GrantsWords | None:
         """The tasks that another server has for a client now; None if it does not answer."""
         body = encode(msgspec.structs.replace(ask, wait=0.0))
         try:
-            answer = msgspec.json.decode(await self._forward(there, call, "/v1/request", body), type=GrantsWords)
+            answer = msgspec.json.decode(await self._forward(holder, call, "/v1/request", body), type=GrantsWords)
         except RefusedError:
-            self._quiet[there] = time.monotonic() + AWAY
+            self._quiet[holder] = time.monotonic() + AWAY
             return None
         if not answer.grants and not answer.wait:
-            self._quiet[there] = time.monotonic() + EMPTY
+            self._quiet[holder] = time.monotonic() + EMPTY
         return answer
 
     async def deliver(self, call: ApiCall) -> Any:
@@ -287,14 +287,14 @@ class Neighbours:
         places = {one.lease.partition(".")[0]: "" for one in call.words.results}
         for workflow in places.keys() - served.keys():
             places[workflow] = await self._where(workflow, call) or ""
-        there, ask = set(places.values()) - {""}, call.words.ask
+        holders, ask = set(places.values()) - {""}, call.words.ask
         before = self._answered.get((call.client.id, call.key))
-        if len(there) == 1 and "" not in places.values() and (before in there or not self._has_work()):
-            self._remember(call, place := there.pop())
-            return await self._forward(place, call)  # with its request for tasks
+        if len(holders) == 1 and "" not in places.values() and (before in holders or not self._has_work()):
+            self._remember(call, holder := holders.pop())
+            return await self._forward(holder, call)  # with its request for tasks
         if before is not None:
             call = call._replace(words=DeliverWords(call.words.results))
-        answer = await (self._deliver_by_holder(call, places) if there else self.api.deliver(call))
+        answer = await (self._deliver_by_holder(call, places) if holders else self.api.deliver(call))
         if ask is None or answer.grants or answer.stop or answer.wait or FORWARDED in call.scope["state"]["headers"]:
             return answer
         remote = await (self._ask(call, ask) if before is None else self._ask_server(before, call, ask))
@@ -317,9 +317,9 @@ class Neighbours:
         groups: dict[str, list[ResultWords]] = {}
         for one in call.words.results:
             groups.setdefault(places[one.lease.partition(".")[0]], []).append(one)
-        for there, group in groups.items():
-            if there:
-                body = await self._forward(there, call, body=encode(DeliverWords(group)))
+        for holder, group in groups.items():
+            if holder:
+                body = await self._forward(holder, call, body=encode(DeliverWords(group)))
                 replies = msgspec.json.decode(body, type=AnswersWords).answers
                 answers.update(zip((one.lease for one in group), replies, strict=True))
         return answers
@@ -331,12 +331,12 @@ class Neighbours:
         for lease in call.words.leases:
             workflow = lease.partition(".")[0]
             with suppress(RefusedError):
-                there = None if workflow in served else await self._where(workflow, call)
-                groups.setdefault(there, []).append(lease)
+                holder = None if workflow in served else await self._where(workflow, call)
+                groups.setdefault(holder, []).append(lease)
         lost = (await self.api.renew(call._replace(words=RenewWords(groups.pop(None))))).gone
-        for there, leases in groups.items():
+        for holder, leases in groups.items():
             with suppress(RefusedError):
-                body = await self._forward(there or "", call, body=encode(RenewWords(leases)))
+                body = await self._forward(holder or "", call, body=encode(RenewWords(leases)))
                 lost += msgspec.json.decode(body, type=GoneWords).gone
         return GoneWords(lost)
 
@@ -348,8 +348,8 @@ class Neighbours:
         workflow = await asyncio.to_thread(self.api.store.submitted, key)
         if workflow is None:
             self.api.desk.service.forget_purged(key)
-        there = None if workflow is None else await self._where(workflow, call)
-        return await (self.api.submit(call) if there is None else self._forward(there, call))
+        holder = None if workflow is None else await self._where(workflow, call)
+        return await (self.api.submit(call) if holder is None else self._forward(holder, call))
 
     async def workflows(self, call: ApiCall) -> Any:
         """A page of all workflows; other servers add the states of those that they hold."""
@@ -359,14 +359,14 @@ class Neighbours:
         by_id = {one.workflow: one async for one in self.api.states_in_turn(here)}
         if FORWARDED in call.scope["state"]["headers"]:
             return WorkflowsWords([*by_id.values()])
-        for there in self.holding.others():
+        for holder in self.holding.others():
             with suppress(RefusedError):
-                words = msgspec.json.decode(await self._forward(there, call), type=WorkflowsWords)
+                words = msgspec.json.decode(await self._forward(holder, call), type=WorkflowsWords)
                 by_id.update((one.workflow, one) for one in words.workflows if one.workflow not in by_id)
         return WorkflowsWords([by_id.get(id) or await self.api.stored_state(id) for id in chosen], before)
 
 
-def _refused(status: int, headers: dict[str, str], body: bytes) -> RefusedError:
+def _refusal(status: int, headers: dict[str, str], body: bytes) -> RefusedError:
     try:
         sentence = str(json.loads(body)["error"])
     except (ValueError, KeyError, TypeError):

@@ -464,12 +464,12 @@ class Api:
         return HealthWords("serving", __version__)
 
     @endpoint("GET", "/metrics", "read")
-    async def measured(self, call: ApiCall) -> bytes:
+    async def metrics_text(self, call: ApiCall) -> bytes:
         """Metrics in the Prometheus text format."""
         return self.metrics.text()
 
     @endpoint("GET", "/v1/openapi.json", gives=dict)
-    async def described(self, call: ApiCall) -> bytes:
+    async def openapi_document(self, call: ApiCall) -> bytes:
         """This OpenAPI document."""
         return self.openapi()
 

@@ -53,7 +53,7 @@ class Reader:
 
 
 async def _read(body: bytes, decode: Decode) -> Any:
-    text = await _blanked(body)
+    text = await _blank_in_steps(body)
     values = 0
     for mark in VALUES:
         values += text.count(mark)
@@ -75,7 +75,7 @@ async def _is_plain(text: bytes, words: object) -> bool:
     await asyncio.sleep(0)
     names = text.count(b'":')
     await asyncio.sleep(0)
-    if names > (await _blanked(encoded)).count(b'":'):
+    if names > (await _blank_in_steps(encoded)).count(b'":'):
         return False
     for sign in (TEXT, *(BLANKS if names < text.count(b":") else ())):
         await asyncio.sleep(0)
@@ -84,10 +84,10 @@ async def _is_plain(text: bytes, words: object) -> bool:
     return True
 
 
-async def _blanked(body: bytes) -> bytes:
+async def _blank_in_steps(body: bytes) -> bytes:
     r"""The body with blanks for escaped quotes and backslashes, so that every remaining quote starts or ends a string.
 
-    >>> asyncio.run(_blanked(br'{"a\"\\": "\\\\\n"}'))
+    >>> asyncio.run(_blank_in_steps(br'{"a\"\\": "\\\\\n"}'))
     b'{"a____": "____\\n"}'
     """
     if b"\\" not in body:

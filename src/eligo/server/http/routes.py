@@ -310,7 +310,8 @@ class Application:
 class Row(NamedTuple):
     """The values by which lists of workflows are sorted and filtered."""
 
-    made: float
+    #: larger for newer workflows
+    rank: float
     id: str
     state: str
 

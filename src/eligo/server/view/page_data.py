@@ -88,7 +88,7 @@ class Views:
         #: the handler of `view`, which may forward a call to another server
         self.answer: Callable[[ApiCall], Awaitable[Any]] = self._after_commit(self.view)
 
-    async def _watched(self, call: ApiCall) -> Watched:
+    async def _workflow(self, call: ApiCall) -> Watched:
         return await self._source.watched(call.parts["workflow"])
 
     def _after_commit(self, answer: Callable[[ApiCall], Awaitable[Any]]) -> Callable[[ApiCall], Awaitable[Any]]:
@@ -106,7 +106,7 @@ class Views:
     async def view(self, call: ApiCall) -> bytes:
         """The state of a workflow: counts, curves, clients, failures, running tasks."""
         every = call.query.get("every") == "true"
-        return encode(view(await self._watched(call), call.caller.name, call.caller.scopes, every))
+        return encode(view(await self._workflow(call), call.caller.name, call.caller.scopes, every))
 
     # Streams
 
@@ -162,46 +162,46 @@ class Views:
     @endpoint("GET", f"{ONE}/table", "read", "submit", gives=dict, query=FILTERS)
     async def table(self, call: ApiCall) -> dict[str, Any]:
         """The tasks of a workflow: filtered, sorted and paged."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         return await asyncio.to_thread(table, watched, stand(watched), _query(call))
 
     @endpoint("GET", f"{ONE}/task", "read", "submit", gives=dict, query=NAME)
     async def task(self, call: ApiCall) -> dict[str, Any]:
         """One task: the reason for its state, its neighbours, its attempts and the end of its output."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         return await asyncio.to_thread(detail, watched, call.query.get("name", ""))
 
     @endpoint("GET", f"{ONE}/dag", "read", "submit", gives=dict)
     async def dag(self, call: ApiCall) -> dict[str, Any]:
         """The drawing of the dag; tasks are grouped in large dags."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         states = states_of(watched)
         return await asyncio.to_thread(lambda: watched.drawing.document(states))
 
     @endpoint("GET", f"{ONE}/dag/states", "read", "submit", gives=dict)
     async def dag_states(self, call: ApiCall) -> dict[str, Any]:
         """The number of tasks in each state, for each node of the drawing."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         states = states_of(watched)
         return {"counts": await asyncio.to_thread(lambda: watched.drawing.counts(states))}
 
     @endpoint("GET", f"{ONE}/lineage", "read", "submit", gives=dict, query=NAME)
     async def lineage(self, call: ApiCall) -> dict[str, Any]:
         """The ancestors and descendants of a task in the drawing, and its longest path."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         return await asyncio.to_thread(lineage, watched, call.query.get("name", ""))
 
     @endpoint("GET", f"{ONE}/gantt", "read", "submit", gives=dict, query=STRETCH)
     async def gantt(self, call: ApiCall) -> dict[str, Any]:
         """The timeline: which client ran which task when."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         begin, end = (_float(call, name) for name in ("begin", "end"))
         return await asyncio.to_thread(gantt, watched, begin, end, call.number("limit", MOST_BARS, 10 * MOST_BARS))
 
     @endpoint("GET", f"{ONE}/report", "read", "submit", gives=dict)
     async def report(self, call: ApiCall) -> dict[str, Any]:
         """All of the above in one document, for a report in one file."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         if len(watched.flow) > MOST_REPORTED:
             raise RefusedError(413, f"a report covers at most {MOST_REPORTED:,} tasks, got {len(watched.flow):,}")
         return await asyncio.to_thread(completed, watched, view(watched), stand(watched))
