@@ -14,7 +14,7 @@ import yaml
 
 from eligo.cli import run as eligo
 from eligo.execution import COMPLETE, unpacked
-from eligo.stores.packing import added_names, unpacked_addition
+from eligo.stores.database import added_names, unpacked_addition
 
 COMMAND = (sys.executable, "-c", "from eligo.cli import main; main()")
 

@@ -10,8 +10,8 @@ import pytest
 from eligo import additions
 from eligo.errors import InputError
 from eligo.server import dispatcher, files, preparation
-from eligo.server.file_threads import in_file_thread
-from eligo.server.http import handlers, spool
+from eligo.server.http import bodies, handlers
+from eligo.server.http.bodies import in_file_thread
 from eligo.server.preparation import MOST_ADDED_BYTES, Preparation
 from eligo.server.rules import results, served, service
 from eligo.server.rules.served import MOST_ADDED, MOST_GROWN, MOST_GROWN_ARCS, UnreadError
@@ -92,7 +92,7 @@ def test_a_dense_workflow_grows_no_more() -> None:
         scene.service.add(scene.now, workflow, additions.read_addition(_many(1)))
 
 
-@pytest.mark.parametrize("module", [files, spool])
+@pytest.mark.parametrize("module", [files, bodies])
 def test_files_and_bodies_have_threads_of_their_own(module: Any) -> None:
     assert module.in_file_thread is in_file_thread
     assert "to_thread(" not in Path(module.__file__).read_text()

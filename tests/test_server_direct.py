@@ -14,7 +14,7 @@ import uvicorn_thread as live
 from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.protocol import Patience
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.routes import Address, ApiCall, Application, Caller
+from eligo.server.http.routes import ApiCall, Application, Caller, Endpoint
 from eligo.server.schema import DoneWords, NameWords
 from uvicorn_thread import post, status
 
@@ -61,9 +61,9 @@ def enter(scope: Any, headers: dict[bytes, bytes]) -> None:
 
 def guard() -> Guard:
     addresses = [
-        Address(method="POST", path="/v1/deliver", scope="work", answer=take, takes=NameWords),
-        Address(method="POST", path="/v1/request", scope="work", answer=wait, takes=NameWords),
-        Address(method="GET", path="/metrics", scope=None, answer=look, gives=bytes),
+        Endpoint(method="POST", path="/v1/deliver", scopes=("work",), answer=take, takes=NameWords),
+        Endpoint(method="POST", path="/v1/request", scopes=("work",), answer=wait, takes=NameWords),
+        Endpoint(method="GET", path="/metrics", answer=look, gives=bytes),
     ]
     return Guard(
         Application(addresses, who, []),

@@ -22,7 +22,7 @@ import uvicorn_thread as live
 from eligo.server.files import Blobs, routes
 from eligo.server.http.budgets import Account, Capacity
 from eligo.server.http.guard import HANDLERS, Bounds, Guard
-from eligo.server.http.routes import Address, ApiCall, Application, Caller
+from eligo.server.http.routes import ApiCall, Application, Caller, Endpoint
 from eligo.server.schema import DoneWords
 from server_faults import Reply, ServerProcess
 from uvicorn_thread import post, status
@@ -50,8 +50,8 @@ def enter(scope: Any, headers: dict[bytes, bytes]) -> None:
 def served(bounds: Bounds) -> Iterator[tuple[Guard, Place]]:
     """A server with one address that needs a token, and one that does not; at the end nothing is held."""
     addresses = [
-        Address(method="POST", path="/v1/deliver", scope="work", answer=take, takes=bytes),
-        Address(method="POST", path="/v1/clients", scope=None, answer=take, takes=bytes),
+        Endpoint(method="POST", path="/v1/deliver", scopes=("work",), answer=take, takes=bytes),
+        Endpoint(method="POST", path="/v1/clients", answer=take, takes=bytes),
     ]
     app = Application(addresses, lambda headers: Caller("x", frozenset({"work"})), [])
     with guarded(Guard(app, bounds, enter=enter)) as both:

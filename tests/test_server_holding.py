@@ -9,7 +9,7 @@ import pytest
 
 from eligo.errors import InputError, NotHeldError
 from eligo.formats.reader import parse
-from eligo.server.cluster.calls import Neighbour, PassedOn
+from eligo.server.cluster.neighbours import Neighbour, Reply
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
 from eligo.server.rules.prepared import Wishes, prepared
@@ -172,7 +172,7 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
 def test_a_neighbour_is_called_on_a_connection_that_stays_open() -> None:
     with served(echo) as (host, port):
 
-        async def calls() -> list[PassedOn]:
+        async def calls() -> list[Reply]:
             neighbour = Neighbour(f"http://{host}:{port}")
             found = [await neighbour.call("POST", "/a", {"Eligo-Client": "c"}, b"x" * size) for size in (0, 100_000)]
             found += await asyncio.gather(*(neighbour.call("POST", "/b", {}, b"%d" % i) for i in range(50)))

@@ -15,10 +15,9 @@ import pytest
 
 from eligo.server.files import routes
 from eligo.server.http.handlers import Api
-from eligo.server.http.routes import Address
+from eligo.server.http.routes import Endpoint, endpoints_of
 from eligo.server.operations import Operations
-from eligo.server.view.page_data import Views
-from eligo.server.view.page_files import page_routes
+from eligo.server.view.page_data import Views, page_routes
 from server_faults import Reply, ServerProcess
 from test_server_security import ONE, bearer, client, token
 
@@ -26,11 +25,11 @@ SCOPES = ("work", "submit", "read", "admin")
 #: for anybody, and for clients
 OPEN = {("POST", "/v1/clients"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/v1/openapi.json")}
 WORK = {("POST", "/v1/request"), ("POST", "/v1/deliver"), ("POST", "/v1/renew"), ("GET", "/v1/clients/{client}")}
-#: what is not in the table, and the scopes for it; None: anybody
+#: what is not in the table, and the scopes for it; empty: anybody
 OTHERS = {
-    ("HEAD", "/v1/files/{sha256}"): "work|submit", ("GET", "/v1/files/{sha256}"): "work|submit",
-    ("PUT", "/v1/files/{sha256}"): "work|submit", ("GET", "/"): None, ("GET", "/page/page.js"): None,
-    ("GET", "/page/page.css"): None,
+    ("HEAD", "/v1/files/{sha256}"): ("work", "submit"), ("GET", "/v1/files/{sha256}"): ("work", "submit"),
+    ("PUT", "/v1/files/{sha256}"): ("work", "submit"), ("GET", "/"): (), ("GET", "/page/page.js"): (),
+    ("GET", "/page/page.css"): (),
 }  # fmt: skip
 #: tokens that open nothing, and how that is told
 WORTHLESS = {"no token": 401, "unknown": 401, "expired": 401, "revoked": 401, "revoked client": 401, "waiting": 403}
@@ -38,15 +37,15 @@ FILE = b"some file"
 UNREADABLE = "a b"  # as an idempotency key: whoever may call is told so, and nothing is done
 
 
-def table() -> dict[tuple[str, str], Address]:
+def table() -> dict[tuple[str, str], Endpoint]:
     nothing: Any = None
     api = Api(nothing, nothing, nothing)
-    known = [*api.addresses(), *Operations(api).addresses(), *Views(nothing, nothing).addresses()]
+    known = [*endpoints_of(api), *endpoints_of(Operations(api)), *Views(nothing, nothing).endpoints()]
     return {(address.method, address.path): address for address in known}
 
 
 TABLE = table()
-SCOPED = {place: address.scope for place, address in TABLE.items()} | OTHERS
+SCOPED = {place: address.scopes for place, address in TABLE.items()} | OTHERS
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +84,7 @@ class Cast:
         return self.server.call(method, path.format(**parts), body, headers)
 
 
-def words_for(address: Address | None) -> Any:
+def words_for(address: Endpoint | None) -> Any:
     """The least that an address takes."""
     if address is None or address.takes in (None, bytes):
         return b""
@@ -118,10 +117,8 @@ def test_the_table_is_all_there_is(server: ServerProcess) -> None:
 
 def test_what_each_scope_may_do_is_narrow() -> None:
     """Nothing new is for anybody or for clients by itself; who only reads changes nothing; tokens are the operator's."""
-    assert {place for place, scope in SCOPED.items() if scope is None} == OPEN | {
-        p for p, s in OTHERS.items() if s is None
-    }
-    scopes = {place: set(address.scope.split("|")) for place, address in TABLE.items() if address.scope}
+    assert {place for place, scopes in SCOPED.items() if not scopes} == OPEN | {p for p, s in OTHERS.items() if not s}
+    scopes = {place: set(address.scopes) for place, address in TABLE.items() if address.scopes}
     assert {place for place, allowed in scopes.items() if "work" in allowed} == WORK
     assert set().union(*scopes.values()) <= set(SCOPES)
     for (method, path), allowed in scopes.items():
@@ -134,13 +131,13 @@ def test_what_each_scope_may_do_is_narrow() -> None:
 
 @pytest.mark.parametrize("place", sorted(SCOPED), ids=" ".join)
 def test_every_token_opens_what_its_scope_says_and_nothing_else(cast: Cast, place: tuple[str, str]) -> None:
-    scope = SCOPED[place]
-    if scope is None:  # for anybody: a token that is good for nothing changes nothing
+    scopes = SCOPED[place]
+    if not scopes:  # for anybody: a token that is good for nothing changes nothing
         assert all(cast.call(who, place, UNREADABLE).status not in {401, 403} for who in (*WORTHLESS, *SCOPES))
         return
     assert {who: cast.call(who, place).status for who in WORTHLESS} == WORTHLESS
     for who in SCOPES:
-        good = who == "admin" or who in scope.split("|")
+        good = who == "admin" or who in scopes
         if place == ("GET", "/v1/clients/{client}") and who == "work":
             good = False  # a client sees itself alone, and this token is of none
         told = cast.call(who, place, UNREADABLE if good else "")

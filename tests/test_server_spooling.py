@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from eligo.server.http.bodies import Body, Spool
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.spool import Body, Spool
 
 PART = 1000
 
@@ -21,7 +21,7 @@ async def brought(spool: Spool, contents: list[bytes], most: list[int]) -> list[
                 if part := content[at : at + PART]:
                     await body.add(part)
                     most.append(spool.taken)
-        return [await body.whole() for body in bodies]
+        return [await body.content() for body in bodies]
     finally:
         for body in bodies:
             body.close()

@@ -15,7 +15,7 @@ from eligo.errors import InputError
 from eligo.server import schema as words
 from eligo.server.http.handlers import Api
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.routes import Answering
+from eligo.server.http.routes import Answering, endpoints_of
 from eligo.server.operations import Operations
 from eligo.server.schema import DeliverWords, ResultWords
 from eligo.stores.database import steps_after
@@ -140,7 +140,7 @@ def test_words_that_are_taken_say_nothing_that_was_not_said() -> None:
     """Else a name that is given twice could be overlooked: they are counted against what the words say."""
     taken = [each for each in vars(words).values() if inspect.isclass(each) and issubclass(each, msgspec.Struct)]
     api = Api(None, None, None)  # type: ignore[arg-type]
-    known = {one.takes for one in (*api.addresses(), *Operations(api).addresses())} & set(taken)
+    known = {one.takes for one in (*endpoints_of(api), *endpoints_of(Operations(api)))} & set(taken)
     inside = {words.AskWords, words.ResultWords, words.FileWords}
     assert {words.DeliverWords, words.InputsWords} <= known
     for each in known | inside:
@@ -162,8 +162,9 @@ def test_words_that_are_taken_say_nothing_that_was_not_said() -> None:
     ],
 )
 def test_a_name_that_is_given_twice_is_refused(result: str, refused: bool) -> None:
-    address = next(one for one in Api(None, None, None).addresses() if one.takes is DeliverWords)  # type: ignore[arg-type]
-    answering = Answering(address, lambda headers: None)  # type: ignore[arg-type, return-value]
+    endpoints = endpoints_of(Api(None, None, None))  # type: ignore[arg-type]
+    endpoint = next(one for one in endpoints if one.takes is DeliverWords)
+    answering = Answering(endpoint, lambda headers: None)  # type: ignore[arg-type, return-value]
     body = f'{{"results":[{{"lease":"w.1.s",{result}}}]}}'
     assert len(json.loads(body)["results"]) == 1
     if refused:

@@ -211,7 +211,7 @@ def test_a_workflow_that_has_ended_is_told_of_without_reading_its_outcomes(scene
     scene.restart()
     nothing: Any = object()
     desk: Any = SimpleNamespace(service=scene.service)
-    words = asyncio.run(Api(desk, nothing, nothing).told(workflow))
+    words = asyncio.run(Api(desk, nothing, nothing).state_of(workflow))
     assert (words.state, words.tasks, words.counts) == ("done", 2, {"done": 2})
 
 

@@ -23,7 +23,7 @@ from eligo.formats.fidelity import KEYS
 from eligo.policies import POLICIES
 from eligo.server.files import routes as file_routes
 from eligo.server.http.handlers import Api
-from eligo.server.http.routes import Address
+from eligo.server.http.routes import Endpoint, endpoints_of
 from eligo.server.operations import Operations
 from eligo.server.view.page_data import Views
 
@@ -295,10 +295,10 @@ def first_sentence(text: str) -> str:
 # Tables inside pages that people write
 
 
-def addresses() -> list[Address]:
-    """Every address of the API. The table of addresses needs no server behind it, so none is made."""
+def endpoints() -> list[Endpoint]:
+    """Every endpoint of the API. Their declarations need no server, so none is made."""
     api, operations, views = object.__new__(Api), object.__new__(Operations), object.__new__(Views)
-    return [*api.addresses(), *operations.addresses(), *views.addresses()]
+    return [*endpoints_of(api), *endpoints_of(operations), *views.endpoints()]
 
 
 #: the addresses by what they are for: how the path begins or ends
@@ -315,10 +315,10 @@ PURPOSES: Mapping[str, str] = {
 
 def address_rows() -> dict[str, list[tuple[str, str, str]]]:
     """Every address of the API by purpose: method and path, the scope of the token, and what it does."""
-    rows = [(each.method, each.path, each.scope, first_sentence(" ".join(each.says.split()))) for each in addresses()]
+    rows = [(each.method, each.path, each.scopes, first_sentence(" ".join(each.says.split()))) for each in endpoints()]
     for route in file_routes(object()):  # type: ignore[arg-type]
         method = next(each for each in FILES if route.methods in ({each}, {each, "HEAD"}))
-        rows.append((method, route.path, "work|submit", FILES[method]))
+        rows.append((method, route.path, ("work", "submit"), FILES[method]))
     found: dict[str, list[tuple[str, str, str]]] = {title: [] for title in PURPOSES}
     for method, path, scope, says in rows:
         title = next(title for title, pattern in PURPOSES.items() if re.match(pattern, path))
@@ -334,8 +334,8 @@ def address_tables() -> list[str]:
     return lines
 
 
-def _scopes(scope: str | None) -> str:
-    return "none" if scope is None else " or ".join(f"`{each}`" for each in scope.split("|"))
+def _scopes(scopes: Sequence[str]) -> str:
+    return " or ".join(f"`{each}`" for each in scopes) or "none"
 
 
 def keys_table() -> list[str]:

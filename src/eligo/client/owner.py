@@ -1,4 +1,4 @@
-"""Calls of a workflow's owner to a server: submit, status, fetch results, cancel."""
+"""Calls of a workflow's owner to a server: submit, sign, status, fetch results."""
 
 import hashlib
 import os
@@ -14,7 +14,6 @@ from eligo.client.calls import Calls, Outgoing, ServerAwayError, read_reply, rep
 from eligo.client.options import check_address, token_for
 from eligo.client.transfers import Depot, HashedFile, parse_file
 from eligo.errors import InputError
-from eligo.version import __version__
 
 ALL = 2**62  # bytes: no limit
 SOME = 10_000  # signatures per call
@@ -141,25 +140,6 @@ class Owner:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     os.replace(path, target)
         return len(missing)
-
-    def cancel(self, workflow: str) -> None:
-        """Cancel a workflow: no more of its tasks are handed out."""
-        self.post(f"/v1/workflows/{quote(workflow)}/cancel", {})
-
-    def attempts(self, workflow: str) -> Iterator[dict[str, Any]]:
-        """Every attempt that has ended."""
-        after: int | None = 0
-        while after is not None:
-            page = self.get(f"/v1/workflows/{quote(workflow)}/attempts?after={after}")
-            yield from page["attempts"]
-            after = page["after"]
-
-    def check(self) -> str:
-        """The server's health; raises `InputError` if its version is incompatible."""
-        health = self.get("/health")
-        if health.get("version", "").split(".")[0] != __version__.split(".")[0]:
-            raise InputError(f"{self.url} runs eligo {health.get('version')}, but this is eligo {__version__}")
-        return str(health["status"])
 
 
 def hash_files(names: Collection[str], folder: str | Path) -> dict[str, HashedFile]:

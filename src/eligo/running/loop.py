@@ -132,7 +132,7 @@ class Runner:
         begun = Counter(v for v in store.attempted() if v < len(codes) and codes[v] != EXECUTED)
         failed = ((v, answer in LOSSES) for v, answer, why in store.failed_attempts(forgiven) if why != STOPPED)
         self.tries.begun.update(begun)
-        self.tries.restore(((v, lost) for v, lost in failed if v in begun), self.settings.retries)
+        self.tries.recount(((v, lost) for v, lost in failed if v in begun), self.settings.retries)
 
     def run(self) -> None:
         """Run until every task is done or blocked, or the run was stopped and its running tasks have ended."""

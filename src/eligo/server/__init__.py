@@ -1,1 +1,1 @@
-"""The server: hands out tasks to clients that nobody controls, and forgets nothing when it dies."""
+"""The server: hands out tasks to clients over HTTP, and restores its complete state after a crash."""

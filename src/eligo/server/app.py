@@ -1,4 +1,4 @@
-"""A whole server: its store, its files, its rules and its address, from its start to its end."""
+"""A complete server: its store, files, rules and HTTP API, from start to end."""
 
 import asyncio
 import gc
@@ -9,7 +9,7 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -20,22 +20,22 @@ from urllib.parse import urlsplit
 
 import msgspec
 import uvicorn
+from starlette.types import Scope
 
 from eligo.errors import InputError
 from eligo.pages.views import count_words
-from eligo.server.auth.admission import Entrance, Learning, as_token
-from eligo.server.auth.operator_token import OperatorToken
-from eligo.server.auth.tokens import Gate, demand
+from eligo.server.auth.admission import Entrance, Learning, OperatorToken, as_token
+from eligo.server.auth.tokens import Gate
 from eligo.server.cleanup import Tidying
-from eligo.server.cluster.holders import Holding, taken
+from eligo.server.cluster.holders import Holding, take_free
 from eligo.server.cluster.neighbours import Neighbours
 from eligo.server.dispatcher import Desk
 from eligo.server.files import Blobs, routes
 from eligo.server.group_commit import Keeper
-from eligo.server.http.guard import FILES, Bounds, Guard
+from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.handlers import Api
 from eligo.server.http.protocol import MOST, Patience, most_connections, protocol
-from eligo.server.http.routes import Application, described
+from eligo.server.http.routes import Application, endpoints_of, openapi
 from eligo.server.logs import LOGGER, emit, emit_changes, event, log_to, log_unavailable
 from eligo.server.metrics import Metrics, census
 from eligo.server.operations import Operations
@@ -45,13 +45,12 @@ from eligo.server.rules.clients import ServerTerms
 from eligo.server.rules.needs import Travels
 from eligo.server.rules.outcomes import Archive
 from eligo.server.rules.prepared import Wishes, prepared
-from eligo.server.rules.served import ENDED, Served
+from eligo.server.rules.served import ENDED
 from eligo.server.rules.service import Service
-from eligo.server.schema import WorkflowWords
+from eligo.server.schema import WorkflowWords, encode
 from eligo.server.view.answers import unavailable_words, workflow_words
 from eligo.server.view.followed import Watching
-from eligo.server.view.page_data import Views
-from eligo.server.view.page_files import page_routes
+from eligo.server.view.page_data import Views, page_routes
 from eligo.stores.service import Changes
 from eligo.stores.service_sql import ServiceStore
 from eligo.stores.service_sqlite import service_store
@@ -59,39 +58,39 @@ from eligo.version import __version__
 from eligo.workflow import Workflow
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
-ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - what is listened on, not where anybody is found
+ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - addresses to listen on, not to connect to
 GIGABYTE = 2**30
-SELDOM = 20_000  # new objects after which garbage is looked for
-SWITCH = 0.001  # seconds after which a thread that works lets others go on: an ask waits for several such turns
+SELDOM = 20_000  # new objects before each garbage collection
+SWITCH = 0.001  # seconds before a busy thread lets others run; a request for tasks waits for several such turns
 REMARKED = "operator notice"
-PATIENT = 5  # seconds that answers under way are waited for at the end
+PATIENT = 5  # seconds that the server waits for open requests before it ends
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """How a server is set up."""
+    """The settings of a server."""
 
     host: str = "127.0.0.1"
     port: int = 8750
     #: FILE.db or postgresql://...
     store: str = "eligo.db"
-    #: where files go; beside the store where nothing is said
+    #: the folder for files; None: beside the store
     files: str | None = None
     most_file: int = 64 * GIGABYTE
     most_files: int = 1024 * GIGABYTE
-    #: whether callers need tokens; whether a new client may ask for one and wait for approval
+    #: whether callers need tokens, and whether a new client may ask for one and wait for approval
     tokens: bool = True
     approving: bool = False
     certificate: str | None = None
     key: str | None = None
-    #: names by which the server may be called, beside its host
+    #: names that `Host` may have, besides the server's own
     hosts: tuple[str, ...] = ()
     insecure: bool = False
-    #: where a line goes for every request; "-": standard error; None: nowhere
+    #: the file for the log of requests; "-": standard error; None: no log
     log: str | None = None
-    #: where other servers on the same store find this one, such as "https://a.example.org:8750"
+    #: the address at which other servers on the same store reach this one, such as "https://a.example.org:8750"
     address: str | None = None
-    #: seconds for which requests are gathered and answered together
+    #: seconds for which requests for tasks are collected and answered together
     gather: float = 0.0
     #: whether to end when every workflow has ended
     until_done: bool = False
@@ -102,7 +101,7 @@ class Setup:
         """The folder for files."""
         return self.files or ("eligo.files" if "://" in self.store else f"{self.store.removesuffix('.db')}.files")
 
-    def found_at(self, port: int) -> str:
+    def address_at(self, port: int) -> str:
         """The address under which other servers on the same store reach this one."""
         host = socket.gethostname() if self.host in ANYWHERE else self.host
         return self.address or f"{'https' if self.certificate else 'http'}://{_bracket(host)}:{port}"
@@ -121,7 +120,7 @@ class Setup:
 
 
 class Server:
-    """A server that is under way in this event loop."""
+    """A server that runs in this event loop."""
 
     def __init__(self, setup: Setup, store: ServiceStore) -> None:
         self.setup, self.store = setup, store
@@ -130,17 +129,17 @@ class Server:
         ahead = time.time() - began
         self.gate = Gate(map(as_token, store.tokens()), setup.host not in LOOPBACK) if setup.tokens else None
         self.service = Service(setup.terms, self.gate, ahead=ahead, archive=Archive.of(store), has_file=self.blobs.has)
-        for fault in self.service.restore(began, store, taken(store) if store.shared else None):
+        for fault in self.service.restore(began, store, take_free(store) if store.shared else None):
             log_unavailable(fault.row.id, fault.reason)
-        self._folders: dict[str, Path] = {}  # of workflows that lie on this machine
-        self._bringing: list[asyncio.Task[None]] = []
-        #: where each workflow stood when it was looked at last
-        self.told: dict[str, WorkflowWords] = {}
-        self._looked: dict[str, tuple[str, int]] = {}  # the state that was looked at, and how many moves it was after
-        #: what the operator should know, where he was not told yet
-        self.remark = self._not_told(store.remark)
+        self._folders: dict[str, Path] = {}  # of workflows that were submitted from a folder of this machine
+        self._copies: list[asyncio.Task[None]] = []
+        #: the last state of each workflow that ended or was served at the end
+        self.states: dict[str, WorkflowWords] = {}
+        self._recorded: dict[str, tuple[str, int]] = {}  # for each of them, the state and the number of moves
+        #: a remark on the store for the operator, unless it was shown before
+        self.remark = self._new_remark(store.remark)
         self.metrics = Metrics(census=lambda: census(self.desk))
-        #: why it cannot go on; it begins again from what is kept
+        #: why it cannot continue; it must be restarted from the store
         self.broken: BaseException | None = None
         self.keeper = Keeper(store, self._changes, self.metrics.committed, self._break, self.service.forget)
         self.desk = Desk(self.service, self.keeper, setup.gather)
@@ -151,24 +150,26 @@ class Server:
         self.api = Api(self.desk, store, self.entrance, Preparation(setup.terms), metrics=self.metrics)
         self.neighbours = None if learning is None else self._meet(began, learning)
         self.watching = Watching(self.service, store, self.keeper)
-        views = Views(self.watching, self.entrance.who)
-        addresses = [*self.api.addresses(), *Operations(self.api).addresses(), *views.addresses()]
-        if self.neighbours is not None:
-            addresses = self.neighbours.joined(addresses)
-        views.answer = next(one.answer for one in addresses if one.path.endswith("/view"))
-        self.api.openapi = lambda: described(addresses)
-        app = Application(addresses, self.entrance.who, routes(self.blobs), page_routes())
-        self.metrics.know(app.routes)
         self.operator_token = OperatorToken(self.entrance, setup.files_folder)
-        self.app = Guard(
-            app,
-            Bounds(hosts=self._hosts(), file=setup.most_file, folder=str(self.blobs.parts)),
-            enter=self._look_at if learning is None else self._enter,
-            seen=self.metrics.seen,
-        )
+        app = self._application()
+        self._admit = app.admit
+        self.metrics.know(app.routes)
+        bounds = Bounds(hosts=self._hosts(), file=setup.most_file, folder=str(self.blobs.parts))
+        enter = app.admit if learning is None else self._enter
+        self.app = Guard(app, bounds, enter=enter, seen=self.metrics.seen)
 
-    def _not_told(self, remark: str | None) -> str | None:
-        """A remark on the store, once; where several servers are, each time: it was perhaps another who read it."""
+    def _application(self) -> Application:
+        """The API, the files and the page as one ASGI app."""
+        views = Views(self.watching, self.entrance.who)
+        endpoints = [*endpoints_of(self.api), *endpoints_of(Operations(self.api)), *views.endpoints()]
+        if self.neighbours is not None:
+            endpoints = self.neighbours.joined(endpoints)
+        views.answer = next(one.answer for one in endpoints if one.path.endswith("/view"))
+        self.api.openapi = lambda: encode(openapi(endpoints))
+        return Application(endpoints, self.entrance.who, routes(self.blobs), page_routes())
+
+    def _new_remark(self, remark: str | None) -> str | None:
+        """A remark on the store if it was not shown before; always, if several servers share the store."""
         if remark is None or self.store.shared:
             return remark
         if self.store.facts().get(REMARKED) == remark:
@@ -177,9 +178,9 @@ class Server:
         return remark
 
     def _meet(self, began: float, learning: Learning) -> Neighbours:
-        """The other servers on the same store."""
+        """The access to the other servers on the same store."""
         tls = None
-        if self.setup.certificate:  # which the others may have too, where nobody else vouches for it
+        if self.setup.certificate:  # the other servers may have the same one, signed by no known authority
             tls = ssl.create_default_context()
             tls.load_verify_locations(self.setup.certificate)
         return Neighbours(self.api, Holding(self.desk, self.store, began, learning.refresh), tls)
@@ -192,7 +193,7 @@ class Server:
 
     def summary(self) -> dict[str, Any]:
         """The totals of everything served since the start."""
-        workflows = [msgspec.to_builtins(one) for one in self.told.values()]
+        workflows = [msgspec.to_builtins(one) for one in self.states.values()]
         totals = {what: sum(one[what] for one in workflows) for what in ("lost", "repeated", "saved")}
         return {"workflows": workflows, **totals}
 
@@ -201,75 +202,61 @@ class Server:
         recent = time.monotonic() - self.setup.terms.longest_wait
         return sum(one.seen > recent and not one.dismissed for one in self.service.clients.values())
 
-    def _enter(self, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> Awaitable[None] | None:
-        """Who is not known here may be known to the store."""
+    def _enter(self, scope: Scope, headers: dict[bytes, bytes]) -> Awaitable[None] | None:
+        """Admit a caller; one that this server does not know may be known to the store."""
         learning = self.entrance.learning
         if learning is not None and learning.lacks(headers):
             return self._enter_later(learning, scope, headers)
-        self._look_at(scope, headers)
+        self._admit(scope, headers)
         return None
 
-    async def _enter_later(self, learning: Learning, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> None:
+    async def _enter_later(self, learning: Learning, scope: Scope, headers: dict[bytes, bytes]) -> None:
         await learning.learn(headers)
-        self._look_at(scope, headers)
-
-    def _look_at(self, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> None:
-        """Who calls is looked at before anything that he sends is read."""
-        path = scope["path"]
-        if (scope["method"], path) in self.app.open:
-            return
-        scope["state"]["caller"] = caller = self.entrance.who(headers)
-        if path.startswith(FILES):
-            demand(caller.scopes, "work", "submit")
-        if path == "/v1/workflows" and scope["method"] == "POST":
-            demand(caller.scopes, "submit")
+        self._admit(scope, headers)
 
     def _break(self, error: BaseException) -> None:
         self.broken = error
 
     def _changes(self) -> Changes | None:
-        """What is to be kept; workflows that end leave the rules by this, and are looked at before."""
+        """The changes to store; the states of workflows that have ended are recorded before the rules drop them."""
         for served in self.service.books.moved:
             moves = len(served.execution.journal)
-            if served.state in ENDED and self._looked.get(served.id) != (served.state, moves):
-                self._looked[served.id] = served.state, moves  # what failed may be retried, and end otherwise
-                self.told[served.id] = workflow_words(served, self.service)
-                self._bring(served)
+            if served.state in ENDED and self._recorded.get(served.id) != (served.state, moves):
+                self._recorded[served.id] = served.state, moves  # a failed workflow may be retried and end differently
+                self.states[served.id] = workflow_words(served, self.service)
+                if served.files is not None:
+                    self._copy_results(served.id, served.files.makers)
         changes = self.service.take_changes()
         if changes is not None:
             try:
                 self.watching.note(changes)
-            except Exception:  # whatever is wrong with what is shown: what was taken must be kept
+            except Exception:  # an error of the display must not lose changes
                 LOGGER.exception("updating the status page failed", extra=event("error"))
             emit_changes(changes)
         return changes
 
-    def _bring(self, served: Served) -> None:
-        """What a workflow that lies here has made goes beside it."""
-        if served.files is not None:
-            self._bring_rows(served.id, served.files.makers)
-
-    def _bring_rows(self, workflow: str, names: Collection[str]) -> None:
+    def _copy_results(self, workflow: str, names: Collection[str]) -> None:
+        """Copy the files that a workflow's tasks wrote into the folder from which it was submitted, if any."""
         folder = self._folders.get(workflow)
 
-        def bring() -> None:
+        def copy() -> None:
             if folder is not None:
                 self.blobs.copy([row for row in self.store.files(workflow) if row.name in names], folder)
 
         if folder is not None:
-            self._bringing.append(asyncio.create_task(self._after_keeping(bring)))
+            self._copies.append(asyncio.create_task(self._after_commit(copy)))
 
-    async def _after_keeping(self, work: Callable[[], None]) -> None:
-        """Do something with what is kept, once it is."""
+    async def _after_commit(self, work: Callable[[], None]) -> None:
+        """Run a function in a thread after the next commit."""
         await self.keeper.kept()
         await asyncio.to_thread(work)
 
     def _hosts(self) -> tuple[str, ...]:
-        hostname = urlsplit(self.setup.found_at(self.setup.port)).hostname or ""
+        hostname = urlsplit(self.setup.address_at(self.setup.port)).hostname or ""
         return (*Bounds().hosts, _bracket(self.setup.host), _bracket(hostname), *self.setup.hosts)
 
     async def submit(self, flow: Workflow, wishes: Wishes, folder: str | Path | None = None) -> str:
-        """Serve a workflow, once; the files that no task makes are taken from a folder."""
+        """Serve a workflow, unless it was submitted before; files that no task writes are taken from *folder*."""
         ready = await asyncio.to_thread(prepared, flow, wishes)
         key = f"file:{sha256(ready.document).hexdigest()[:32]}:{wishes.name}"
         elsewhere = await asyncio.to_thread(self.store.submitted, key) if self.store.shared else None
@@ -280,8 +267,8 @@ class Server:
         served = self.service.served.get(workflow)
         if folder is not None:
             self._folders[workflow] = Path(folder).resolve()
-            if served is None:  # it had ended before: perhaps nobody came to bring what it made
-                self._bring_rows(workflow, Travels(flow).makers)
+            if served is None:  # it had ended before; perhaps its results were not copied then
+                self._copy_results(workflow, Travels(flow).makers)
         if served is not None and served.files is not None and folder is not None:
             files = await asyncio.to_thread(self._store_files, served.files.missing, Path(folder))
             self.service.provide(time.monotonic(), workflow, files)
@@ -307,18 +294,18 @@ class Server:
         if self.neighbours is not None:
             await self.neighbours.holding.close()
             self.neighbours.close()
-        brought = await asyncio.gather(*self._bringing, return_exceptions=True)
+        copied = await asyncio.gather(*self._copies, return_exceptions=True)
         await self.keeper.close()
-        self.told.update((key, workflow_words(one, self.service)) for key, one in self.service.served.items())
-        self.told.update((id, unavailable_words(one)) for id, one in self.service.books.unavailable.items())
+        self.states.update((key, workflow_words(one, self.service)) for key, one in self.service.served.items())
+        self.states.update((id, unavailable_words(one)) for id, one in self.service.books.unavailable.items())
         self.store.close()
-        for error in brought:
+        for error in copied:
             if isinstance(error, OSError):
                 raise InputError(f"cannot copy results: {error} (the files are in {self.setup.files_folder})")
 
 
 class _Uvicorn(uvicorn.Server):
-    """Answers those who wait before it ends."""
+    """A uvicorn server that answers waiting requests before it ends."""
 
     def __init__(self, config: uvicorn.Config, ending: Callable[[], None]) -> None:
         super().__init__(config)
@@ -326,7 +313,7 @@ class _Uvicorn(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Heed signals to end; unlike uvicorn itself, which would then die of them before all is kept."""
+        """Handle signals to end; uvicorn would raise them again, and end the process before the last commit."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -338,7 +325,7 @@ class _Uvicorn(uvicorn.Server):
                 signal.signal(number, usual)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal to end."""
+        """Begin to end after a signal."""
         asyncio.get_running_loop().call_soon_threadsafe(self._ending)
         super().handle_exit(sig, frame)
 
@@ -349,10 +336,10 @@ async def serve(
     """Serve until a signal, or until all workflows are done; calls *ready* with the address once clients can connect."""
     setup.check()
     listener = listening(setup)
-    # a name could lead our own commands, and their token, to somebody else who listens at another address of that name
+    # the name could lead our own commands, with their token, to another program that listens at its other address
     host = listener.getsockname()[0] if setup.host == "localhost" else setup.host
     address = f"{'https' if setup.certificate else 'http'}://{_bracket(host)}:{listener.getsockname()[1]}"
-    server = Server(setup, service_store(setup.store, setup.found_at(listener.getsockname()[1])))
+    server = Server(setup, service_store(setup.store, setup.address_at(listener.getsockname()[1])))
     await server.desk.settle()
     for flow, wishes, folder in flows:
         await server.submit(flow, wishes, folder)
@@ -369,24 +356,24 @@ async def serve(
 
 
 async def _listen(server: Server, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Answer whoever comes, until the server's end."""
+    """Answer requests until the server ends."""
     running = _Uvicorn(_config(server.setup, server), server.desk.drain)
     task = asyncio.create_task(running.serve([listener]))
     while not running.started and not task.done():
         await asyncio.sleep(0.005)
-    gc.freeze()  # what there is now stays: it need not be looked through again and again
+    gc.freeze()  # present objects stay, so the garbage collector need not examine them again
     gc.set_threshold(SELDOM)
     sys.setswitchinterval(SWITCH)
     ready()
-    watch = asyncio.create_task(_watched(server, running, task))
+    watch = asyncio.create_task(_watch(server, running, task))
     await task
     await watch
     await server.close()
     emit("server_stopped", error=None if server.broken is None else str(server.broken))
 
 
-async def _watched(server: Server, running: _Uvicorn, task: "asyncio.Task[None]") -> None:
-    """End when nothing can be kept any more, or, where that is wanted, when all is done, and tell the clients so."""
+async def _watch(server: Server, running: _Uvicorn, task: "asyncio.Task[None]") -> None:
+    """End the server if its store is broken or, with `until_done`, when all workflows have ended and clients know it."""
     while not task.done() and server.broken is None and not (server.setup.until_done and server.over):
         await asyncio.sleep(0.05)
     if server.broken is not None:
@@ -400,7 +387,7 @@ async def _watched(server: Server, running: _Uvicorn, task: "asyncio.Task[None]"
 
 
 def listening(setup: Setup) -> socket.socket:
-    """The socket of a server."""
+    """The socket on which a server listens."""
     family = socket.AF_INET6 if ":" in setup.host else socket.AF_INET
     try:
         return socket.create_server((setup.host, setup.port), family=family, backlog=MOST)
@@ -413,7 +400,7 @@ def _bracket(host: str) -> str:
 
 
 def _config(setup: Setup, server: Server) -> uvicorn.Config:
-    each = None if setup.host in LOOPBACK else 256  # here every client, or a proxy for all, has one address
+    each = None if setup.host in LOOPBACK else 256  # on loopback, all clients or their proxy have the same address
     return uvicorn.Config(
         server.app, http=protocol(Patience(each=each, all=most_connections())), ws="none", lifespan="off",
         backlog=MOST, log_config=None, access_log=False, ssl_certfile=setup.certificate, ssl_keyfile=setup.key,

@@ -1,7 +1,7 @@
-"""What a server lets go of in time: clients and tokens that are good for nothing, and files that nobody needs.
+"""Cleanup: forgets old clients and invalid tokens, and removes files that no workflow needs.
 
-A little at a time, so that nobody waits for it: some clients are looked at, some rows are forgotten, some files are removed,
-and then others have their turn.
+It works in small turns, so that requests never wait for it: each turn checks some clients, forgets some rows and removes some
+files.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from eligo.server.http.refusals import RefusedError
 from eligo.server.rules.service import Service
 from eligo.stores.service_sql import ServiceStore
 
-EVERY, SOON = 60.0, 0.2  # seconds between two turns, and where there is more to do
+EVERY, SOON = 60.0, 0.2  # seconds between two turns, usually and if there is more to do
 MARK = "whose the folder of files is"
-ROUND = 3600.0  # seconds between two rounds through all files
+ROUND = 3600.0  # seconds between two passes over all files
 MOST = 1_000  # clients, tokens or rows of files in a turn
 
 
 class Tidying:
-    """The duty itself; *gate* is None where everybody may come in."""
+    """Cleans up the state of one server; *gate* is None if it uses no tokens."""
 
     def __init__(
         self, service: Service, gate: Gate | None, store: ServiceStore, keeper: Keeper, blobs: Blobs | None
@@ -36,7 +36,7 @@ class Tidying:
         self._began = float("-inf")
 
     async def for_ever(self) -> None:
-        """Turn after turn, whatever comes of each."""
+        """Run turns until cancelled; errors are logged."""
         logger, more = logging.getLogger("eligo.server"), False
         while True:
             await asyncio.sleep(SOON if more else EVERY)
@@ -50,7 +50,7 @@ class Tidying:
                 more = False
 
     async def turn(self) -> bool:
-        """One turn; whether there is more to do at once."""
+        """Run one turn; returns whether there is more to do at once."""
         if self.keeper.trouble is not None:
             return False
         await self.forget_clients()
@@ -59,10 +59,10 @@ class Tidying:
         await self.keeper.kept()
         return await self.remove_files() or rows
 
-    # Who may come
+    # Clients and tokens
 
     async def forget_clients(self) -> None:
-        """Forget clients that were not heard of for long and have nothing; those that did something keep their rows."""
+        """Forget clients without leases that have not responded for long; those with results keep their rows."""
         clients = list(islice(self._clients, MOST))
         if not clients:
             self._clients = iter(list(self.service.clients))
@@ -74,12 +74,12 @@ class Tidying:
             self._drop(self.gate.drop(forgotten))
 
     def _elsewhere(self, clients: list[str]) -> set[str]:
-        """Those of them that another server has heard of since."""
+        """Those of the clients that have called another server since."""
         rows = [row for client in clients if (row := self.store.client(client)) is not None]
         return {row.id for row in rows if not self.service.is_away(row.seen - self.service.books.ahead, row.approved)}
 
     def forget_tokens(self) -> None:
-        """Forget tokens that have been worthless for long."""
+        """Forget tokens that have been invalid for long."""
         if self.gate is not None:
             self._drop(self.gate.forget(time.time(), self.service.books.terms.forget_strangers, MOST))
 
@@ -89,7 +89,7 @@ class Tidying:
     # Files
 
     async def forget_results(self) -> bool:
-        """Forget which files workflows have that ended long ago; whether there may be more."""
+        """Forget the files of workflows that ended long ago; returns whether there may be more."""
         before = time.time() - self.service.books.terms.keep_results
         rows = await asyncio.to_thread(self.store.outdated, before, MOST)
         self.service.books.changes.files_gone += rows
@@ -112,7 +112,7 @@ class Tidying:
         return freed is not None
 
     async def _owns(self, blobs: Blobs) -> bool:
-        """Whether the folder is this store's: where it is another's, nobody here knows what is needed."""
+        """Whether the folder belongs to this store; which files another store needs is unknown."""
         mark = (await asyncio.to_thread(self.store.facts)).get(MARK)
         if mark is None:
             mark = secrets.token_hex(8)

@@ -1,4 +1,4 @@
-"""The rules at work: the clock, those who wait for an answer, and what is kept before they get it."""
+"""The dispatcher: calls the rules at the right time, holds waiting requests, and answers them after the commit."""
 
 import asyncio
 import time
@@ -19,40 +19,40 @@ from eligo.server.rules.service import Service
 from eligo.server.rules.state import parts_of
 from eligo.server.schema import ResultWords
 
-#: the next message of a connection
+#: receives the next message of a connection
 Gone = Callable[[], Awaitable[MutableMapping[str, Any]]]
-TICK = 0.1  # seconds between two looks at what is late
-PART = 2**20  # bytes of a document that are kept in one commit
-MOST_PAUSE = 1.0  # seconds after an addition in which nothing else is added
-STALL = 5.0  # seconds without a look after which the server stood still, not its clients
+TICK = 0.1  # seconds between two checks of deadlines
+PART = 2**20  # bytes of a document in one commit
+MOST_PAUSE = 1.0  # maximum seconds between two additions
+STALL = 5.0  # seconds without a check that mean that the server stood still, not its clients
 
 
 class Desk:
-    """Where clients are answered: what they get is kept before they hear of it.
+    """Answers clients; every answer is committed before it is sent.
 
-    *gather* is how long requests are gathered before they are answered together; 0: those that came at once are.
+    Requests that arrive within *gather* seconds are answered together; with 0, those of one step of the event loop.
     """
 
     def __init__(self, service: Service, keeper: Keeper, gather: float = 0.0) -> None:
         self.service, self.keeper, self.gather = service, keeper, gather
         self._loop = asyncio.get_running_loop()
         self._tickets: dict[Ticket, Waiter] = {}
-        self._unwatched: list[tuple[Ticket, Gone]] = []  # those who came since those who wait were looked at
+        self._unwatched: list[tuple[Ticket, Gone]] = []  # waiting requests whose connections are not watched yet
         self._watching: dict[Ticket, asyncio.Task[None]] = {}
-        #: requests that got nothing, and seconds that requests have waited while unfinished tasks remained
+        #: requests that got no task, and seconds that requests have waited while unfinished tasks remained
         self.empty, self.starved = 0, 0.0
         self._planned = False
         self._growth = asyncio.Lock()
-        self._looked = time.monotonic()
+        self._last_tick = time.monotonic()
         self._ticking = self._loop.call_later(TICK, self._tick)
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for work."""
+        """The number of requests that wait for tasks."""
         return len(self._tickets)
 
     async def ask(self, client: Client, key: str, request: Request, gone: Gone | None = None) -> Ticket:
-        """Answer a request as soon as a task is ready or its time is over; *gone* ends when the caller disconnects."""
+        """Answer a request as soon as a task is ready or its time is over; *gone* returns when the caller disconnects."""
         self.keeper.check()
         ticket = self.service.ask(time.monotonic(), client, key, request)
         if not self.service.requests.pending(ticket):
@@ -70,7 +70,7 @@ class Desk:
         return ticket
 
     async def _watch(self, receive: Gone, ticket: Ticket) -> None:
-        """Whoever hung up gets nothing: somebody else would wait for it in vain."""
+        """Withdraw a request when its client disconnects, so that another client gets the tasks."""
         while (await receive())["type"] != "http.disconnect":
             pass
         waiter = self._tickets.get(ticket)
@@ -87,7 +87,7 @@ class Desk:
             watch.cancel()
 
     def _watch_all(self) -> None:
-        """Whoever came and has to wait may hang up meanwhile; most get something at once."""
+        """Watch the connections of requests that still wait; most requests are answered before."""
         unwatched, self._unwatched = self._unwatched, []
         for ticket, receive in unwatched:
             if ticket in self._tickets:
@@ -102,7 +102,7 @@ class Desk:
 
     @asynccontextmanager
     async def _turn(self, workflow: str) -> AsyncIterator[None]:
-        """The turn of one addition: one comes at a time, then a pause as long, in which others are answered."""
+        """Wait for the turn of an addition; after each one there is a pause as long, in which requests are answered."""
         await self._growth.acquire()
         began = time.monotonic()
         try:
@@ -124,42 +124,42 @@ class Desk:
         request: Request | None = None,
         added: ReadAdditions | None = None,
     ) -> tuple[list[str], Ticket | None]:
-        """Take results, with what was read of tasks that they add; and answer a request that came with them, at once."""
+        """Process results, with the tasks that they add, and answer at once a request for tasks that came with them."""
         self.keeper.check()
-        answers = await self._delivered_in_turn(client, deliveries, added or {})
+        answers = await self._deliver_in_turn(client, deliveries, added or {})
         if request is None:
             self.wake()
             await self.keeper.kept()
             return answers, None
         return answers, await self.ask(client, key, request._replace(wait=0.0) if request.wait else request)
 
-    async def _delivered_in_turn(
+    async def _deliver_in_turn(
         self, client: Client, deliveries: Sequence[ResultWords], added: ReadAdditions
     ) -> list[str]:
-        """Take results, and each of those that add tasks in its turn."""
-        together, growing = apart(deliveries, added)
-        answers = dict(zip(together, await self._taken(client, deliveries, together, added), strict=True))
+        """Process results; results that add tasks wait for their turns."""
+        together, growing = split_by_growth(deliveries, added)
+        answers = dict(zip(together, await self._deliver_part(client, deliveries, together, added), strict=True))
         for part in growing:
             if deliveries[part[-1]].added in added:
                 async with self._turn(parts_of(deliveries[part[-1]].lease)[0]):
-                    some = await self._taken(client, deliveries, part, added)
+                    replies = await self._deliver_part(client, deliveries, part, added)
             else:
-                some = await self._taken(client, deliveries, part, added)
-            answers.update(zip(part, some, strict=True))
+                replies = await self._deliver_part(client, deliveries, part, added)
+            answers.update(zip(part, replies, strict=True))
         return [answers[i] for i in range(len(deliveries))]
 
-    async def _taken(
+    async def _deliver_part(
         self, client: Client, deliveries: Sequence[ResultWords], part: Sequence[int], added: ReadAdditions
     ) -> list[str]:
-        return await self._delivered(client, [deliveries[i] for i in part], added) if part else []
+        return await self._deliver_all(client, [deliveries[i] for i in part], added) if part else []
 
-    async def _delivered(self, client: Client, deliveries: Sequence[ResultWords], added: ReadAdditions) -> list[str]:
-        """Take results; what only the store knows of them is read first, while others are answered."""
+    async def _deliver_all(self, client: Client, deliveries: Sequence[ResultWords], added: ReadAdditions) -> list[str]:
+        """Process results; facts that only the store has are read first, while other requests are answered."""
         results, past = self.service.results, UNKNOWN
         while True:
             try:
                 return results.deliver(time.monotonic(), client, deliveries, past, added)
-            except UnreadError:  # it has come to this server since its results were looked at
+            except UnreadError:  # this server has taken over the workflow since the additions were read
                 raise RefusedError(
                     503, "the server has just started to serve this workflow; try again", after=1
                 ) from None
@@ -186,7 +186,7 @@ class Desk:
         await self.keeper.kept()
 
     def wake(self) -> None:
-        """Look soon whether those who wait can be answered."""
+        """Serve waiting requests soon, in a later step of the event loop."""
         if self._planned:
             return
         self._planned = True
@@ -203,19 +203,19 @@ class Desk:
                 self.empty += not ticket.grants
                 self.keeper.kept(waiter)
         self._watch_all()
-        if self.service.books.agenda.behind and self.keeper.trouble is None:  # others are answered between two slices
+        if self.service.books.agenda.behind and self.keeper.trouble is None:  # the rest follows in another step
             self.wake()
 
     def _tick(self) -> None:
         now = time.monotonic()
-        if now - self._looked > STALL:
-            self.service.stalled(now - self._looked)
+        if now - self._last_tick > STALL:
+            self.service.stalled(now - self._last_tick)
         if self._tickets and any(one.open for one in self.service.served.values()):
-            self.starved += len(self._tickets) * (now - self._looked)
-        self._looked = now
+            self.starved += len(self._tickets) * (now - self._last_tick)
+        self._last_tick = now
         self._ticking = self._loop.call_later(TICK, self._tick)
         if self.service.expire(now):
-            self.keeper.kept().add_done_callback(_ignored)
+            self.keeper.kept().add_done_callback(_ignore_error)
         self._serve()
 
     def drain(self, stop: bool = False) -> None:
@@ -226,35 +226,35 @@ class Desk:
         self.wake()
 
     def drain_on_request(self, on: bool) -> None:
-        """Hand out nothing new for now, or again; a server that is about to end is not changed by this."""
+        """Stop handing out tasks, or start again; this has no effect on a server that is about to end."""
         if self.service.requests.draining in {None, "drain"}:
             self.service.requests.draining = "drain" if on else None
             self.wake()
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop checking deadlines and serving requests."""
         self._ticking.cancel()
 
 
-def apart(deliveries: Sequence[ResultWords], added: ReadAdditions) -> tuple[list[int], list[list[int]]]:
-    """The places of the results that are taken together, then those of workflows that grow by these results.
+def split_by_growth(deliveries: Sequence[ResultWords], added: ReadAdditions) -> tuple[list[int], list[list[int]]]:
+    """The indices of results that are processed together, and in parts those of workflows that these results extend.
 
-    The latter are in the order of execution, and each part ends with one that adds tasks. Files of a workflow that may grow
-    never stay inside a grant, so that its results do not count by each other.
+    The parts are in the order of execution, and each ends with a result that adds tasks, except perhaps the last one. Files
+    of a workflow that may grow never stay inside a grant, so that its results do not depend on each other.
     """
     lease_ids = [parts_of(result.lease) for result in deliveries]
     grow = {lease_id[0] for lease_id, result in zip(lease_ids, deliveries, strict=True) if result.added in added}
     together, parts = [i for i, lease_id in enumerate(lease_ids) if lease_id[0] not in grow], list[list[int]]()
-    some = list[int]()
+    part = list[int]()
     for i in sorted(set(range(len(lease_ids))).difference(together), key=lambda i: lease_ids[i][1]):
-        some.append(i)
+        part.append(i)
         if deliveries[i].added in added:
-            parts.append(some)
-            some = []
-    return together, [*parts, some] if some else parts
+            parts.append(part)
+            part = []
+    return together, [*parts, part] if part else parts
 
 
-def _ignored(done: Waiter) -> None:
-    """Nobody waits for this; a store that cannot be written is told of elsewhere."""
+def _ignore_error(done: Waiter) -> None:
+    """Retrieve the error of a commit that no request waits for; the keeper itself reports a failing store."""
     if not done.cancelled():
         done.exception()

@@ -1,9 +1,9 @@
-"""Files by what is in them: each is kept under its SHA-256, taken in parts, and there whole or not at all.
+"""Storage of files by content: each is stored under its SHA-256, can be uploaded in parts, and is complete or absent.
 
-    folder/ab/ab12...      a file; it got its name after all of it was on the disk and had that hash
-    folder/parts/ab12...   one that is being sent, or was broken off and can be gone on with
+    folder/ab/ab12...      a file; it gets this name after all of it is on the disk and has that hash
+    folder/parts/ab12...   a file that is being uploaded, or whose upload was interrupted and can be resumed
 
-`Blobs` blocks and is safe to call from several threads; `routes` are its addresses, with the disk's work in threads.
+`Blobs` blocks and is safe to call from several threads; `routes` are its HTTP routes, which do disk work in threads.
 """
 
 import errno
@@ -27,23 +27,23 @@ from starlette.types import Receive, Scope, Send
 
 from eligo.client.owner import inside
 from eligo.errors import InputError
-from eligo.server.file_threads import in_file_thread
+from eligo.server.http.bodies import in_file_thread
 from eligo.server.http.refusals import RefusedError
 from eligo.stores.service import FileRow
 
 NAME = re.compile(r"[0-9a-f]{64}")
 PIECE = 2**20  # bytes for which it is worth going to a thread
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-MOST_HASHERS = 1000  # of files broken off whose hash need not be computed again from the beginning
+MOST_HASHERS = 1000  # interrupted uploads whose hash state is kept in memory
 DAY = 86_400.0
 PRIVATE = 0o700  # of folders, so that only the server's user reads what is in them
-GONE, OLD = ".gone", ".old"  # what is being removed: a file, and part of one
-MOST_SWEPT = 500  # files that are looked at in one step
+GONE, OLD = ".gone", ".old"  # suffixes during removal: of a file, and of a partial one
+MOST_SWEPT = 500  # files that are checked in one step
 PLAIN = {"content-type": "application/octet-stream", "x-content-type-options": "nosniff", "accept-ranges": "bytes"}
 
 
 class Blobs:
-    """Files in a folder, none larger than `most_bytes`, together no more than `most_total`."""
+    """Files in a folder, each at most `most_bytes` and together at most `most_total` bytes."""
 
     def __init__(self, folder: str | Path, most_bytes: int, most_total: int) -> None:
         self.folder, self.most_bytes, self.most_total = Path(folder), most_bytes, most_total
@@ -55,34 +55,34 @@ class Blobs:
             raise InputError(f"{folder}: cannot store files here: {error.strerror}") from None
         self._lock, self._busy = threading.Lock(), set[str]()
         self._hashers: dict[str, tuple[int, Any]] = {}
-        for path in self.parts.glob(f"*{GONE}"):  # it was to be removed when the server ended: it is looked at again
+        for path in self.parts.glob(f"*{GONE}"):  # the server ended while removing it: check it again
             path.rename(self.path(path.name.removesuffix(GONE)))
-        for path in self.parts.glob("*.*"):  # nobody can go on with these
+        for path in self.parts.glob("*.*"):  # these uploads cannot be resumed
             path.unlink()
         self.used = sum(path.stat().st_size for path in self._all())
 
     def path(self, sha256: str) -> Path:
-        """Where a file is, or would be."""
+        """The path of a file, whether it exists or not."""
         if not NAME.fullmatch(sha256):
             raise RefusedError(404, "a file must be named by its SHA-256 in 64 lowercase hex digits")
         return self.folder / sha256[:2] / sha256
 
     def has(self, sha256: str) -> bool:
-        """Whether a file is there."""
+        """Whether a file exists."""
         return self.size(sha256) is not None
 
     def size(self, sha256: str) -> int | None:
-        """The bytes of a file; None where it is not there. It counts as used just now."""
+        """The size of a file, or None if it does not exist; the file counts as used now."""
         path = self.path(sha256)
         try:
-            with self._lock:  # what is just being removed is not there
+            with self._lock:  # a file that is being removed does not exist
                 os.utime(path)
             return path.stat().st_size
         except FileNotFoundError:
             return None
 
     def offset(self, sha256: str) -> int:
-        """How much is there of a file that was broken off."""
+        """How many bytes of an interrupted upload have arrived."""
         self.path(sha256)
         try:
             return (self.parts / sha256).stat().st_size
@@ -90,40 +90,38 @@ class Blobs:
             return 0
 
     def begin(self, sha256: str, first: int, total: int) -> "Incoming":
-        """Take in a file of `total` bytes, from the byte `first` on."""
+        """Start to receive a file of `total` bytes, from the byte `first` on."""
         self.path(sha256).parent.mkdir(PRIVATE, exist_ok=True)
         if total > self.most_bytes:
             raise RefusedError(413, f"file of {total} bytes exceeds the limit of {self.most_bytes} bytes")
         with self._lock:
             shared = sha256 not in self._busy
-            there = self.offset(sha256) if shared else 0
+            present = self.offset(sha256) if shared else 0
             if first and not shared:
                 raise RefusedError(503, "another client is uploading this file; try again", after=1)
-            if first not in {0, there}:
-                raise RefusedError(409, f"the upload must continue at byte {there}", eligo_offset=str(there))
-            if self.used + total - there > self.most_total:
+            if first not in {0, present}:
+                raise RefusedError(409, f"the upload must continue at byte {present}", eligo_offset=str(present))
+            if self.used + total - present > self.most_total:
                 raise RefusedError(503, "the server's file storage is full", after=60)
-            again = (
-                there - first
-            )  # what is sent a second time; the rest is claimed as it comes, not when it is announced
-            self.used -= again
+            resent = present - first  # bytes to be overwritten; all bytes are claimed as they arrive
+            self.used -= resent
             if shared:
                 self._busy.add(sha256)
         try:
             return Incoming(self, sha256, first, total, shared)
         except OSError as error:
-            self.forget(sha256, -again, shared)
+            self.forget(sha256, -resent, shared)
             raise full_or_broken(error) from error
 
     def claim(self, size: int) -> None:
-        """Reserve space for bytes; `OSError` if there is none, as for a full disk."""
+        """Reserve space for bytes; raises `OSError` if there is none, as for a full disk."""
         with self._lock:
             if self.used + size > self.most_total:
                 raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
             self.used += size
 
     def add(self, path: str | Path) -> tuple[str, int]:
-        """Take in a file of this machine; its hash and size."""
+        """Store a file of this machine; returns its hash and size."""
         try:
             with Path(path).open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
@@ -139,7 +137,7 @@ class Blobs:
         return sha256, size
 
     def copy(self, files: Iterable[FileRow], folder: Path) -> None:
-        """Files under their own names in a folder, and never outside it."""
+        """Copy files under their own names into a folder, and never outside it."""
         for file in files:
             target = inside(folder, file.name)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -148,7 +146,7 @@ class Blobs:
             os.replace(part, target)
 
     def hasher(self, sha256: str, upto: int) -> Any:
-        """What hashes a file that is gone on with, having seen what is there."""
+        """The hash state of a resumed upload after its first *upto* bytes."""
         at, hasher = self._hashers.pop(sha256, (-1, None))
         if at == upto:
             return hasher
@@ -159,12 +157,12 @@ class Blobs:
                     hasher.update(piece)
         return hasher
 
-    def named(self, part: Path, path: Path) -> bool:
-        """Give what has come its name; whether it was there already."""
+    def publish(self, part: Path, path: Path) -> bool:
+        """Give a complete upload its name; returns whether the file existed already."""
         with self._lock:
-            twice = path.exists()
+            existed = path.exists()
             part.rename(path)
-            return twice
+            return existed
 
     def forget(self, sha256: str, freed: int, shared: bool, hash_state: tuple[int, Any] | None = None) -> None:
         """End an upload and free the bytes that it had reserved."""
@@ -176,38 +174,37 @@ class Blobs:
                     self._hashers[sha256] = hash_state
 
     def claimed(self, mark: str) -> bool:
-        """Whether this folder has that mark, or none so far, and has it now."""
+        """Whether this folder has a mark; a folder without any gets it."""
         path = self.folder / "owner"
         with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
             file.write(mark)
         return path.read_text("ascii") == mark
 
     def swept(self, needed: Callable[[list[str]], Collection[str]], older: float = DAY) -> Iterator[int]:
-        """Remove files that were not used for some seconds and are not needed, some at a time.
+        """Remove files that are not needed and were not used for *older* seconds, some in each step; yields the freed bytes.
 
-        Gives the bytes that are free by each step. Whatever was sent, or asked for, within that time stays: somebody may be
-        about to say that it is needed.
+        Files that were uploaded or requested within that time stay, because a workflow may need them soon.
         """
         paths = self._all()
-        while some := list(islice(paths, MOST_SWEPT)):
+        while batch := list(islice(paths, MOST_SWEPT)):
             limit = time.time() - older
-            old = [path for path in some if _used(path) <= limit]
+            old = [path for path in batch if _last_use(path) <= limit]
             keep = needed([path.name for path in old if path.parent != self.parts])
-            yield sum(self._removed(path, limit) for path in old if path.name not in keep)
+            yield sum(self._remove(path, limit) for path in old if path.name not in keep)
 
-    def _removed(self, path: Path, limit: float) -> int:
-        """Remove a file, unless somebody has used it just now; the bytes that are free by that."""
+    def _remove(self, path: Path, limit: float) -> int:
+        """Remove a file, unless it is being uploaded or was used after *limit*; returns the number of freed bytes."""
         part = path.parent == self.parts
         with suppress(FileNotFoundError):
             with self._lock:
-                if path.name.partition(".")[0] in self._busy or _used(path) > limit:
+                if path.name.partition(".")[0] in self._busy or _last_use(path) > limit:
                     return 0
                 trash = path.rename(self.parts / f"{path.name}{OLD if part else GONE}")
-                if _used(trash) > limit:  # by another server that has the same folder
+                if _last_use(trash) > limit:  # another server with the same folder has used it
                     trash.rename(path)
                     return 0
             size = trash.stat().st_size
-            trash.unlink()  # which may take a while, and nobody has to wait for it
+            trash.unlink()  # may take a while, so the lock is not held
             with self._lock:
                 self.used -= size
             return size
@@ -219,8 +216,8 @@ class Blobs:
                 yield from folder.iterdir()
 
 
-def _used(path: Path) -> float:
-    """When a file was used last; never where it is gone."""
+def _last_use(path: Path) -> float:
+    """When a file was used last; infinity if it does not exist, so that it counts as new."""
     try:
         return path.stat().st_mtime
     except FileNotFoundError:
@@ -228,20 +225,20 @@ def _used(path: Path) -> float:
 
 
 class Incoming:
-    """A file that is being taken in; ends by `finish` or `leave`. A second one of the same file cannot be gone on with."""
+    """An upload, which ends by `finish` or `leave`; a second concurrent one of the same file cannot be resumed."""
 
     def __init__(self, blobs: Blobs, sha256: str, first: int, total: int, shared: bool) -> None:
         self.blobs, self.sha256, self.at, self.total, self.shared = blobs, sha256, first, total, shared
         self._path = blobs.parts / (sha256 if shared else f"{sha256}.{secrets.token_hex(4)}")
         self._hasher = blobs.hasher(sha256, first) if shared else hashlib.sha256()
-        self._lock = threading.Lock()  # whoever is cancelled leaves a thread behind that writes
+        self._lock = threading.Lock()  # a cancelled request leaves a thread behind that still writes
         self._ended = False
         self._claimed = first
         self._file = self._path.open("r+b" if first else "wb", buffering=0)
         self._file.seek(first)
 
     def write(self, data: bytes) -> None:
-        """Take these bytes."""
+        """Append bytes to the file."""
         if self.at + len(data) > self.total:
             self.drop()
             raise RefusedError(400, f"the upload is longer than the announced {self.total} bytes")
@@ -261,7 +258,7 @@ class Incoming:
             self.at += len(data)
 
     def finish(self) -> None:
-        """All is there: see that it is what it should be, and give it its name."""
+        """End a complete upload: check its hash and give the file its name."""
         with self._lock:
             if self._hasher.hexdigest() != self.sha256 or self.at != self.total:
                 self._drop()
@@ -276,17 +273,17 @@ class Incoming:
         os.fsync(self._file.fileno())
         self._file.close()
         path = self.blobs.path(self.sha256)
-        twice = self.blobs.named(self._path, path)
+        existed = self.blobs.publish(self._path, path)
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
         self._ended = True
-        self.blobs.forget(self.sha256, self.total if twice else 0, self.shared)
+        self.blobs.forget(self.sha256, self.total if existed else 0, self.shared)
 
     def leave(self) -> None:
-        """It was broken off: what is there can be gone on with."""
+        """End an interrupted upload, which can be resumed."""
         with self._lock:
             if self._ended:
                 return
@@ -298,7 +295,7 @@ class Incoming:
             self.blobs.forget(self.sha256, 0, True, (self.at, self._hasher))
 
     def drop(self) -> None:
-        """Nothing of it is to be kept."""
+        """End the upload and delete its bytes."""
         with self._lock:
             self._drop()
 
@@ -329,7 +326,7 @@ def pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def routes(blobs: Blobs) -> list[Route]:
-    """HEAD, GET and PUT /v1/files/SHA256, for Starlette."""
+    """The routes HEAD, GET and PUT /v1/files/SHA256."""
 
     async def head(request: Request) -> Response:
         sha256 = request.path_params["sha256"]
@@ -344,9 +341,8 @@ def routes(blobs: Blobs) -> list[Route]:
     async def put(request: Request) -> Response:
         return await _upload(blobs, request)
 
-    address = "/v1/files/{sha256}"
-    ways: list[tuple[str, Callable[[Request], Any]]] = [("HEAD", head), ("GET", get), ("PUT", put)]
-    return [Route(address, way, methods=[method]) for method, way in ways]
+    handlers: list[tuple[str, Callable[[Request], Any]]] = [("HEAD", head), ("GET", get), ("PUT", put)]
+    return [Route("/v1/files/{sha256}", handler, methods=[method]) for method, handler in handlers]
 
 
 async def _download(blobs: Blobs, request: Request) -> Response:
@@ -374,7 +370,7 @@ class _Download(StreamingResponse):
     """A range of a file, which is closed even if the connection ends before the first byte."""
 
     def __init__(self, file: BinaryIO, span: tuple[int, int], status: int, headers: dict[str, str]) -> None:
-        super().__init__(_flowing(file, span[0], span[1] - span[0] + 1), status, headers)
+        super().__init__(_stream(file, span[0], span[1] - span[0] + 1), status, headers)
         self._file = file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -382,7 +378,7 @@ class _Download(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-async def _flowing(file: BinaryIO, first: int, size: int) -> AsyncIterator[bytes]:
+async def _stream(file: BinaryIO, first: int, size: int) -> AsyncIterator[bytes]:
     file.seek(first)
     chunks = pieces(file, size)
     while (piece := await in_file_thread(next, chunks, None)) is not None:
@@ -390,7 +386,7 @@ async def _flowing(file: BinaryIO, first: int, size: int) -> AsyncIterator[bytes
 
 
 def _range(header: str | None, size: int) -> tuple[int, int]:
-    """The first and last byte that are asked for; all of them where that is not one simple range.
+    """The first and last byte of a requested range; all bytes, if the header is not one simple range.
 
     >>> _range(None, 10), _range("bytes=2-4", 10), _range("bytes=7-", 10), _range("bytes=-3", 10), _range("rows=1", 10)
     ((0, 9), (2, 4), (7, 9), (7, 9), (0, 9))
@@ -410,9 +406,9 @@ def _range(header: str | None, size: int) -> tuple[int, int]:
 
 async def _upload(blobs: Blobs, request: Request) -> Response:
     sha256 = request.path_params["sha256"]
-    first, last, total = _announced(request)
+    first, last, total = _upload_range(request)
     if await in_file_thread(blobs.size, sha256) is not None:
-        async for _ in request.stream():  # let him finish his sentence
+        async for _ in request.stream():  # read the body, so that the client gets the answer
             pass
         return JSONResponse({"sha256": sha256, "size": await in_file_thread(blobs.size, sha256)})
     incoming = await in_file_thread(blobs.begin, sha256, first, total)
@@ -436,8 +432,8 @@ async def _upload(blobs: Blobs, request: Request) -> Response:
     return JSONResponse({"sha256": sha256, "size": total}, 201)
 
 
-def _announced(request: Request) -> tuple[int, int, int]:
-    """The first and last byte of what comes, and how many the file has."""
+def _upload_range(request: Request) -> tuple[int, int, int]:
+    """The first and last byte of an upload, and the size of the file."""
     length, content_range = request.headers.get("content-length"), request.headers.get("content-range")
     if length is None:
         raise RefusedError(411, "missing Content-Length header")
@@ -445,8 +441,7 @@ def _announced(request: Request) -> tuple[int, int, int]:
         return 0, int(length) - 1, int(length)
     match = re.fullmatch(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", content_range)
     first, last, total = map(int, match.groups()) if match else (1, 0, 0)
-    if not first - 1 <= last < total or last - first + 1 != int(
-        length
-    ):  # nothing at all: all is there, but has no name yet
+    # an upload of no bytes finishes a file that arrived completely but has no name yet
+    if not first - 1 <= last < total or last - first + 1 != int(length):
         raise RefusedError(400, "Content-Range must be 'bytes FIRST-LAST/TOTAL' and agree with Content-Length")
     return first, last, total

@@ -1,8 +1,8 @@
-"""Nobody is answered before what the answer rests on is kept: changes gather while the disk is busy, and go together.
+"""Group commit: changes collect while the disk is busy and are committed together; answers wait for their commit.
 
-The rules run in the event loop; the store is written by one thread. Where the store cannot be written, those who wait are
-refused with 503, nothing new is done, and the same changes are tried again until they are kept. What is of workflows that
-another server holds now is dropped, and whoever waits for it comes again.
+The rules run in the event loop; one thread writes the store. While the store cannot be written, waiting requests are refused
+with 503, nothing new starts, and the same changes are retried until they are committed. Changes of workflows that another
+server holds now are dropped, and their requests are refused with 503, so that clients repeat them.
 """
 
 import asyncio
@@ -21,17 +21,18 @@ from eligo.stores.service_sql import ServiceStore
 
 UNWRITTEN = "the store cannot be written now; try again"
 MOVED = "another server has taken over this workflow; try again"
-LARGE = 2**18  # bytes of a document: to hand it to the store takes too long for the event loop
-AGAIN = 1.0  # seconds until a store that could not be written is tried again
+LARGE = 2**18  # bytes of a document that takes too long to prepare in the event loop
+AGAIN = 1.0  # seconds before a failed commit is retried
 Waiter = asyncio.Future[None]
 T = TypeVar("T")
 
 
 class Keeper:
-    """Keeps changes in groups.
+    """Commits changes in groups.
 
-    *take* gives what is to be kept now; *seen* is told how long a group of how many took; *broken* that something can never
-    be kept: the server must end, and begin again from what is kept; *lost* which workflows another server holds now.
+    *take* returns the changes to commit. The keeper calls *on_commit* with the seconds and number of answers of each group,
+    *broken* with an error that no retry can fix, so that the server must be restarted from the store, and *lost* with the
+    workflows that another server holds now.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Keeper:
         lost: Callable[[Collection[str]], None] = lambda workflows: None,
     ) -> None:
         self.store, self._take, self._seen, self._broken, self._lost = store, take, on_commit, broken, lost
-        #: why nothing can be kept just now, and how often a transaction failed
+        #: why the store cannot be written now, and the number of failed transactions
         self.trouble: str | None = None
         self.failures = 0
         self._loop = asyncio.get_running_loop()
@@ -52,20 +53,20 @@ class Keeper:
         self._writing = self._planned = self._halted = False
         self._stuck: Changes | None = None
         self._retrying: asyncio.TimerHandle | None = None
-        #: workflows that were lost while something of them may still be on its way to the store
+        #: lost workflows of which changes may still be waiting to be written
         self.tainted: set[str] = set()
-        #: workflows that were submitted and are still on their way to the store
+        #: submitted workflows that are being written
         self.new: set[str] = set()
 
     def check(self) -> None:
-        """Refuse where nothing can be kept now."""
+        """Raise 503 while the store cannot be written."""
         if self.trouble is not None:
             raise RefusedError(503, UNWRITTEN, after=AGAIN)
 
     def kept(self, waiter: Waiter | None = None) -> Waiter:
-        """Done as soon as all that has happened up to now is kept."""
+        """A future that is done when all changes up to now are committed."""
         waiter = self._loop.create_future() if waiter is None else waiter
-        if self._retrying is not None:  # nothing is tried before its time
+        if self._retrying is not None:  # nothing is written before the next retry
             _refuse([waiter], UNWRITTEN)
             return waiter
         self._waiters.append(waiter)
@@ -87,7 +88,7 @@ class Keeper:
             return
         try:
             changes = self._take()
-        except Exception as error:  # what was taken of it is gone: nothing may be written behind that hole
+        except Exception as error:  # some changes may be lost, so no later ones may be written
             self._halted, self.trouble = True, str(error)
             _refuse(waiters, UNWRITTEN)
             self._broken(error)
@@ -105,7 +106,7 @@ class Keeper:
         try:
             if not large:
                 self.store.prepare([changes])
-        except Exception as error:  # whatever it is: those who wait must hear of it
+        except Exception as error:  # waiting requests must be refused, whatever the error is
             self._writing = False
             self._failed(error, changes, waiters)
             return
@@ -132,13 +133,13 @@ class Keeper:
     def _failed(self, error: BaseException, changes: Changes, waiters: list[Waiter]) -> None:
         if isinstance(error, NotHeldError):
             self._part(set(error.workflows), changes, waiters)
-        elif isinstance(error, InputError) and changes.workflows and self.store.shared:  # others may have them already
+        elif isinstance(error, InputError) and changes.workflows and self.store.shared:  # another server may have them
             self._part({row.id for row in changes.workflows}, changes, waiters)
         else:
             self._fail(error, changes, waiters)
 
     def _part(self, workflows: set[str], changes: Changes, waiters: list[Waiter]) -> None:
-        """Keep the rest of a group, without what is of these workflows."""
+        """Commit a group without the changes of these workflows."""
         self.drop(workflows)
         _refuse(waiters, MOVED)
         rest = changes.without(workflows | self.tainted)
@@ -155,7 +156,7 @@ class Keeper:
         _refuse(waiters, MOVED)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do something with the store between two groups."""
+        """Call a function of the store between two groups, in its thread."""
         return await self._loop.run_in_executor(self._thread, work)
 
     def _fail(self, error: BaseException, changes: Changes, waiters: list[Waiter]) -> None:

@@ -1,4 +1,4 @@
-"""The server's log: one JSON object a line, with its time, level, event and fields; never a token, a body or a query."""
+"""The server's log: one JSON object per line, with time, level, event and fields; never a token, a body or a query."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 class JsonLines(logging.Formatter):
-    """Makes each record one line of JSON.
+    """Formats each record as one line of JSON.
 
     >>> record = logging.makeLogRecord({"msg": "client_enrolled", "levelname": "INFO", "created": 0.0, **event(client="c-1")})
     >>> JsonLines().format(record)
@@ -42,12 +42,12 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def event(name: str | None = None, /, **fields: Any) -> dict[str, Any]:
-    """The `extra` of a record: the event's name, where its message is a sentence, and its fields."""
+    """The `extra` of a record: its fields, and the event's name if the message is a sentence."""
     return {"event": name, "fields": fields}
 
 
 def emit(name: str, logger: logging.Logger = LOGGER, /, **fields: Any) -> None:
-    """Log an event at the level of information; unlike `Logger.info`, this does not search the stack for its caller."""
+    """Log an event at level INFO; unlike `Logger.info`, this does not search the stack for its caller."""
     if logger.isEnabledFor(logging.INFO):
         about = {"name": logger.name, "levelno": logging.INFO, "levelname": "INFO", "msg": name, **event(**fields)}
         logger.handle(logging.makeLogRecord(about))
@@ -61,7 +61,7 @@ def emit_changes(changes: Changes) -> None:
         emit("workflow_submitted", workflow=row.id, name=row.name, owner=row.owner, policy=row.policy)
     for workflow, state in changes.states:
         emit("workflow_ended" if state in ENDED else "workflow_state", workflow=workflow, state=state)
-    for workflow, _ in changes.plans:
+    for workflow in _new_plans(changes):
         emit("workflow_replanned", workflow=workflow)
     for workflow, count in Counter(row[0] for row in changes.losses).items():
         emit("leases_expired", workflow=workflow, count=count)
@@ -74,6 +74,12 @@ def emit_changes(changes: Changes) -> None:
         emit("token_issued" if token.revoked is None else "token_revoked", **fields)
 
 
+def _new_plans(changes: Changes) -> list[str]:
+    """The workflows with a new plan; growth stores a plan too, which only extends the old one."""
+    plans, grown = Counter(row[0] for row in changes.plans), {row.workflow for row in changes.additions}
+    return [workflow for workflow, count in plans.items() if count > (workflow in grown)]
+
+
 def log_unavailable(workflow: str, reason: str) -> None:
     """Log that a workflow could not be restored."""
     extra = event("workflow_unavailable", workflow=workflow, reason=reason)
@@ -81,7 +87,7 @@ def log_unavailable(workflow: str, reason: str) -> None:
 
 
 def log_lines(lines: Iterable[str]) -> None:
-    """Log what is otherwise said on standard error."""
+    """Log lines that are otherwise written to standard error."""
     for line in lines:
         LOGGER.info("%s", line)
 

@@ -1,4 +1,4 @@
-"""Figures for Prometheus: plain numbers that are counted as things happen, and made into its text when it asks."""
+"""Metrics for Prometheus: numbers that are counted as events happen, and formatted when they are requested."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -10,19 +10,16 @@ from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from eligo.server.dispatcher import Desk
 
-#: seconds at which the histograms are divided, and sizes of groups
+#: bounds of the histograms, in seconds, and of those of group sizes
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
-#: how things stand, and what the service has counted since the server started: names and what they mean
+#: names and meanings of the current values, and of the counts since the server started
 GAUGES = {
     "workflows": "Workflows served",
     "leases": "Tasks leased to clients",
@@ -73,7 +70,7 @@ def census(desk: Desk) -> Census:
 
 
 class Spread:
-    """How often values fell between bounds; cheap to add to, from one thread at a time."""
+    """A histogram: the number of values between bounds; cheap to add to, from one thread at a time."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -81,13 +78,13 @@ class Spread:
         self.bounds, self.counts, self.total = bounds, [0] * (len(bounds) + 1), 0.0
 
     def add(self, value: float) -> None:
-        """One more value."""
+        """Count a value."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """Add the seconds that something takes, whatever comes of it."""
+        """Add the seconds that the body of a `with` statement takes, also if it raises."""
         began = perf_counter()
         try:
             yield
@@ -95,7 +92,7 @@ class Spread:
             self.add(perf_counter() - began)
 
     def buckets(self) -> list[tuple[str, float]]:
-        """How many values are at most each bound, as Prometheus wants it."""
+        """For each bound, the number of values up to it, as Prometheus needs them."""
         names = [*(f"{bound:g}" for bound in self.bounds), "+Inf"]
         return list(zip(names, map(float, accumulate(self.counts)), strict=True))
 
@@ -103,9 +100,9 @@ class Spread:
 class Metrics:
     """All metrics of one server; the guard calls `seen`, the writer `committed`, and each scrape `census`."""
 
-    def __init__(self, routes: Iterable[Route] = (), census: Callable[[], Census] | None = None) -> None:
+    def __init__(self, census: Callable[[], Census] | None = None) -> None:
         self.census = census
-        self._paths = {route.endpoint: route.path for route in routes}
+        self._paths: dict[Any, str] = {}
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._seconds: dict[str, Spread] = {}
         self._taken = self._sent = 0
@@ -118,7 +115,7 @@ class Metrics:
         self._paths.update((route.endpoint, route.path) for route in routes)
 
     def seen(self, scope: Any, status: int, seconds: float, taken: int, sent: int) -> None:
-        """One request was answered."""
+        """Count an answered request."""
         path = self._paths.get(scope.get("endpoint"), "other")
         self._requests[scope["method"] if path != "other" else "any", path, status] += 1
         spread = self._seconds.get(path)
@@ -134,19 +131,11 @@ class Metrics:
         self._groups.add(group)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics in the Prometheus text format."""
         return generate_latest(self._registry)
 
-    def route(self) -> Route:
-        """GET /metrics, for Starlette."""
-
-        async def metrics(request: Request) -> Response:
-            return Response(self.text(), headers={"content-type": TEXT})
-
-        return Route("/metrics", metrics, methods=["GET"])
-
     def collect(self) -> Iterator[Metric]:
-        """What the registry asks for."""
+        """All metrics, as the registry requires them."""
         yield from self._of_requests()
         yield from self._of_spreads()
         if self.census is not None:

@@ -1,12 +1,11 @@
-"""What owners and operators do to what is served: pause, resume and purge workflows, hold and tag clients, drain."""
+"""Handlers for owners and operators: pause, resume, retry and purge workflows, pause and tag clients, drain the server."""
 
 import asyncio
 import time
-from typing import Any
 
 from eligo.server.http.handlers import Api
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.routes import Address, ApiCall
+from eligo.server.http.routes import ApiCall, endpoint
 from eligo.server.rules.served import BROKEN
 from eligo.server.rules.service import Service
 from eligo.server.schema import (
@@ -20,12 +19,13 @@ from eligo.server.schema import (
     TagsWords,
 )
 
-PAGES = 16  # of outcomes, 256 each, that are forgotten in one commit: others are answered in between
-RETRIED = 5_000  # tasks that are tried again in one commit
+FLOW, CLIENT = "/v1/workflows/{workflow}", "/v1/clients/{client}"
+PAGES = 16  # of outcomes, 256 each, that one commit deletes: requests are answered in between
+RETRIED = 5_000  # tasks that are retried in one commit
 
 
 class Operations:
-    """The calls of operators, beside those of the API."""
+    """The handlers, beside those of `Api`."""
 
     def __init__(self, api: Api) -> None:
         self.api, self.desk = api, api.desk
@@ -36,6 +36,7 @@ class Operations:
 
     # Workflows
 
+    @endpoint("POST", f"{FLOW}/pause", "submit")
     async def pause(self, call: ApiCall) -> ChangedWords:
         """Pause a workflow until it is resumed, also across restarts; running tasks finish."""
         self.desk.keeper.check()
@@ -44,6 +45,7 @@ class Operations:
         await self.desk.settle()
         return ChangedWords(changed, served.state)
 
+    @endpoint("POST", f"{FLOW}/resume", "submit")
     async def resume(self, call: ApiCall) -> ChangedWords:
         """Resume a paused workflow."""
         self.desk.keeper.check()
@@ -52,17 +54,19 @@ class Operations:
         await self.desk.settle()
         return ChangedWords(changed, served.state)
 
+    @endpoint("POST", f"{FLOW}/retry", "submit", takes=RetryWords)
     async def retry(self, call: ApiCall) -> CountWords:
         """Retry failed tasks."""
         self.desk.keeper.check()
         served, count = self.api.own(call), 0
         tasks = list(served.execution.failed if call.words.tasks is None else dict.fromkeys(call.words.tasks))
-        served.flow.dag.indices(tasks)  # refuses unknown ones before anything is tried again
+        served.flow.dag.indices(tasks)  # refuses unknown tasks before any is retried
         for first in range(0, max(1, len(tasks)), RETRIED):
             count += self._service.retry(time.monotonic(), served.id, tasks[first : first + RETRIED])
             await self.desk.settle()
         return CountWords(count)
 
+    @endpoint("POST", f"{FLOW}/release", "submit", takes=ReleaseWords)
     async def release(self, call: ApiCall) -> CountWords:
         """Take tasks back from their clients, so that others can run them."""
         self.desk.keeper.check()
@@ -70,6 +74,7 @@ class Operations:
         await self.desk.settle()
         return CountWords(count)
 
+    @endpoint("POST", f"{FLOW}/purge", "submit")
     async def purge(self, call: ApiCall) -> DoneWords:
         """Delete a workflow that has ended; files that no other workflow needs are deleted later."""
         self.desk.keeper.check()
@@ -82,7 +87,7 @@ class Operations:
         return await self._settle()
 
     async def forget(self, workflow: str) -> None:
-        """Forget a workflow that has ended, some pages of outcomes at a time."""
+        """Delete a workflow that has ended, some pages of outcomes at a time."""
         pages = await asyncio.to_thread(self.api.store.pages, workflow)
         for first in range(0, len(pages), PAGES):
             self._service.books.changes.pages_gone += [(workflow, page) for page in pages[first : first + PAGES]]
@@ -98,14 +103,17 @@ class Operations:
 
     # Clients
 
+    @endpoint("POST", f"{CLIENT}/pause", "admin")
     async def hold(self, call: ApiCall) -> DoneWords:
         """Pause a client until it is resumed, also across restarts; its running tasks finish."""
         return await self._mark(call, held=True)
 
+    @endpoint("POST", f"{CLIENT}/resume", "admin")
     async def let_go(self, call: ApiCall) -> DoneWords:
         """Resume a paused client."""
         return await self._mark(call, held=False)
 
+    @endpoint("POST", f"{CLIENT}/tags", "admin", takes=TagsWords)
     async def tag(self, call: ApiCall) -> DoneWords:
         """Replace the tags of a client."""
         return await self._mark(call, tags=call.words.tags)
@@ -119,6 +127,7 @@ class Operations:
 
     # The server
 
+    @endpoint("POST", "/v1/drain", "admin", takes=DrainWords)
     async def drain(self, call: ApiCall) -> HealthWords:
         """Stop handing out tasks, or start again; a restarted server hands out tasks."""
         self.desk.drain_on_request(call.words.on)
@@ -127,24 +136,3 @@ class Operations:
     async def _settle(self) -> DoneWords:
         await self.desk.settle()
         return DoneWords()
-
-    def addresses(self) -> list[Address]:
-        """All endpoints for operators."""
-        flow, client = "/v1/workflows/{workflow}", "/v1/clients/{client}"
-        table: list[tuple[str, str, Any, Any, Any]] = [
-            (f"{flow}/pause", "submit", self.pause, None, ChangedWords),
-            (f"{flow}/resume", "submit", self.resume, None, ChangedWords),
-            (f"{flow}/retry", "submit", self.retry, RetryWords, CountWords),
-            (f"{flow}/release", "submit", self.release, ReleaseWords, CountWords),
-            (f"{flow}/purge", "submit", self.purge, None, DoneWords),
-            (f"{client}/pause", "admin", self.hold, None, DoneWords),
-            (f"{client}/resume", "admin", self.let_go, None, DoneWords),
-            (f"{client}/tags", "admin", self.tag, TagsWords, DoneWords),
-            ("/v1/drain", "admin", self.drain, DrainWords, HealthWords),
-        ]
-        return [
-            Address(
-                method="POST", path=path, scope=scope, answer=answer, takes=takes, gives=gives, says=answer.__doc__ or ""
-            )
-            for path, scope, answer, takes, gives in table
-        ]  # fmt: skip

@@ -1,7 +1,7 @@
-"""Workflows and additions are read and planned in processes of their own, for one owner after another.
+"""Preparation of submitted workflows and additions: two processes with limits read and plan them, owners in turn.
 
-What a stranger submits may take long, or more memory than there is. A process with limits takes the harm; the submission is
-refused, and the process replaced. One of the two processes takes only small bodies, so that those never wait for large ones.
+A submission may take very long, or more memory than the machine has. Then its process is ended and replaced, and only this
+submission is refused. One of the two processes takes only small bodies, so that these never wait for large ones.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ MEBIBYTE = 2**20
 SMALL = MEBIBYTE  # bytes of a body that the second process takes
 MOST_HEADER = 2**16  # bytes of an answer's header
 LEAST = 60.0  # seconds that any job may take
-SLOWER = 10  # times as long as the processor time may a job take on a machine with other work
+SLOWER = 10  # how many times its limit of CPU time a job may take on a busy machine
 MOST_ADDED_BYTES = MEBIBYTE  # of the document of one addition
 T = TypeVar("T")
 
@@ -44,31 +44,31 @@ class Submission:
     owner: str
     body: bytes
     format: str | None
-    #: those of a workflow; None: it is an addition
+    #: the settings of a workflow; None: it is an addition
     wishes: Wishes | None
-    #: what is made of its document and plan, in the thread of its process, once it is prepared
+    #: makes the result from the prepared document and plan, in the thread of the process
     build: Callable[[bytes, bytes | None], Any]
     done: "asyncio.Future[Any]"
 
     @property
     def what(self) -> str:
-        """What it is, for errors."""
+        """The word for it in errors."""
         return "addition" if self.wishes is None else "workflow"
 
 
 class PrepareProcess:
-    """One process, started when it is needed, and again when it has died."""
+    """One process, which is started when it is needed and restarted if it has died."""
 
     def __init__(self, terms: ServerTerms) -> None:
         self._terms = terms
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, submission: Submission) -> Any:
-        """Prepare a workflow or an addition; this blocks."""
+        """Prepare a workflow or an addition; blocks until it is done."""
         seconds = int(self._terms.prepare_seconds + len(submission.body) / MEBIBYTE)
         if self._process is not None and self._process.poll() is not None:
             self.close()
-        process = self._process = self._process or _started()
+        process = self._process = self._process or _start()
         late = threading.Timer(max(LEAST, SLOWER * seconds), process.kill)
         late.start()
         try:
@@ -76,7 +76,7 @@ class PrepareProcess:
         except (EOFError, OSError, msgspec.MsgspecError):
             self.close()
             code = process.returncode if late.is_alive() else -signal.SIGXCPU
-            raise _died(code, seconds, submission.what) from None
+            raise _refusal_for_exit(code, seconds, submission.what) from None
         finally:
             late.cancel()
         return submission.build(document, plan)
@@ -103,7 +103,7 @@ class PrepareProcess:
         return document, plan
 
     def close(self) -> None:
-        """End the process; a thread that waits for it sees that."""
+        """End the process; a thread that waits for its answer gets an error."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -113,7 +113,7 @@ class PrepareProcess:
                     stream and stream.close()
 
 
-def _prepared(wishes: Wishes, document: bytes, plan: bytes | None) -> Prepared:
+def _unpack(wishes: Wishes, document: bytes, plan: bytes | None) -> Prepared:
     """The workflow that a process has prepared."""
     flow = unpacked_flow(document)
     order, ceiling = (None, None) if plan is None else unpacked_plan(plan, len(flow))
@@ -122,14 +122,14 @@ def _prepared(wishes: Wishes, document: bytes, plan: bytes | None) -> Prepared:
 
 def _new_tasks(document: bytes, links: bytes | None) -> NewTasks:
     """The addition that a process has read."""
-    found = msgspec.msgpack.decode(links or b"", type=AdditionLinks)
-    new = NewTasks(unpacked_flow(document), found.after, found.linked)
+    decoded = msgspec.msgpack.decode(links or b"", type=AdditionLinks)
+    new = NewTasks(unpacked_flow(document), decoded.after, decoded.linked)
     new.make_ready()
     return new
 
 
-def _died(code: int, seconds: int, what: str) -> RefusedError:
-    """Why a process that prepared a workflow or an addition died, as far as that is seen."""
+def _refusal_for_exit(code: int, seconds: int, what: str) -> RefusedError:
+    """The refusal for a submission whose process died, from its exit code."""
     if code == -signal.SIGXCPU:
         return RefusedError(
             422,
@@ -143,21 +143,21 @@ def _died(code: int, seconds: int, what: str) -> RefusedError:
     return RefusedError(422, f"the process that prepared this {what} died with exit code {code} (send it in parts)")
 
 
-def _started() -> "subprocess.Popen[bytes]":
-    """A process that hears neither the terminal's signals nor anything but its input."""
+def _start() -> "subprocess.Popen[bytes]":
+    """Start a process in a session of its own, so that it gets no signals of the terminal."""
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "eligo.server.prepare_worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},  # each reserves address space
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},  # each thread reserves address space
     )
 
 
 @dataclass(eq=False)
 class Preparation:
-    """Two processes, and those who wait for them: owners take turns."""
+    """The two processes, and the submissions that wait for them; owners take turns."""
 
     terms: ServerTerms = field(default_factory=ServerTerms)
 
@@ -171,13 +171,13 @@ class Preparation:
     async def prepare(
         self, owner: str, body: bytes, format: str | None, wishes: Wishes, build: Callable[[Prepared], Served]
     ) -> Served:
-        """Read, plan and build a workflow, in its owner's turn."""
+        """Read and plan a workflow and build its state, in its owner's turn."""
         return await self._run_in_turn(
-            owner, body, format, wishes, lambda document, plan: build(_prepared(wishes, document, plan))
+            owner, body, format, wishes, lambda document, plan: build(_unpack(wishes, document, plan))
         )
 
     async def read_addition(self, owner: str, body: bytes, format: str | None = None) -> NewTasks:
-        """Read an addition, in its owner's turn; with the format "json" no other is taken."""
+        """Read an addition, in its owner's turn; with *format* "json" only that format is accepted."""
         if len(body) > MOST_ADDED_BYTES:
             raise InputError(f"an addition must be at most {MOST_ADDED_BYTES >> 20} MiB, got {len(body):,} bytes")
         return await self._run_in_turn(owner, body, format, None, _new_tasks)
@@ -213,7 +213,7 @@ class Preparation:
             own.remove(submission)
 
     def _dispatch(self) -> None:
-        for most in sorted(self._idle, key=lambda most: most is None):  # small ones leave the other process free
+        for most in sorted(self._idle, key=lambda most: most is None):  # prefer the process for small bodies
             submission = self._next(most)
             if submission is not None:
                 self._idle.discard(most)
@@ -222,7 +222,7 @@ class Preparation:
                 task.add_done_callback(self._tasks.discard)
 
     def _next(self, most: int | None) -> Submission | None:
-        """The first that fits, of the owner who has waited longest for a turn."""
+        """The first submission that fits, of the owner whose last turn is longest ago."""
         for owner, own in self._waiting.items():
             submission = next((one for one in own if most is None or len(one.body) <= most), None)
             if submission is not None:
@@ -248,7 +248,7 @@ class Preparation:
         self._dispatch()
 
     def close(self) -> None:
-        """End the processes; who waits is refused."""
+        """End the processes and cancel the waiting submissions."""
         for process in self._processes.values():
             process.close()
         for own in self._waiting.values():

@@ -1,7 +1,7 @@
-"""The process that reads and plans what strangers submit or add: `python -m eligo.server.prepare_worker`.
+"""The process that reads and plans submitted workflows and additions: `python -m eligo.server.prepare_worker`.
 
-It takes one job after another from standard input, and answers on standard output. A job is a header of `JOB_LENGTH` bytes
-that say how long it is, the header, and the body. It ends with its input, within its limits of memory and processor time.
+It reads jobs from standard input and writes the outcomes to standard output. A job consists of the length of its header (as
+`JOB_LENGTH`), the header and the body. Each job has limits of memory and CPU time. The process ends with its input.
 """
 
 import os
@@ -25,14 +25,14 @@ JOB_LENGTH = struct.Struct("<I")
 
 
 class PrepareJob(msgspec.Struct):
-    """What is to be prepared, and within which limits."""
+    """The header of a job: what to prepare, and the limits."""
 
     format: str | None
-    #: those of a workflow; None: the body is an addition
+    #: the settings of a workflow; None: the body is an addition
     wishes: Wishes | None
-    #: bytes of the body, which follows
+    #: the size of the body, which follows
     body: int
-    #: bytes of memory, and seconds of processor time
+    #: the limits of memory in bytes and of CPU time in seconds
     memory: int
     seconds: int
     most_tasks: int
@@ -42,16 +42,16 @@ class PrepareJob(msgspec.Struct):
 
 
 class AdditionLinks(msgspec.Struct):
-    """What an addition has beside its tasks; see `NewTasks`."""
+    """The links of an addition to existing tasks; see `NewTasks`."""
 
     after: tuple[tuple[str, str], ...]
     linked: bool
 
 
 class PrepareOutcome(msgspec.Struct):
-    """Why nothing came of a job; else the lengths of the document and of the plan, which follow.
+    """The outcome of a job: why it is refused, or the lengths of the document and of the plan, which follow.
 
-    Of an addition, the document is the workflow of the new tasks, and its links stand in place of the plan.
+    For an addition, the document is the workflow of the new tasks, and its links replace the plan.
     """
 
     refusal: str | None = None
@@ -62,7 +62,7 @@ class PrepareOutcome(msgspec.Struct):
 
 
 def send(stream: IO[bytes], header: msgspec.Struct, *parts: bytes) -> None:
-    """Write a header and what follows it."""
+    """Write a header with its length, and the parts that follow it."""
     encoded = msgspec.msgpack.encode(header)
     for part in (JOB_LENGTH.pack(len(encoded)), encoded, *parts):
         stream.write(part)
@@ -70,7 +70,7 @@ def send(stream: IO[bytes], header: msgspec.Struct, *parts: bytes) -> None:
 
 
 def receive(stream: IO[bytes], size: int) -> bytes:
-    """Read a number of bytes; EOFError if the other side has ended."""
+    """Read *size* bytes; raises EOFError if the other side has ended."""
     data = stream.read(size)
     if len(data) < size:
         raise EOFError
@@ -81,7 +81,7 @@ def main() -> None:
     """Process jobs until there are no more."""
     threading.Thread(target=_end_with_input, daemon=True).start()
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whatever prints does not end up among answers
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # printed text must not mix with the answers
     while True:
         try:
             (size,) = JOB_LENGTH.unpack(receive(jobs, JOB_LENGTH.size))

@@ -14,8 +14,8 @@ from eligo.work.attempts import last_of
 
 HEX = re.compile("[0-9a-f]*")
 NAME, PREFIX = re.compile(LABEL), re.compile("[0-9a-f]{16}")
-# Where a message may have very many of a text, its pattern is only told: msgspec would look at each before it counts them.
-# The message looks at all together instead, once there are not too many.
+# Where a message may have very many strings, their pattern is only described here: msgspec would check each before it counts
+# them. The message itself checks all together after their number is checked.
 Hash = Annotated[str, Meta(min_length=64, max_length=64, extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Amount = Annotated[float, Meta(ge=0, le=1e15)]
@@ -30,7 +30,7 @@ MOST_TASKS = 10_000  # in one request or answer
 MOST_ADDED = 2**18  # letters of a document with tasks that a task adds
 
 
-@lru_cache(maxsize=1024)  # mostly there is one for all tasks
+@lru_cache(maxsize=1024)  # mostly all tasks have the same
 def _digest(code: int | None, tail: str) -> str:
     return _hash(f"{code} {tail}")
 
@@ -46,7 +46,7 @@ class Brief(Struct, omit_defaults=True):
 
 
 def check_all(texts: Collection[str], pattern: re.Pattern[str], what: str) -> None:
-    """Refuse a list of which some text is not as it must be."""
+    """Raise if a text does not match a pattern; *what* names what it must be."""
     for text in texts:
         if pattern.fullmatch(text) is None:
             raise ValueError(f"{text[:50]!r} is not {what}")
@@ -60,10 +60,10 @@ class FileWords(Struct):
 
 
 def check_files(files: Collection[Mapping[str, FileWords]]) -> None:
-    """Refuse files of which some name has a NUL character or some hash is none, all at once."""
-    if any("\0" in name for some in files for name in some):
+    """Raise if the name of a file has a NUL character, or a hash is invalid; checks all together."""
+    if any("\0" in name for names in files for name in names):
         raise ValueError("the name of a file must not contain NUL")
-    if HEX.fullmatch("".join([file.sha256 for some in files for file in some.values()])) is None:
+    if HEX.fullmatch("".join([file.sha256 for names in files for file in names.values()])) is None:
         raise ValueError("sha256 must be 64 hexadecimal digits in lower case")
 
 
@@ -319,7 +319,10 @@ class StateWords(Struct):
     """The state of a task."""
 
     task: str
+    #: the state of the execution: "waiting", "eligible", "allocated", "held", "failed" or "executed"
     state: str
+    #: the common word: "pending", "ready", "running", "retrying", "done", "failed" or "blocked"
+    status: str
     attempts: int
     clients: list[str]
     failure: str | None = None

@@ -1,6 +1,6 @@
-"""A leaf at work: a server that takes what it hands out from its parent, of which it is a client.
+"""A leaf server: it takes tasks from a parent server as a client, and hands them out to its own clients.
 
-The client's folder keeps each grant from before its tasks are handed out until the parent has all results of it.
+The client's folder keeps each grant from before its tasks are handed out until the parent has all its results.
 """
 
 import asyncio
@@ -30,27 +30,27 @@ from eligo.server.operations import Operations
 from eligo.server.rules.leaf import KEY, Leaf, Want, given_files, grant_of, prepare_grant
 from eligo.stores.service import Changes
 
-LOOK, SELDOM = 0.02, 1.0  # seconds between two looks at results and hunger; at leases and clients
-FETCHERS = 4  # files that are fetched at a time
-FAREWELL = 10.0  # seconds that the parent is waited for at the end
+LOOK, SELDOM = 0.02, 1.0  # seconds between checks: of results and demand; of leases and clients
+FETCHERS = 4  # concurrent downloads
+FAREWELL = 10.0  # seconds that the leaf waits for its parent at the end
 MOST_GRANTS = 100  # in one request
 T = TypeVar("T")
 
 
 class LeafDepot(Depot):
-    """Files of the parent on their way into those of this server, and back."""
+    """Transfers of files between the parent and the storage of this server."""
 
     def __init__(self, folder: str, calls: Calls, blobs: Blobs) -> None:
         super().__init__(folder, calls, 0)
         self._blobs = blobs
 
     def path(self, sha256: str) -> str:
-        """Where a file is, or would be while it is fetched."""
+        """The path of a file in the storage, or of its temporary copy while it is fetched."""
         blob = self._blobs.path(sha256)
         return str(blob) if blob.exists() else super().path(sha256)
 
     def fetch(self, file: HashedFile, until: Callable[[], bool]) -> None:
-        """Have a file among those of this server."""
+        """Fetch a file into the storage of this server, unless it is there."""
         if self._blobs.size(file.sha256) is None:
             with self.borrowed(file, until) as path:
                 self._blobs.add(path)
@@ -74,11 +74,11 @@ class Upstream:
         self._fetching = ThreadPoolExecutor(FETCHERS)
         self._over, self._dismissed = False, False
         self._takes = set[asyncio.Task[None]]()
-        #: why it cannot go on
+        #: why it cannot continue
         self.error: BaseException | None = None
 
     def begin(self, server: Server) -> None:
-        """The server is there: go on with the grants that are held, and take others."""
+        """Start when the server is running: resume the grants in the folder, and request more."""
         self._server, self._leaf = server, Leaf(server.service)
         self._depot = LeafDepot(f"{self._folder.path}/files", self._calls, server.blobs)
         self._courier = Courier(self._calls, self._depot, self._folder, self._leases, self._say)
@@ -87,7 +87,7 @@ class Upstream:
         self._running = asyncio.create_task(self._run())
 
     def end(self) -> Tally:
-        """The server has ended: deliver what is done, and return the rest."""
+        """Finish after the server has ended: deliver the results, and return the other tasks."""
         self._over = True
         self._calls.cut()
         for pool in (self._asking, self._sending, self._fetching):
@@ -110,11 +110,11 @@ class Upstream:
 
     @property
     def _draining(self) -> bool:
-        """Whether the server is about to end; one that is drained for now goes on later."""
+        """Whether the server is about to end, and not just drained until further notice."""
         return self._server.service.requests.draining in {"pause", "stop"}
 
     async def _run(self) -> None:
-        """All that it does; what goes wrong ends the server, in order."""
+        """Run until the server ends; an error ends the server in an orderly way."""
         try:
             await self._in(self._asking, self._enrolment.enrol)
             await self._restore()
@@ -126,7 +126,7 @@ class Upstream:
                 self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        """End the server as a signal would; the error is raised once all is in order."""
+        """End the server as a signal would; the error is raised after it has ended."""
         self.error = error
         if not self._draining:
             signal.raise_signal(signal.SIGTERM)
@@ -134,8 +134,8 @@ class Upstream:
     async def _in(self, pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(pool, call)
 
-    async def _committed(self) -> None:
-        """Comes back when all that was done here is kept."""
+    async def _await_commit(self) -> None:
+        """Wait until all changes of this server are committed."""
         while True:
             try:
                 return await self._server.desk.settle()
@@ -145,14 +145,14 @@ class Upstream:
     # Grants
 
     async def _restore(self) -> None:
-        """Go on with the grants that an earlier leaf has left, and with no others."""
+        """Resume the grants in the folder, and cancel workflows without one."""
         for words in await asyncio.to_thread(self._folder.owed):
             if isinstance(words.get("grant"), dict):
                 self._take_later(words["grant"], words.get("seconds"))
         await asyncio.gather(*self._takes)
         for workflow in self._leaf.strays():
             self._server.service.cancel(time.monotonic(), workflow)
-        await self._committed()
+        await self._await_commit()
         for grant in self._leaf.grants.values():
             self._leaf.note(await asyncio.to_thread(self._load_changes, grant.workflow))
 
@@ -207,8 +207,8 @@ class Upstream:
             self._fail(error)
 
     async def _take(self, tasks: Sequence[Assigned], words: Mapping[str, Any], seconds: object) -> None:
-        """Hold a grant and hand its tasks out; where that cannot be done, the parent is told."""
-        with suppress(ServerAwayError):  # this server is about to end, and the grant is in its folder
+        """Hold a grant and hand out its tasks; if that is impossible, return it to the parent with the reason."""
+        with suppress(ServerAwayError):  # this server is about to end, and the grant stays in its folder
             try:
                 await self._adopt(tasks, words, seconds)
             except UntrustedError as error:
@@ -235,10 +235,10 @@ class Upstream:
         service = self._server.service
         ready = await asyncio.to_thread(lambda: service.built(time.monotonic(), prepare_grant(grant), key))
         self._leaf.adopt(time.monotonic(), grant, ready)
-        await self._committed()
+        await self._await_commit()
 
     def _check(self, tasks: Sequence[Assigned]) -> None:
-        """Refuse what is not understood, not trusted, or cannot be handed on as it is."""
+        """Refuse tasks that are invalid, not trusted, or cannot be passed on unchanged."""
         for task in tasks:
             if (why := self._trust.distrusts(task)) is not None:
                 raise UntrustedError(f"{task.task}: {why}")
@@ -249,7 +249,7 @@ class Upstream:
                 raise FormatError(f"{task.task}: {why}")
 
     async def _refuse(self, tasks: Sequence[Assigned], why: str | None, distrusted: bool = False) -> None:
-        """Return the tasks of a grant; the first has failed where it is known *why*, unless they are *distrusted*."""
+        """Return the tasks of a grant; the first one as failed if there is a reason *why*, unless they are *distrusted*."""
         results = [Delivery(task.lease, "returned", distrusted=distrusted) for task in tasks]
         if why is not None and not distrusted:
             results[0] = Delivery(tasks[0].lease, "failed", failure=why)
@@ -264,7 +264,7 @@ class Upstream:
             if not results:
                 await asyncio.sleep(LOOK)
                 continue
-            await self._committed()
+            await self._await_commit()
             await self._in(self._sending, partial(self._deliver, results))
             self._forget(self._leaf.settle(time.monotonic(), results))
 
@@ -276,7 +276,7 @@ class Upstream:
             self._folder.settle(key)
 
     async def _look_for_ever(self) -> None:
-        """Give up what is no longer ours, or what nobody is here for; end where the parent has nothing more."""
+        """Drop grants that the parent took back, or all if no client is left; end when the parent has no more tasks."""
         while not self._draining:
             await asyncio.sleep(SELDOM)
             now = time.monotonic()
@@ -287,18 +287,18 @@ class Upstream:
                 await self._dismiss()
 
     async def _purge(self) -> None:
-        """Forget grants that are over: the parent has all that came of them."""
+        """Forget grants of which the parent has all results."""
         operations, ended = Operations(self._server.api), self._server.service.books.ended
         over, self._leaf.over = self._leaf.over, []
         for workflow in over:
             if workflow in ended:
-                with suppress(EligoError):  # the store cannot be written now, or it is forgotten already
+                with suppress(EligoError):  # the store cannot be written now, or the grant is forgotten already
                     await operations.forget(workflow)
             if workflow in ended or workflow in self._server.service.served:
                 self._leaf.over.append(workflow)
 
     async def _dismiss(self) -> None:
-        """Nothing more comes of the parent: tell the clients so, and end."""
+        """Dismiss the clients, because the parent has no more tasks, and end."""
         self._server.desk.drain(stop=True)
         end = time.monotonic() + PATIENT
         while self._server.guests() and time.monotonic() < end:
@@ -307,7 +307,7 @@ class Upstream:
 
 
 def _pause(reply: Mapping[str, Any], took: float) -> float:
-    """How long to ask for nothing, where there was nothing."""
+    """The seconds to wait after a reply without grants."""
     wait = reply.get("wait")
     if isinstance(wait, int | float) and wait > 0:
         return min(wait, LONGEST_TOLD_WAIT) * random.uniform(1.0, 1.2)  # noqa: S311 - no secret
@@ -321,7 +321,7 @@ def serve_below(
     ready: Callable[[Server, str], None],
     say: Callable[[str], None],
 ) -> Tally:
-    """Serve what the parent has to do until a signal says to stop, or the parent that nothing more comes."""
+    """Serve tasks of the parent until a signal, or until the parent has no more tasks."""
     folder = WorkFolder(options.home(), options.url)
     try:
         folder.clean()

@@ -197,13 +197,13 @@ class Tries:
         """The time of the next retry; infinity if there is none."""
         return self.later[0][0] if self.later else float("inf")
 
-    def restore(self, failed: Iterable[tuple[int, bool]], retries: Retries) -> None:
+    def recount(self, failed: Iterable[tuple[int, bool]], retries: Retries) -> None:
         """Count the failed attempts of an earlier process: the task of each, and whether its worker was lost.
 
         A task that had used up its retries gets all of them again.
 
         >>> tries = Tries()
-        >>> tries.restore([(7, False), (8, False), (8, False)], Retries(most=1))
+        >>> tries.recount([(7, False), (8, False), (8, False)], Retries(most=1))
         >>> tries.failures[7], tries.failures[8]
         (1, 0)
         """

@@ -1,1 +1,1 @@
-"""Authentication: tokens, who is admitted, and the signatures of owners."""
+"""Authentication: tokens, admission of callers, and the signatures of owners."""

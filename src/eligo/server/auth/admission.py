@@ -1,11 +1,21 @@
-"""Who may come in: everybody on an open server, else whoever has a token, or asks for one and is approved."""
+"""Admission: identifies callers, enrols clients, issues tokens, and keeps the operator's token in a file.
+
+On an open server clients name themselves. Otherwise every caller needs a token; a client may ask for one, and then waits for
+approval.
+"""
 
 import asyncio
+import os
 import secrets
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TypeVar
 
+from eligo.client.options import offer, read_token
+from eligo.errors import InputError
 from eligo.server.auth.tokens import SCOPES, Gate, Token, unknown
 from eligo.server.http.refusals import RefusedError
 from eligo.server.http.routes import Caller
@@ -19,12 +29,12 @@ T = TypeVar("T")
 ALL = frozenset(SCOPES)
 DAY = 86_400.0
 MARK = "who may come in has changed"
-FORGOTTEN = 1.0  # seconds after which somebody unknown is looked up again
+FORGOTTEN = 1.0  # seconds after which an unknown caller is looked up again
 MOST_UNKNOWN = 10_000
 
 
 class Entrance:
-    """Says of every call who it is. *gate* is None on an open server, where clients name themselves."""
+    """Identifies callers and decides who may enrol; *gate* is None on an open server, where clients name themselves."""
 
     def __init__(
         self, service: Service, gate: Gate | None = None, approving: bool = False, learning: "Learning | None" = None
@@ -86,7 +96,7 @@ class Entrance:
         return token
 
     def _forget(self, gate: Gate, stranger: Token) -> None:
-        """Forget a request for approval, and the client that made it: else a flood of them would fill the store."""
+        """Forget a request for approval and its client; otherwise a flood of requests would fill the store."""
         self.service.books.changes.tokens_gone += [(hash,) for hash in gate.drop({stranger.client or ""})]
         if stranger.client in self.service.clients:
             self.service.forget_client(stranger.client)
@@ -146,20 +156,20 @@ class Entrance:
 
 
 class Learning:
-    """Clients and tokens that other servers on the same store made or changed."""
+    """Reads clients and tokens that other servers on the same store have made or changed."""
 
     def __init__(self, service: Service, gate: Gate | None, store: ServiceStore) -> None:
         self.service, self.gate, self.store = service, gate, store
         self._mark = store.facts().get(MARK)
-        self._unknown: dict[str, float] = {}  # until when nothing is asked about somebody again
+        self._unknown: dict[str, float] = {}  # for unknown callers, when they may be looked up again
 
     def lacks(self, headers: dict[bytes, bytes]) -> bool:
         """Whether the store may know a caller that this server does not."""
-        hash, client = self._lacking(headers)
+        hash, client = self._missing(headers)
         return bool(hash or client) and self._unknown.get(hash or client, 0.0) < time.monotonic()
 
-    def _lacking(self, headers: dict[bytes, bytes]) -> tuple[str, str]:
-        """The hash of the token, and the client, that are not known here."""
+    def _missing(self, headers: dict[bytes, bytes]) -> tuple[str, str]:
+        """The hash of the token, and the id of the client, if this server does not know them; else empty."""
         hash, client = "", headers.get(b"eligo-client", b"").decode("latin-1")
         if self.gate is not None:
             hash, row = self.gate.named(headers.get(b"authorization"))
@@ -169,9 +179,9 @@ class Learning:
 
     async def learn(self, headers: dict[bytes, bytes]) -> None:
         """Look up a caller in the store."""
-        hash, client = self._lacking(headers)
+        hash, client = self._missing(headers)
         if hash and self.gate is not None:
-            rows = await self._query(lambda: self._line_of(hash))
+            rows = await self._query(lambda: self._token_and_parents(hash))
             self.gate.load(map(as_token, rows))
             client = "" if not rows else rows[0].client or ""
         learned = await self.learn_client(client) if client else False
@@ -180,8 +190,8 @@ class Learning:
                 self._unknown.clear()
             self._unknown[hash or client] = time.monotonic() + FORGOTTEN
 
-    def _line_of(self, hash: str) -> list[TokenRow]:
-        """The token of a hash, the one with which it was made, and so on to the first."""
+    def _token_and_parents(self, hash: str) -> list[TokenRow]:
+        """The token with a hash, the token that issued it, and so on to the first."""
         rows, next_hash = list[TokenRow](), hash
         while next_hash and (row := self.store.token(next_hash)) is not None:
             rows.append(row)
@@ -219,13 +229,63 @@ class Learning:
 
 
 def as_row(token: Token) -> TokenRow:
-    """A token as it is kept."""
+    """The row of a token in the store."""
     scopes = " ".join(token.scopes)
     times = (token.made, token.expires, token.revoked)
     return TokenRow(token.hash, scopes, token.client, token.name, *times, token.state, token.parent)
 
 
 def as_token(row: TokenRow) -> Token:
-    """A token as it was kept."""
+    """The token of a row in the store."""
     scopes, times = tuple(row.scopes.split()), (row.made, row.expires, row.revoked)
     return Token(row.hash, scopes, row.client, row.name, *times, row.state, row.parent)
+
+
+class OperatorToken:
+    """The file with the operator token; it is written if it is missing, or if no valid admin token exists."""
+
+    def __init__(self, entrance: Entrance, folder: str) -> None:
+        self._entrance = entrance
+        self.path = os.path.abspath(f"{Path(folder).with_suffix('')}.token")
+        gate = entrance.gate
+        self.is_new = gate is not None and not (os.path.exists(self.path) and gate.has_operator(time.time()))
+        if self.is_new:
+            self._write(entrance.make("operator", ["admin"]))
+
+    def _write(self, token: str) -> None:
+        """Replace the file by a new one: the old one may be a link, or a file of another user."""
+        try:
+            descriptor, part = tempfile.mkstemp(prefix=".token-", dir=os.path.dirname(self.path))  # of mode 600
+            try:
+                with open(descriptor, "w") as file:
+                    file.write(token + "\n")
+                    file.flush()
+                    os.fsync(descriptor)
+                os.replace(part, self.path)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(part)
+                raise
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot write the operator token: {error.strerror} (remove the file, or put the"
+                " store in a folder that only you can write to)"
+            ) from None
+
+    @contextmanager
+    def offered(self, address: str) -> Iterator[None]:
+        """Offer the token, if it is valid, to commands of the same user that call this address."""
+        if not self._is_good():
+            yield
+            return
+        with offer(address, self.path):
+            yield
+
+    def _is_good(self) -> bool:
+        gate = self._entrance.gate
+        if gate is None:
+            return False
+        try:
+            return "admin" in gate.bearer(f"Bearer {read_token(self.path)}".encode(), time.time()).scopes
+        except (InputError, RefusedError):
+            return False

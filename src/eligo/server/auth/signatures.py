@@ -1,4 +1,4 @@
-"""Keys of the owners of workflows, and what they sign: with Ed25519, so that a taken server can run nothing of its own."""
+"""Ed25519 keys and signatures of the owners of workflows, so that a compromised server cannot run tasks of its own."""
 
 import base64
 import os
@@ -21,11 +21,11 @@ from eligo.client.trust import Seal, signed_task
 from eligo.errors import InputError
 from eligo.workflow import Workflow
 
-MOST = 10_000  # bytes of a key file that are looked at
+MOST = 10_000  # bytes of a key file that are read
 
 
 def new_key(path: str | Path) -> Path:
-    """Make a pair of keys: the private one into this file, for its owner only, the public one beside it, in PATH.pub."""
+    """Make a pair of keys: the private one in this file, readable only by its owner, the public one in PATH.pub."""
     private = Ed25519PrivateKey.generate()
     public = Path(f"{path}.pub")
     _write(Path(path), private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)
@@ -34,7 +34,7 @@ def new_key(path: str | Path) -> Path:
 
 
 def private_key(path: str | Path) -> Ed25519PrivateKey:
-    """A private key from its file, in PEM or as 32 bytes in base64; others must not be able to read it."""
+    """A private key from its file, in PEM or as 32 bytes in base64; other users must not be able to read the file."""
     text = _read(path)
     if os.stat(path).st_mode & (S_IRWXG | S_IRWXO):
         raise InputError(f"{path}: other users can read this private key (run chmod 600)")
@@ -57,7 +57,7 @@ def signatures(
 ) -> dict[str, str]:
     """The signature of every task that has a command, by its name.
 
-    *nonce* is the name given at submission, *files* are those that the owner gives, by name.
+    *nonce* is the name given at submission; *files* are the owner's input files by name.
     """
     flow = flow.labelled()
     signed = {}

@@ -1,11 +1,11 @@
-"""Who is calling: bearer tokens, without I/O; time is passed in, and whoever changes a row gets it back to keep it.
+"""Bearer tokens, without I/O: the time is passed in, and methods that change rows return them for the store.
 
-A token is 256 random bits. Only its SHA-256 is kept: what is on the disk lets nobody in. A client without a token may ask for
-one; it gets it at once, but it opens nothing until an operator has approved it (as in HTCondor's token requests), so that no
-secret travels when he does.
+A token is 256 random bits. Only its SHA-256 is stored, so the store cannot be used to log in. A client without a token may
+ask for one. It gets the token at once, but the token is not valid until an operator approves it (as in HTCondor's token
+requests), so the approval sends no secret.
 
-Tokens form a tree: a token that was made with another one, such as a client's that enrolled with a pool's, is worthless as
-soon as that one has expired or is revoked.
+Tokens form a tree. A token that another one issued, such as that of a client which enrolled with a pool's token, is invalid
+as soon as the issuing one has expired or is revoked.
 """
 
 import hashlib
@@ -21,36 +21,36 @@ from typing import NamedTuple
 from eligo.errors import InputError, shorten
 from eligo.server.http.refusals import RefusedError
 
-#: what a token may be good for: to carry out tasks, to submit workflows, to look, and everything
+#: what a token may allow: to run tasks, to submit workflows, to read, and everything
 SCOPES = ("work", "submit", "read", "admin")
 OWNING = frozenset({"submit", "admin"})  # the scopes of tokens whose names own workflows
-LONGEST = 128  # characters of a token that are looked at
+LONGEST = 128  # characters of a token
 WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
-REVOKED, EXPIRED = "revoked", "expired"  # how a token stands that was approved
-PATIENCE = 3600.0  # seconds that a request for a token waits for an operator
-MOST_WAITING, MOST_OF_ADDRESS = 1000, 20  # requests for a token that wait: in all, and from one address
+REVOKED, EXPIRED = "revoked", "expired"  # later states of an approved token
+PATIENCE = 3600.0  # seconds after which an unanswered request for a token expires
+MOST_WAITING, MOST_OF_ADDRESS = 1000, 20  # waiting requests for tokens: in total, and from one address
 WORTHLESS = "unknown or revoked token"
 BEARER = re.compile(rb"[Bb]earer +([\x21-\x7e]+) *")
 
 
 class Token(NamedTuple):
-    """What is kept of a token: one row."""
+    """A token as a row of the store, without the secret."""
 
-    #: SHA-256 of it, in hexadecimal
+    #: its SHA-256, in hexadecimal
     hash: str
-    #: what it is good for
+    #: what it allows
     scopes: tuple[str, ...]
-    #: the client whose it is, where it is one client's
+    #: the client to which it belongs, if any
     client: str | None
-    #: what people call it
+    #: its name for people
     name: str
-    #: when it was made, ends and was revoked, in seconds since 1970
+    #: when it was made, expires and was revoked, in seconds since 1970
     made: float
     expires: float | None = None
     revoked: float | None = None
     #: waiting for an operator, approved, or refused by one
     state: str = APPROVED
-    #: the hash of the token with which it was made; None where it was made on the server's own machine, or asked for
+    #: the hash of the token that issued it; None if the server itself issued it, or a client asked for it
     parent: str | None = None
 
 
@@ -60,7 +60,7 @@ class Bearer(NamedTuple):
     client: str | None
     scopes: frozenset[str]
     name: str
-    #: the hash of the token; empty where none is needed
+    #: the hash of the token
     hash: str = ""
 
 
@@ -74,19 +74,19 @@ def hashed(token: str) -> str:
 
 
 class Gate:
-    """Who may come in, in memory: `bearer` answers for a request, the others change rows and give them back."""
+    """All tokens in memory: `bearer` identifies the caller of a request, other methods change rows and return them."""
 
     def __init__(self, rows: Iterable[Token] = (), by_address: bool = True) -> None:
-        #: whether addresses tell clients apart; behind a proxy they do not
+        #: whether addresses distinguish clients; behind a proxy they do not
         self.by_address = by_address
         self._rows: dict[str, Token] = {}
         self._clients: dict[str, str] = {}  # the hash of each client's token
-        # the hashes of tokens that wait for an operator, each with its address; "" for those from before the start
+        # the hashes of tokens that wait for an operator, with the address of each; "" if it asked before the start
         self._asked: dict[str, str] = {}
         self.load(rows)
 
     def load(self, rows: Iterable[Token]) -> None:
-        """Take rows as they are kept now, such as those that another process changed."""
+        """Add or replace rows as the store has them, such as those that another process changed."""
         for row in rows:
             self._insert(row)
 
@@ -94,10 +94,10 @@ class Gate:
         """All rows."""
         return list(self._rows.values())
 
-    # Who is calling
+    # Authentication
 
     def bearer(self, authorization: bytes | None, now: float) -> Bearer:
-        """The owner of the token in a header; 401 if it is missing or invalid, 403 if it waits for approval."""
+        """The caller with the token in a header; 401 if it is missing or invalid, 403 if it waits for approval."""
         row = self._find(authorization)
         fault = WORTHLESS if row is None else self.fault(row, now)
         if row is None or fault is not None:
@@ -108,7 +108,7 @@ class Gate:
 
     def fault(self, row: Token, now: float) -> str | None:
         """Why a token is invalid, itself or through a parent; None if it is valid or waiting."""
-        for each in self._line(row):
+        for each in self._with_parents(row):
             if each is None or each.revoked is not None or each.state == REFUSED:
                 return WORTHLESS
             if each.expires is not None and now >= each.expires:
@@ -116,8 +116,8 @@ class Gate:
         return None
 
     def standing(self, row: Token, now: float) -> tuple[str, str | None]:
-        """How a token stands, in a word, and for operators why it opens nothing; None where it is good, or waits."""
-        for each in self._line(row):
+        """The state of a token, and for operators the reason why it is invalid; None if it is valid or waiting."""
+        for each in self._with_parents(row):
             whose = "it" if each is row else "the token with which it was made"
             if each is None:
                 return REVOKED, f"{whose} is no longer known"
@@ -129,8 +129,8 @@ class Gate:
                 return EXPIRED, f"{whose} expired on {_moment(each.expires)}"
         return row.state, None
 
-    def _line(self, row: Token) -> Iterator[Token | None]:
-        """A token, the one with which it was made, and so on to the first; None where one of them is forgotten."""
+    def _with_parents(self, row: Token) -> Iterator[Token | None]:
+        """A token, the token that issued it, and so on to the first; ends with None if one of them is missing."""
         yield row
         while row.parent is not None:
             above = self._rows.get(row.parent)
@@ -140,26 +140,27 @@ class Gate:
             row = above
 
     def owner_of(self, client: str) -> str | None:
-        """Whose a client is: the hash of the token with which it enrolled, below the operators' own; None if unknown.
+        """The owner of a client, as the hash of a token; None if unknown.
 
-        A client that an operator approved by itself is its own owner.
+        It is the topmost token above the client's that is not an operator's, or else the one with which the client enrolled.
+        A client that an operator approved without a token is its own owner.
         """
         row = self._rows.get(self._clients.get(client, ""))
         if row is None or row.parent is None:
             return None if row is None else client
         owner, above = row.parent, self._rows.get(row.parent)
-        for each in () if above is None else self._line(above):
+        for each in () if above is None else self._with_parents(above):
             if each is None or "admin" in each.scopes:
                 break
             owner = each.hash
         return owner
 
     def revoked_clients(self) -> list[str]:
-        """The clients whose tokens were revoked, or one above them was."""
+        """The clients whose tokens were revoked, themselves or through a parent."""
         return [
             client
             for client, hash in self._clients.items()
-            if any(each is not None and each.revoked is not None for each in self._line(self._rows[hash]))
+            if any(each is not None and each.revoked is not None for each in self._with_parents(self._rows[hash]))
         ]
 
     def waits(self, client: str, now: float) -> bool | None:
@@ -169,30 +170,23 @@ class Gate:
             return False
         return True if now < row.made + PATIENCE else None
 
-    def state(self, authorization: bytes | None, now: float) -> str:
-        """The state of the request for this token: waiting, approved or refused; an expired one is refused."""
-        row = self._find(authorization)
-        if row is None:
-            raise unknown(WORTHLESS)
-        return row.state if self.fault(row, now) is None else REFUSED
-
     def _find(self, authorization: bytes | None) -> Token | None:
         match = BEARER.fullmatch(authorization or b"")
         if match is None or len(match[1]) > LONGEST:
             raise unknown("missing bearer token")
         digest = hashlib.sha256(match[1]).hexdigest()
-        row = self._rows.get(digest)  # by hash: what the time it takes tells of it is of no use without the token
+        row = self._rows.get(digest)  # the time that a look-up by hash takes reveals nothing about the token
         return row if row is not None and hmac.compare_digest(row.hash, digest) else None
 
     def named(self, authorization: bytes | None) -> tuple[str, Token | None]:
-        """The hash of the token that this header has, empty where it has none, and its row if that is known."""
+        """The hash of the token in a header, or "" if there is none, and its row, if there is one."""
         match = BEARER.fullmatch(authorization or b"")
         if match is None or len(match[1]) > LONGEST:
             return "", None
         hash = hashlib.sha256(match[1]).hexdigest()
         return hash, self._rows.get(hash)
 
-    # What operators do
+    # Changes by operators
 
     def make(  # noqa: PLR0913
         self,
@@ -211,18 +205,16 @@ class Gate:
         """Whether a valid admin token would remain if those with the hashes *but* were revoked."""
         admins = (row for row in self._rows.values() if "admin" in row.scopes and row.state == APPROVED)
         return any(
-            self.fault(row, now) is None and not any(each and each.hash in but for each in self._line(row))
+            self.fault(row, now) is None and not any(each and each.hash in but for each in self._with_parents(row))
             for row in admins
         )
 
-    def revoke(
-        self, now: float, *, client: str | None = None, name: str | None = None, hash: str | None = None
-    ) -> list[Token]:
-        """Revoke the tokens of a client, a name or a hash; returns the changed rows."""
-        if client is None and name is None and hash is None:
-            raise InputError("give a client, a name or a hash of the tokens to revoke")
-        criteria = (client, name, hash)
-        hit = [row for row in self._rows.values() if row.revoked is None and _alike(row, criteria)]
+    def revoke(self, now: float, *, client: str | None = None, name: str | None = None) -> list[Token]:
+        """Revoke the tokens of a client or a name; returns the changed rows."""
+        if client is None and name is None:
+            raise InputError("give a client or a name of the tokens to revoke")
+        valid = (row for row in self._rows.values() if row.revoked is None)
+        hit = [row for row in valid if client in {None, row.client} and name in {None, row.name}]
         if self.has_operator(now) and not self.has_operator(now, {row.hash for row in hit}):
             raise RefusedError(409, "cannot revoke the last admin token (make another one first)")
         return [self._insert(row._replace(revoked=now)) for row in hit]
@@ -233,7 +225,7 @@ class Gate:
 
     def forget(self, now: float, older: float, most: int | None = None) -> list[str]:
         """Drop rows that have been invalid for *older* seconds, at most *most*; returns their hashes. Reserved names stay."""
-        old = (row for row in self._rows.values() if self._ended(row) + older < now and not self._reserves(row))
+        old = (row for row in self._rows.values() if self._end(row) + older < now and not self._reserves(row))
         return self._remove(list(islice(old, most)))
 
     def check_name(self, name: str, scopes: Collection[str]) -> None:
@@ -245,9 +237,9 @@ class Gate:
             )
 
     def _reserves(self, row: Token) -> bool:
-        """Whether a token was revoked that may own workflows, by itself or with one above it."""
+        """Whether a token that may own workflows was revoked, itself or through a parent."""
         owns = row.client is None and not OWNING.isdisjoint(row.scopes)
-        return owns and any(each is not None and each.revoked is not None for each in self._line(row))
+        return owns and any(each is not None and each.revoked is not None for each in self._with_parents(row))
 
     def drop(self, clients: Collection[str]) -> list[str]:
         """Drop the rows of these clients; returns their hashes."""
@@ -260,11 +252,11 @@ class Gate:
             self._asked.pop(row.hash, None)
         return [row.hash for row in rows]
 
-    def _ended(self, row: Token) -> float:
-        """Since when a row opens nothing, by itself or for those above it."""
-        return min(0.0 if each is None else _own_end(each) for each in self._line(row))
+    def _end(self, row: Token) -> float:
+        """The time at which a token became or becomes invalid, itself or through a parent."""
+        return min(0.0 if each is None else _own_end(each) for each in self._with_parents(row))
 
-    # How a client comes to have one
+    # Requests by clients
 
     def ask(self, name: str, client: str, now: float, address: str = "") -> tuple[str, Token]:
         """A token for a new client, not valid before approval, and its row."""
@@ -283,7 +275,7 @@ class Gate:
             )
 
     def crowded_out(self, now: float) -> list[Token]:
-        """The requests to drop before one more may wait: the oldest of the address with the most."""
+        """The requests to drop before one more may wait: the oldest ones of the addresses with the most requests."""
         waiting, addresses = self.waiting(now), self._addresses(now)
         waiting.sort(key=lambda row: (-addresses[self._asked[row.hash]], row.made))
         return waiting[: max(0, len(waiting) + 1 - MOST_WAITING)]
@@ -344,9 +336,3 @@ def demand(scopes: Collection[str], *wanted: str) -> None:
 def unknown(sentence: str) -> RefusedError:
     """A 401 refusal."""
     return RefusedError(401, sentence, www_authenticate='Bearer realm="eligo"')
-
-
-def _alike(row: Token, criteria: tuple[str | None, str | None, str | None]) -> bool:
-    return all(
-        want is None or have == want for have, want in zip((row.client, row.name, row.hash), criteria, strict=True)
-    )

@@ -1,1 +1,1 @@
-"""Several servers on one database: which server holds a workflow, and calls that are forwarded to it."""
+"""Several servers on one database: which server holds each workflow, and calls that are forwarded to it."""

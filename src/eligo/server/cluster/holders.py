@@ -1,4 +1,4 @@
-"""Several servers on one store: each holds workflows for a while, and takes those that nobody holds."""
+"""Holds of workflows on a shared store: each server renews its own for a limited time, and takes free workflows."""
 
 import asyncio
 import time
@@ -13,45 +13,45 @@ from eligo.server.rules.state import Unavailable
 from eligo.stores.service import HELD, ClientRow, WorkflowRow
 from eligo.stores.service_sql import ServiceStore
 
-LOOK = 1.0  # seconds between two looks at what others hold, and what nobody does
-REFRESH = 0.5  # seconds between two looks at who may come in
-RENEW = 5.0  # seconds after which what is held is held anew
-SURE = HELD - 2.0  # seconds after that for which nobody else can have taken it, whatever the clocks do
+LOOK = 1.0  # seconds between two checks of what other servers hold, and what is free
+REFRESH = 0.5  # seconds between two checks for changed clients and tokens
+RENEW = 5.0  # seconds after which holds are renewed
+SURE = HELD - 2.0  # seconds after a renewal in which no other server can take a workflow, whatever the clocks do
 
 
 class Holding:
-    """What this server holds, and where the rest is; looks after that until it is closed.
+    """Keeps the holds of this server, and knows those of the others, until it is closed.
 
-    *refresh* is called now and then: it reads what else other servers may have changed.
+    It also calls *refresh* regularly, which reads what else other servers may have changed.
     """
 
     def __init__(self, desk: Desk, store: ServiceStore, began: float, refresh: Callable[[], Awaitable[None]]) -> None:
         self.desk, self.store = desk, store
-        #: the addresses of servers by what they hold, as of the last look
+        #: for each held workflow, the address of its server at the last check
         self.holders: dict[str, str] = {}
-        #: whether other servers hold something that goes on, or nobody does
+        #: whether workflows that have not ended are held by other servers, or by none
         self.elsewhere = True
         self._sure, self._renew = began + SURE, 0.0
         loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(_again(self.look, LOOK)), loop.create_task(_again(refresh, REFRESH))]
+        self._tasks = [loop.create_task(_repeat(self.look, LOOK)), loop.create_task(_repeat(refresh, REFRESH))]
 
     @property
     def _served(self) -> set[str]:
         return set(self.desk.service.served)
 
     @property
-    def _known(self) -> set[str]:
+    def _settled(self) -> set[str]:
         """The workflows for which there is nothing to do: served here, ended, or impossible to restore."""
         books = self.desk.service.books
         return {*books.served, *books.ended, *books.unavailable}
 
     @property
     def sure(self) -> bool:
-        """Whether no other server can hold what this one held at its last look."""
+        """Whether no other server can hold a workflow that this one held at its last check."""
         return time.monotonic() < self._sure
 
     async def close(self) -> None:
-        """Look no more; the store lets go of what is held when it is closed."""
+        """Stop checking; the store releases the holds when it is closed."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -65,7 +65,7 @@ class Holding:
         for workflow in unheld:
             await self._take(workflow)
         before, self.holders = self.others(), await asyncio.to_thread(self.store.holders)
-        self.elsewhere = bool(set(unheld) | self.holders.keys() - self._known)
+        self.elsewhere = bool(set(unheld) | self.holders.keys() - self._settled)
         if self.others() - before:
             self.desk.service.requests.hurry(time.monotonic())
 
@@ -84,16 +84,16 @@ class Holding:
             keeper.drop(lost)
         for workflow in books.unavailable.keys() - held:
             del books.unavailable[workflow]
-        for workflow in held - self._known:
+        for workflow in held - self._settled:
             await self._adopt(workflow)
 
     async def _take(self, workflow: str) -> None:
-        """Hold a workflow, unless somebody is sooner or something that was done with it before is still on its way."""
+        """Hold a workflow, unless another server takes it first or earlier changes of it are still being written."""
         keeper, service = self.desk.keeper, self.desk.service
         if workflow in service.served or keeper.trouble or workflow in keeper.tainted or service.requests.draining:
             return
         if await keeper.run(partial(self.store.hold, workflow)) is not None:
-            self.holders[workflow] = self.store.address  # nothing more is passed on to who held it
+            self.holders[workflow] = self.store.address  # calls are no longer forwarded to its last holder
             await self._adopt(workflow)
 
     async def _adopt(self, workflow: str) -> None:
@@ -113,8 +113,8 @@ class Holding:
         await self.desk.settle()
 
 
-async def _again(look: Callable[[], Awaitable[None]], seconds: float) -> None:
-    """Look again and again, whatever comes of it."""
+async def _repeat(look: Callable[[], Awaitable[None]], seconds: float) -> None:
+    """Call a function periodically; errors are logged."""
     while True:
         try:
             await look()
@@ -125,7 +125,7 @@ async def _again(look: Callable[[], Awaitable[None]], seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
-def taken(store: ServiceStore) -> list[WorkflowRow]:
+def take_free(store: ServiceStore) -> list[WorkflowRow]:
     """Take the workflows that no server holds; returns their rows."""
     rows = (store.workflow(id) for id in store.unheld() if store.hold(id) is not None)
     return [row for row in rows if row is not None]

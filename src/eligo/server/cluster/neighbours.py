@@ -1,4 +1,4 @@
-"""Calls about workflows that other servers on the same store hold: they are passed on, and the answers given back."""
+"""The other servers on the same store: calls about workflows that they hold are forwarded, and their answers returned."""
 
 import asyncio
 import json
@@ -11,16 +11,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
-from eligo.server.cluster.calls import Neighbour
 from eligo.server.cluster.holders import Holding
 from eligo.server.http.handlers import Api
-from eligo.server.http.parameters import Row, page_of
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.routes import Address, ApiCall
+from eligo.server.http.routes import ApiCall, Endpoint, Row, page_of
 from eligo.server.rules.served import FINAL
 from eligo.server.schema import (
     AnswersWords,
@@ -35,27 +34,110 @@ from eligo.server.schema import (
 )
 
 FORWARDED = b"eligo-forwarded"
-PASSED_ON = ("authorization", "eligo-client", "idempotency-key", "content-type")
+FORWARDED_HEADERS = ("authorization", "eligo-client", "idempotency-key", "content-type")
 ID = re.compile(r"w-[0-9a-f]{1,32}")
 TURN = 1.0  # seconds that a request waits here before other servers are asked again
-EMPTY, AWAY = 0.25, 2.0  # seconds for which a server is not asked that had nothing, or did not answer
-MOST_KEYS = 20_000  # requests that others answered, of which is known who
+EMPTY, AWAY = 0.25, 2.0  # seconds without further requests to a server that had no task, or did not answer
+MOST_KEYS = 20_000  # remembered requests that other servers have answered
+MOST_AT_A_TIME = 32  # concurrent calls to one server
+MOST_IDLE = 8  # idle connections to one server
+LARGEST = 256 * 2**20
+CONNECTING = 2.0  # seconds
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Answer = Callable[[ApiCall], Awaitable[Any]]
+
+
+class Reply(NamedTuple):
+    """The answer of another server."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Neighbour:
+    """Another server, called over HTTP/1.1 on connections that stay open."""
+
+    def __init__(self, address: str, tls: ssl.SSLContext | None = None) -> None:
+        url = urlsplit(address)
+        self.name, self.host = url.netloc, url.hostname or ""
+        self.tls = tls if url.scheme == "https" else None
+        self.port = url.port or (443 if self.tls else 80)
+        self._idle: list[Streams] = []
+        self._places = asyncio.Semaphore(MOST_AT_A_TIME)
+
+    async def call(
+        self, method: str, path: str, headers: dict[str, str], body: bytes = b"", patience: float = 10.0
+    ) -> Reply:
+        """Call the server; raises `OSError` if it does not answer in time."""
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {self.name}", f"Content-Length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        request = "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+        async with self._places:
+            while self._idle:  # the other side may have closed the connection meanwhile, which shows only now
+                with suppress(ConnectionError, asyncio.IncompleteReadError):
+                    return await self._exchange(self._idle.pop(), request, patience)
+            try:
+                return await self._exchange(await self._connect(), request, patience)
+            except asyncio.IncompleteReadError:
+                raise OSError(f"{self.name} closed the connection before its answer was complete") from None
+
+    async def _connect(self) -> Streams:
+        async with asyncio.timeout(CONNECTING):
+            return await asyncio.open_connection(self.host, self.port, ssl=self.tls)
+
+    async def _exchange(self, streams: Streams, request: bytes, patience: float) -> Reply:
+        reader, writer = streams
+        complete = False
+        try:
+            async with asyncio.timeout(patience):
+                writer.write(request)
+                await writer.drain()
+                answer = await _read(reader)
+                complete = True
+        except (asyncio.LimitOverrunError, ValueError) as error:
+            raise OSError(f"invalid answer from {self.name}: {error}") from None
+        finally:
+            if complete and answer.headers.get("connection") != "close" and len(self._idle) < MOST_IDLE:
+                self._idle.append(streams)
+            else:
+                writer.close()
+        return answer
+
+    def close(self) -> None:
+        """Close its idle connections."""
+        for _, writer in self._idle:
+            writer.close()
+        self._idle.clear()
+
+
+async def _read(reader: asyncio.StreamReader) -> Reply:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    headers = {}
+    for line in head[1:-2]:
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    if "content-length" not in headers:
+        raise ValueError("no Content-Length header")
+    size = int(headers["content-length"])
+    if not 0 <= size <= LARGEST:
+        raise ValueError("answer too large")
+    return Reply(int(head[0].split(" ")[1]), headers, await reader.readexactly(size))
 
 
 @dataclass(eq=False)
 class Neighbours:
-    """The other servers, as calls are passed on to them."""
+    """Answers calls with the help of the other servers."""
 
     api: Api
     holding: Holding
     tls: ssl.SSLContext | None = None
-    _known: dict[str, Neighbour] = field(default_factory=dict)
-    _quiet: dict[str, float] = field(default_factory=dict)  # until when a server is not asked for work
-    _answered: OrderedDict[tuple[str, str], str] = field(default_factory=OrderedDict)
+    _neighbours: dict[str, Neighbour] = field(default_factory=dict)  # by address
+    _quiet: dict[str, float] = field(default_factory=dict)  # until when a server is not asked for tasks
+    _answered: OrderedDict[tuple[str, str], str] = field(default_factory=OrderedDict)  # by client and key, which server
 
-    def joined(self, addresses: Iterable[Address]) -> list[Address]:
-        """The addresses of the API, each answered wherever its workflow is held."""
+    def joined(self, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
+        """The endpoints of the API, changed so that the server that holds a workflow answers calls about it."""
         special: dict[tuple[str, str], Answer] = {
             ("POST", "/v1/request"): self.request,
             ("POST", "/v1/deliver"): self.deliver,
@@ -64,24 +146,24 @@ class Neighbours:
             ("GET", "/v1/workflows"): self.workflows,
         }
         result = []
-        for address in addresses:
-            own = self._either(address.answer) if "{workflow}" in address.path and not address.streams else None
-            answer = special.get((address.method, address.path), own)
-            result.append(address if answer is None else replace(address, answer=self._surely(answer)))
+        for each in endpoints:
+            own = self._here_or_there(each.answer) if "{workflow}" in each.path and not each.streams else None
+            answer = special.get((each.method, each.path), own)
+            result.append(each if answer is None else replace(each, answer=self._while_sure(answer)))
         return result
 
     def close(self) -> None:
-        """Let go of all connections."""
-        for neighbour in self._known.values():
+        """Close all idle connections."""
+        for neighbour in self._neighbours.values():
             neighbour.close()
 
-    # Who answers
+    # Forwarding
 
-    def _surely(self, answer: Answer) -> Answer:
-        """Answer only while nobody else can hold what is held here, and say so where the store cannot be read."""
+    def _while_sure(self, answer: Answer) -> Answer:
+        """Refuse calls while other servers may hold workflows of this one, and calls for which the store cannot be read."""
 
         @wraps(answer)
-        async def surely(call: ApiCall) -> Any:
+        async def checked(call: ApiCall) -> Any:
             if not self.holding.sure:
                 raise RefusedError(503, "the server is checking which workflows it holds; try again", after=1)
             try:
@@ -89,31 +171,31 @@ class Neighbours:
             except OSError:
                 raise RefusedError(503, "the store cannot be read now; try again", after=1) from None
 
-        return surely
+        return checked
 
-    def _either(self, answer: Answer) -> Answer:
-        """Answer a call about one workflow here or there."""
+    def _here_or_there(self, answer: Answer) -> Answer:
+        """Answer a call about a workflow here, or forward it to the server that holds the workflow."""
 
         @wraps(answer)
-        async def either(call: ApiCall) -> Any:
-            there = await self._where(call.parts["workflow"], call)
-            return await (answer(call) if there is None else self._passed(there, call))
+        async def routed(call: ApiCall) -> Any:
+            holder = await self._where(call.parts["workflow"], call)
+            return await (answer(call) if holder is None else self._forward(holder, call))
 
-        return either
+        return routed
 
     async def _where(self, workflow: str, call: ApiCall) -> str | None:
-        """The address of the server that holds a workflow; None: it is answered for here."""
+        """The address of the server that holds a workflow; None if this server answers."""
         service, store = self.api.desk.service, self.api.store
         books = service.books
         here = workflow in books.served or workflow in books.ended or workflow in books.unavailable
         if here or ID.fullmatch(workflow) is None:
             return None
         forwarded = FORWARDED in call.scope["state"]["headers"]
-        there = None if forwarded else self.holding.holders.get(workflow)
-        if there is None and not forwarded:
-            there = (await asyncio.to_thread(store.holders)).get(workflow)
-        if there and there != store.address:
-            return there
+        holder = None if forwarded else self.holding.holders.get(workflow)
+        if holder is None and not forwarded:
+            holder = (await asyncio.to_thread(store.holders)).get(workflow)
+        if holder and holder != store.address:
+            return holder
         row = await asyncio.to_thread(store.workflow, workflow)
         if row is None:
             return None
@@ -122,31 +204,33 @@ class Neighbours:
         service.ended(row._replace(document=b""))
         return None
 
-    async def _passed(self, there: str, call: ApiCall, path: str | None = None, body: bytes | None = None) -> bytes:
-        """What another server answers to a call, or to another one of the same caller."""
+    async def _forward(self, holder: str, call: ApiCall, path: str | None = None, body: bytes | None = None) -> bytes:
+        """The answer of another server to a call, or to a different *path* or *body* of the same caller."""
         headers = call.scope["state"]["headers"]
-        outgoing = {name: headers[name.encode()].decode("latin-1") for name in PASSED_ON if name.encode() in headers}
+        outgoing = {
+            name: headers[name.encode()].decode("latin-1") for name in FORWARDED_HEADERS if name.encode() in headers
+        }
         outgoing[FORWARDED.decode()] = "1"
         if path is None:
             query = call.scope["query_string"].decode("latin-1")
             path = call.scope.get("raw_path", call.scope["path"].encode()).decode("latin-1").partition("?")[0]
             path = f"{path}?{query}" if query else path
-        if there not in self._known:
-            self._known[there] = Neighbour(there, self.tls)
+        if holder not in self._neighbours:
+            self._neighbours[holder] = Neighbour(holder, self.tls)
         try:
-            reply = await self._known[there].call(
+            reply = await self._neighbours[holder].call(
                 call.scope["method"], path, outgoing, call.body if body is None else body
             )
         except OSError:
             raise RefusedError(503, "the server that holds this workflow does not answer; try again", after=1) from None
         if reply.status >= 400:
-            raise _refused(reply.status, reply.headers, reply.body)
+            raise _refusal(reply.status, reply.headers, reply.body)
         return reply.body
 
     # Work
 
     async def request(self, call: ApiCall) -> Any:
-        """Work for a client."""
+        """Answer a request for tasks, with tasks of other servers if there are none here."""
         if FORWARDED in call.scope["state"]["headers"]:
             return await self.api.request(call)
         before = self._answered.get((call.client.id, call.key))
@@ -170,47 +254,47 @@ class Neighbours:
             wait = TURN
 
     async def _ask(self, call: ApiCall, ask: AskWords) -> GrantsWords | None:
-        """What the first of the other servers gives that has something; None: none has."""
-        others = [there for there in self.holding.others() if self._quiet.get(there, 0.0) < time.monotonic()]
-        for there in random.sample(others, len(others)):
-            answer = await self._ask_server(there, call, ask)
+        """The grants of the first other server that has tasks, in random order; None if none has."""
+        others = [holder for holder in self.holding.others() if self._quiet.get(holder, 0.0) < time.monotonic()]
+        for holder in random.sample(others, len(others)):
+            answer = await self._ask_server(holder, call, ask)
             if answer is not None and answer.grants:
-                self._remember(call, there)
+                self._remember(call, holder)
                 return answer
         return None
 
-    def _remember(self, call: ApiCall, there: str) -> None:
-        """The same call again gets its answer from the same server."""
-        self._answered[call.client.id, call.key] = there
+    def _remember(self, call: ApiCall, holder: str) -> None:
+        """Remember that a repeated call gets its answer from the same server."""
+        self._answered[call.client.id, call.key] = holder
         if len(self._answered) > MOST_KEYS:
             self._answered.popitem(last=False)
 
-    async def _ask_server(self, there: str, call: ApiCall, ask: AskWords) -> GrantsWords | None:
-        """What another server has for a client at once; None: it does not answer."""
+    async def _ask_server(self, holder: str, call: ApiCall, ask: AskWords) -> GrantsWords | None:
+        """The tasks that another server has for a client now; None if it does not answer."""
         body = encode(msgspec.structs.replace(ask, wait=0.0))
         try:
-            answer = msgspec.json.decode(await self._passed(there, call, "/v1/request", body), type=GrantsWords)
+            answer = msgspec.json.decode(await self._forward(holder, call, "/v1/request", body), type=GrantsWords)
         except RefusedError:
-            self._quiet[there] = time.monotonic() + AWAY
+            self._quiet[holder] = time.monotonic() + AWAY
             return None
         if not answer.grants and not answer.wait:
-            self._quiet[there] = time.monotonic() + EMPTY
+            self._quiet[holder] = time.monotonic() + EMPTY
         return answer
 
     async def deliver(self, call: ApiCall) -> Any:
-        """What a client brings."""
+        """Process the results of a client, each on the server that holds its workflow."""
         served = self.api.desk.service.served
         places = {one.lease.partition(".")[0]: "" for one in call.words.results}
         for workflow in places.keys() - served.keys():
             places[workflow] = await self._where(workflow, call) or ""
-        there, ask = set(places.values()) - {""}, call.words.ask
+        holders, ask = set(places.values()) - {""}, call.words.ask
         before = self._answered.get((call.client.id, call.key))
-        if len(there) == 1 and "" not in places.values() and (before in there or not self._has_work()):
-            self._remember(call, place := there.pop())
-            return await self._passed(place, call)  # also what it asks for
+        if len(holders) == 1 and "" not in places.values() and (before in holders or not self._has_work()):
+            self._remember(call, holder := holders.pop())
+            return await self._forward(holder, call)  # with its request for tasks
         if before is not None:
             call = call._replace(words=DeliverWords(call.words.results))
-        answer = await (self._deliver_by_holder(call, places) if there else self.api.deliver(call))
+        answer = await (self._deliver_by_holder(call, places) if holders else self.api.deliver(call))
         if ask is None or answer.grants or answer.stop or answer.wait or FORWARDED in call.scope["state"]["headers"]:
             return answer
         remote = await (self._ask(call, ask) if before is None else self._ask_server(before, call, ask))
@@ -220,22 +304,22 @@ class Neighbours:
         return any(one.open and one.ready for one in self.api.desk.service.served.values())
 
     async def _deliver_by_holder(self, call: ApiCall, places: dict[str, str]) -> AnswersWords:
-        """Bring each result to where its workflow is held; the answers in the order of the results."""
-        answers = await self._delivered(call, places)
+        """Deliver each result to the server that holds its workflow; the answers keep the order of the results."""
+        answers = await self._deliver_elsewhere(call, places)
         here = [one for one in call.words.results if one.lease not in answers]
         local = await self.api.deliver(call._replace(words=DeliverWords(here, call.words.ask)))
         answers.update(zip((one.lease for one in here), local.answers, strict=True))
         return msgspec.structs.replace(local, answers=[answers[one.lease] for one in call.words.results])
 
-    async def _delivered(self, call: ApiCall, places: dict[str, str]) -> dict[str, str]:
-        """What other servers take the results for that are theirs, by lease."""
+    async def _deliver_elsewhere(self, call: ApiCall, places: dict[str, str]) -> dict[str, str]:
+        """The answers of other servers to the results of their workflows, by lease."""
         answers: dict[str, str] = {}
         groups: dict[str, list[ResultWords]] = {}
         for one in call.words.results:
             groups.setdefault(places[one.lease.partition(".")[0]], []).append(one)
-        for there, group in groups.items():
-            if there:
-                body = await self._passed(there, call, body=encode(DeliverWords(group)))
+        for holder, group in groups.items():
+            if holder:
+                body = await self._forward(holder, call, body=encode(DeliverWords(group)))
                 replies = msgspec.json.decode(body, type=AnswersWords).answers
                 answers.update(zip((one.lease for one in group), replies, strict=True))
         return answers
@@ -247,42 +331,42 @@ class Neighbours:
         for lease in call.words.leases:
             workflow = lease.partition(".")[0]
             with suppress(RefusedError):
-                there = None if workflow in served else await self._where(workflow, call)
-                groups.setdefault(there, []).append(lease)
+                holder = None if workflow in served else await self._where(workflow, call)
+                groups.setdefault(holder, []).append(lease)
         lost = (await self.api.renew(call._replace(words=RenewWords(groups.pop(None))))).gone
-        for there, leases in groups.items():
+        for holder, leases in groups.items():
             with suppress(RefusedError):
-                body = await self._passed(there or "", call, body=encode(RenewWords(leases)))
+                body = await self._forward(holder or "", call, body=encode(RenewWords(leases)))
                 lost += msgspec.json.decode(body, type=GoneWords).gone
         return GoneWords(lost)
 
     # Workflows
 
     async def submit(self, call: ApiCall) -> Any:
-        """A workflow to be served, in any format."""
+        """Submit a workflow; a repeated call is answered by the server that holds the workflow."""
         key = f"{call.caller.name}:{call.key}"
         workflow = await asyncio.to_thread(self.api.store.submitted, key)
         if workflow is None:
             self.api.desk.service.forget_purged(key)
-        there = None if workflow is None else await self._where(workflow, call)
-        return await (self.api.submit(call) if there is None else self._passed(there, call))
+        holder = None if workflow is None else await self._where(workflow, call)
+        return await (self.api.submit(call) if holder is None else self._forward(holder, call))
 
     async def workflows(self, call: ApiCall) -> Any:
-        """A page of all workflows; those of other servers as these tell of the same page."""
+        """A page of all workflows; other servers add the states of those that they hold."""
         service, states = self.api.desk.service, await asyncio.to_thread(self.api.store.states)
         chosen, before = page_of(call, [Row(i, id, state) for i, (id, state) in enumerate(states.items())])
         here = [id for id in chosen if id in service.served]
-        by_id = {one.workflow: one async for one in self.api.told_in_turn(here)}
+        by_id = {one.workflow: one async for one in self.api.states_in_turn(here)}
         if FORWARDED in call.scope["state"]["headers"]:
             return WorkflowsWords([*by_id.values()])
-        for there in self.holding.others():
+        for holder in self.holding.others():
             with suppress(RefusedError):
-                words = msgspec.json.decode(await self._passed(there, call), type=WorkflowsWords)
+                words = msgspec.json.decode(await self._forward(holder, call), type=WorkflowsWords)
                 by_id.update((one.workflow, one) for one in words.workflows if one.workflow not in by_id)
-        return WorkflowsWords([by_id.get(id) or await self.api.kept(id) for id in chosen], before)
+        return WorkflowsWords([by_id.get(id) or await self.api.stored_state(id) for id in chosen], before)
 
 
-def _refused(status: int, headers: dict[str, str], body: bytes) -> RefusedError:
+def _refusal(status: int, headers: dict[str, str], body: bytes) -> RefusedError:
     try:
         sentence = str(json.loads(body)["error"])
     except (ValueError, KeyError, TypeError):

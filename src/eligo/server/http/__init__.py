@@ -1,1 +1,1 @@
-"""HTTP: one table of routes, one guard that every request passes, and the handlers behind it."""
+"""HTTP: connections, the guard that every request passes, and the endpoints with their handlers."""

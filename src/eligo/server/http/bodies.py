@@ -1,10 +1,16 @@
-"""Bodies of requests as they come in, within the time that their senders have."""
+"""Request bodies: received within a time limit, and kept in memory or, if they are large, in a file.
+
+Disk work for bodies and files has threads of its own, so that transfers never wait for other work.
+"""
 
 import asyncio
+import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from types import coroutine
-from typing import Any
+from typing import IO, Any, ParamSpec, TypeVar
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
@@ -12,50 +18,62 @@ from starlette.types import Message, Receive
 from eligo.server.http.budgets import Account
 from eligo.server.http.refusals import RefusedError
 
-LINGER, LINGER_BYTES = 1.0, 16 * 2**20  # what is read on after a refusal, so that the other side sees the refusal
+MEGABYTE = 2**20
+PIECE = MEGABYTE  # bytes for which it is worth going to a thread
+THREADS = 16  # more threads do not make disks faster
+LINGER, LINGER_BYTES = 1.0, 16 * MEGABYTE  # limits of reading on after a refusal, so that the client sees the refusal
+P = ParamSpec("P")
+T = TypeVar("T")
+_POOL = ThreadPoolExecutor(THREADS, thread_name_prefix="eligo files")
+
+
+async def in_file_thread(function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    """Call a function that waits for a disk, in a thread for such functions."""
+    return await asyncio.get_running_loop().run_in_executor(_POOL, lambda: function(*given, **named))
+
+
+# Receiving
 
 
 class Waiting:
-    """The parts of a body: the client may let us wait *patience* seconds, and longer the more it has brought.
+    """Receives the parts of a body; the client may pause for *patience* seconds, and longer the more it has sent.
 
-    What it has brought earns it a pause of at most *stall* seconds: else a large part would pay for hours of silence.
+    Sent bytes earn a pause of at most *stall* seconds; otherwise one large part would allow hours of silence.
     """
 
-    __slots__ = ("left", "rate", "receive", "stall")
+    __slots__ = ("rate", "receive", "seconds", "stall")
 
     def __init__(self, receive: Receive, patience: float, rate: float, stall: float) -> None:
-        self.receive, self.left, self.rate, self.stall = receive, patience, rate, max(patience, stall)
+        self.receive, self.seconds, self.rate, self.stall = receive, patience, rate, max(patience, stall)
 
     async def next(self) -> Message:
-        """The next message; only the time that is waited for it counts, not what we do between."""
+        """The next message; only the time spent waiting for it counts against the client."""
         call: Any = self.receive()
         try:
             pending = call.send(None)
-        except (
-            StopIteration
-        ) as there:  # mostly it came with the headers, and a timer would cost as much as all the rest
-            message: Message = there.value
+        except StopIteration as result:  # mostly it came with the headers; a timer would cost as much as the rest
+            message: Message = result.value
         else:
-            message = await self._later(call, pending)
+            message = await self._await_message(call, pending)
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         return message
 
-    async def _later(self, call: Any, pending: Any) -> Message:
+    async def _await_message(self, call: Any, pending: Any) -> Message:
         began = time.monotonic()
         try:
-            async with asyncio.timeout(self.left):
-                message: Message = await _resumed(call, pending)
+            async with asyncio.timeout(self.seconds):
+                message: Message = await _resume(call, pending)
         except TimeoutError:
             raise RefusedError(408, "the body arrived too slowly", connection="close") from None
         earned = len(message.get("body", b"")) / self.rate - (time.monotonic() - began)
-        self.left = min(self.left + earned, self.stall)
+        self.seconds = min(self.seconds + earned, self.stall)
         return message
 
 
 @coroutine
-def _resumed(call: Any, pending: Any) -> Generator[Any, Any, Message]:
-    """A coroutine that was begun by hand, and that waits for something, taken up again by the loop."""
+def _resume(call: Any, pending: Any) -> Generator[Any, Any, Message]:
+    """Let the event loop continue a coroutine that was started by hand and is waiting for *pending*."""
     try:
         yield pending
     except BaseException as error:
@@ -66,7 +84,7 @@ def _resumed(call: Any, pending: Any) -> Generator[Any, Any, Message]:
 
 
 class Upload:
-    """What comes in for a file: passed on as it comes, within its time."""
+    """The ASGI `receive` of an upload: passes on each part as it arrives, within the time limit."""
 
     __slots__ = ("_account", "_done", "_waiting")
 
@@ -74,7 +92,7 @@ class Upload:
         self._waiting, self._done, self._account = waiting, False, account
 
     async def __call__(self) -> Message:
-        """The next part, or what comes after the last."""
+        """The next part, or the message after the last one."""
         if self._done:
             return await self._waiting.receive()
         try:
@@ -88,7 +106,7 @@ class Upload:
 
 
 class Replay:
-    """A body that was read already, and then whatever comes after it."""
+    """The ASGI `receive` of a request whose body is read already."""
 
     __slots__ = ("_body", "_receive")
 
@@ -97,7 +115,7 @@ class Replay:
         self._receive = receive
 
     async def __call__(self) -> Message:
-        """The body, or what comes after it."""
+        """The body, or the message after it."""
         body, self._body = self._body, None
         if body is None:
             return await self._receive()
@@ -105,7 +123,7 @@ class Replay:
 
 
 async def linger(receive: Receive) -> None:
-    """Read on a little: a connection that is closed over unread bytes is reset, and the refusal lost with it."""
+    """Read a little more: closing a connection with unread bytes resets it, and the client would lose the refusal."""
     remaining = LINGER_BYTES
     try:
         async with asyncio.timeout(LINGER):
@@ -116,3 +134,74 @@ async def linger(receive: Receive) -> None:
                     return
     except TimeoutError:
         return
+
+
+# Keeping
+
+
+@dataclass(slots=True)
+class Spool:
+    """How many bytes of incomplete bodies may be in memory; unnamed files in *folder* take the rest."""
+
+    #: of one body, and of all bodies
+    each: int = 4 * MEGABYTE
+    all: int = 32 * MEGABYTE
+    folder: str | None = None
+    #: bytes in memory now
+    taken: int = 0
+
+
+class Body:
+    """A body that is collected part by part; it must be closed."""
+
+    __slots__ = ("_file", "_parts", "_size", "_spool")
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool, self._size = spool, 0  # bytes in memory
+        self._parts: list[bytes] = []
+        self._file: IO[bytes] | None = None
+
+    async def add(self, part: bytes) -> None:
+        """Append a part."""
+        spool = self._spool
+        self._parts.append(part)
+        self._size += len(part)
+        spool.taken += len(part)
+        most = spool.each if self._file is None else PIECE
+        if self._size > most or spool.taken > spool.all:
+            await self._spill()
+
+    async def content(self) -> bytes:
+        """The complete body."""
+        if self._file is None:
+            return b"".join(self._parts)
+        await self._spill()
+        return await in_file_thread(self._read)
+
+    async def _spill(self) -> None:
+        parts, self._parts = self._parts, []
+        self._spool.taken -= self._size
+        self._size = 0
+        try:
+            await in_file_thread(self._write, parts)
+        except OSError as error:
+            sentence = f"the server has no space for a body of this size: {error.strerror}"
+            raise RefusedError(503, sentence, after=60) from None
+
+    def _write(self, parts: list[bytes]) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(dir=self._spool.folder)  # noqa: SIM115 - `close` closes it
+        self._file.writelines(parts)
+
+    def _read(self) -> bytes:
+        if self._file is None:
+            return b""
+        self._file.seek(0)
+        return self._file.read()
+
+    def close(self) -> None:
+        """Free the memory and the file of the body."""
+        self._spool.taken -= self._size
+        self._size = 0
+        if self._file is not None:
+            self._file.close()

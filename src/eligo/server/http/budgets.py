@@ -1,4 +1,4 @@
-"""What each request holds of what all requests share: bytes of bodies, and places in which requests are answered."""
+"""Shared capacity: how much memory for bodies, and how many of the concurrent requests, each caller may take."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Account:
-    """One request: its id, its caller and the caller's owner, what it holds, and what is reported of it at its end."""
+    """One request: its id, its caller and the caller's owner, the capacity that it holds, and its totals."""
 
     __slots__ = ("began", "caller", "dropped", "gone", "holds", "owner", "request", "sent", "status", "taken", "task")
 
@@ -18,39 +18,39 @@ class Account:
         self.status = self.sent = self.taken = 0
         self.dropped = self.gone = False
         self.holds: dict[Capacity, int] = {}
-        self.task: asyncio.Task[Any] | None = None  # who answers it, where it may be dropped
+        self.task: asyncio.Task[Any] | None = None  # the task that answers it, if it may be dropped
 
     def drop(self) -> None:
-        """Break the request off: other callers need what it holds."""
+        """Cancel the request, because other callers need the capacity that it holds."""
         self.dropped = True
         if self.task is not None:
             self.task.cancel()
 
     def close(self) -> None:
-        """Give back everything."""
+        """Release all capacity that the request holds."""
         for capacity in tuple(self.holds):
             capacity.release(self)
 
 
 class Capacity:
-    """An amount of something that all callers share and that none of them can use up.
+    """An amount of a resource that all callers share and that no caller can use up.
 
-    A caller may hold at most as much as is then still free: the first one gets half, the next one half of the rest, so
-    something always stays free. That alone would leave little to the last of many callers, or of many names of one. So a
-    request that finds too little takes the place of requests that can be dropped, if their caller holds at least as much:
-    that of most *weight* first. *by* is the attribute of a request that names its caller.
+    A caller may hold at most as much as then stays free: the first one gets half, the next one half of the rest, so some is
+    always free. That alone would leave little for the last of many callers, or of many names of one caller. So a request that
+    finds too little replaces droppable requests of callers that hold at least as much, the one of most *weight* first.
+    *by* is the attribute of a request that names its caller.
     """
 
     def __init__(self, total: int, weight: Callable[[Account], float] | None = None, by: str = "caller") -> None:
         self.total = self.free = total
         self.weight = weight
         self._caller: Callable[[Account], str] = attrgetter(by)
-        #: what each caller holds, where it holds something
+        #: the amount that each caller holds; callers that hold nothing are missing
         self.held: dict[str, int] = {}
         self._droppable: set[Account] = set()
 
     def take(self, account: Account, size: int = 1) -> bool:
-        """Whether a request may hold so much more; if not, it holds nothing any longer."""
+        """Add *size* to what a request holds; if that is too much, release all that it holds and return False."""
         caller = self._caller(account)
         account.holds[self] = account.holds.get(self, 0) + size
         mine = self.held[caller] = self.held.get(caller, 0) + size
@@ -61,7 +61,7 @@ class Capacity:
         return False
 
     def release(self, account: Account) -> None:
-        """Take back all that a request holds."""
+        """Release all that a request holds."""
         size = account.holds.pop(self, 0)
         self._droppable.discard(account)
         self.free += size
@@ -73,12 +73,12 @@ class Capacity:
             self.held.pop(caller, None)
 
     def expose(self, account: Account) -> None:
-        """Let this request, which the current task answers, be dropped for others."""
+        """Allow this request, which the current task answers, to be dropped in favour of others."""
         account.task = asyncio.current_task()
         self._droppable.add(account)
 
     def protect(self, account: Account) -> None:
-        """Do not drop this request any more."""
+        """No longer allow this request to be dropped."""
         self._droppable.discard(account)
 
     def _make_room(self, account: Account) -> bool:
@@ -91,7 +91,7 @@ class Capacity:
         return True
 
     def _victim(self, account: Account) -> Account | None:
-        """The heaviest request of callers that hold at least as much; or of the same caller, if it is twice as large."""
+        """The heaviest droppable request of callers that hold at least as much, or of this caller if twice as large."""
         if self.weight is None:
             return None
         caller, size = self._caller(account), account.holds[self]
@@ -105,7 +105,7 @@ class Capacity:
 
 
 def origin(peer: Any) -> str:
-    """The address that a connection is counted for; of IPv6 the first half, which is what one subscriber has.
+    """The address under which a connection is counted; for IPv6 its /64 network, which one subscriber has.
 
     >>> origin(("192.0.2.7", 50000)), origin(("2001:db8::5", 50000, 0, 0)), origin("")
     ('192.0.2.7', '2001:db8::/64', '')

@@ -1,10 +1,15 @@
-"""The border of the server: what a request must keep to before anybody reads it, in one ASGI middleware.
+"""The guard of the server: checks every request against limits and identifies its caller before anything else reads it.
 
     app = Guard(Starlette(routes=..., exception_handlers=HANDLERS), Bounds(hosts=("eligo.example.org",)))
 
-One class, because a chain of six costs more than all that they do. It stands around everything else, so whatever goes wrong
-inside ends here: as JSON, with the request's id, without a traceback. For what is inside it leaves in `scope["state"]`:
-`request` (the id), `headers` (a dict of bytes, no header twice that matters), `body` (whole, except for files).
+It is one class, because a chain of six middlewares costs more than all their checks. It wraps everything else, so every error
+inside ends here: as JSON, with the request's id, without a traceback. It leaves for the app in `scope["state"]`: `request`
+(the id), `headers` (a dict of bytes; no important header is repeated), `body` (all of it, except for files).
+
+A request enters in one of two ways. `__call__` is ASGI. `reply` answers small requests that arrived in one piece, without
+ASGI's messages, which would cost as much as the rest of the request. Both call the same functions: `_admit` for
+authentication and scopes, `_hold` and `_place` for limits, `_refusal` for errors, `_finish` for accounting. They stay two
+because receiving the body and sending the answer differ.
 """
 
 import asyncio
@@ -23,40 +28,39 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
 from eligo.errors import InputError, shorten
-from eligo.server.http.bodies import Replay, Upload, Waiting, linger
+from eligo.server.http.bodies import Body, Replay, Spool, Upload, Waiting, linger
 from eligo.server.http.budgets import Account, Capacity, origin
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.spool import Body, Spool
 from eligo.server.logs import emit, event
 
 MEGABYTE = 2**20
 FILES = "/v1/files/"
-ELSEWHERE = {b"cross-site", b"same-site"}  # pages of another port of this machine are of the same site
+ELSEWHERE = {b"cross-site", b"same-site"}  # pages from another port of this machine are same-site
 BRINGING = {"POST", "PUT", "PATCH"}  # methods whose requests have a body
 PROBES = {"/health", "/ready"}  # answered however busy the server is
 ONCE = (b"host", b"content-length", b"content-encoding", b"transfer-encoding", b"content-range", b"origin",
         b"authorization", b"idempotency-key", b"eligo-client")  # fmt: skip
-VERSION = re.compile(r"/v(?!1/)([0-9]{1,9})/")  # in addresses of other APIs than ours
+VERSION = re.compile(r"/v(?!1/)([0-9]{1,9})/")  # in paths of other versions of the API
 SAME = "install the same version of eligo on both sides"
 UNEXPECTED = "internal server error (see the server's log)"
-GONE = 499  # as nginx logs a client that did not wait for the answer
+GONE = 499  # as nginx logs a client that disconnected before the answer
 
-#: decides before the body is read, at once or later; may put things into the state; refuses by RefusedError
+#: admits a caller before its body is read, at once or by an awaitable; may write into the state; raises `RefusedError`
 Enter = Callable[[Scope, dict[bytes, bytes]], Awaitable[None] | None]
 #: a status, headers and a body
 Reply = tuple[int, list[tuple[bytes, bytes]], bytes]
-#: is told of each request: scope, status, seconds, bytes in, bytes out
+#: called after each request with its scope, status, seconds, bytes received and bytes sent
 Seen = Callable[[Scope, int, float, int, int], None]
 
 
 class Direct(Protocol):
-    """An address that can be answered without ASGI's messages."""
+    """An endpoint that can answer without ASGI's messages."""
 
     status: int
     kind: tuple[bytes, bytes]
 
-    async def given(self, scope: Scope, gone: Receive) -> bytes:
-        """The body of the answer to the request in the state; *gone* ends when the caller disconnects."""
+    async def respond(self, scope: Scope, gone: Receive) -> bytes:
+        """The body of the answer to the request in the state; *gone* returns when the caller disconnects."""
         ...
 
 
@@ -64,54 +68,54 @@ class Direct(Protocol):
 class Bounds:
     """The limits on requests; sizes in bytes, times in seconds."""
 
-    #: the names by which the server may be called, without port; none: any
+    #: the names that `Host` may have, without port; empty: any
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
-    #: pages of other sites that may call it, such as "https://dash.example.org"
+    #: other sites whose pages may call the server, such as "https://dash.example.org"
     origins: tuple[str, ...] = ()
-    #: the largest body, of a workflow that is submitted, and of a file or part of it
+    #: the largest body: of most requests, of a submitted workflow, and of a file or part of a file
     body: int = 8 * MEGABYTE
     workflow: int = 256 * MEGABYTE
     file: int = 64 * 1024 * MEGABYTE
-    #: the largest body of a request that needs no token, or whose method needs no body
+    #: the largest body of a request without a token, or with a method that needs no body
     open: int = 4096
-    #: the largest body of a request that may wait long: those that fill all `polls` must leave most of `held` free
+    #: the largest body of a long poll: the bodies of as many polls as `polls` allows must leave most of `held` free
     poll: int = 16_384
-    #: all bodies together that are held at a time
+    #: the total size of the bodies that are held at a time
     held: int = 1024 * MEGABYTE
-    #: where those wait that are too large for memory; None: where the system has such files
+    #: the folder for bodies that are too large for memory; None: the system's folder for temporary files
     folder: str | None = None
-    #: how long a client may let a body wait; for larger ones how many bytes a second it must bring, and the longest pause
+    #: how long a client may pause in a body; the bytes per second that a larger body must bring, and its longest pause
     patience: float = 10.0
     rate: float = 16_384.0
     stall: float = 30.0
-    #: how long the transfer of a file has its place in any case; then it may have to leave it, if it is the slowest
+    #: how long the transfer of a file keeps its place; afterwards the slowest transfer may be dropped for another one
     turn: float = 10.0
-    #: requests at a time, of which one caller gets half: quick ones, those that wait for a task, those for files
+    #: concurrent requests, of which one caller gets half: quick ones, those that wait for a task, those for files
     quick: int = 8_192
     polls: int = 20_000
     files: int = 64
-    #: headers, their bytes, and the length of the address with its query
+    #: the number of headers, their size, and the length of the path with its query
     headers: int = 64
     header_bytes: int = 32_768
     address: int = 8_192
-    #: whose requests may wait long
+    #: the paths of long polls
     polling: frozenset[str] = field(default=frozenset({"/v1/request"}))
 
 
 class Guard:
-    """An ASGI app around another that lets only what is within bounds come to it."""
+    """An ASGI app that passes a request on to another app only if it is within limits."""
 
     def __init__(
         self, app: ASGIApp, bounds: Bounds | None = None, *, enter: Enter | None = None, seen: Seen | None = None,
         logger: logging.Logger | None = None,
     ) -> None:  # fmt: skip
-        #: by method and path, what answers requests that came whole
+        #: by method and path, the endpoints that answer requests which arrived in one piece
         self.direct: Mapping[tuple[str, str], Direct] = getattr(app, "direct", {})
         self.app, self.bounds, self.enter, self.seen = app, bounds or Bounds(), enter, seen
         self.logger = logger or logging.getLogger("eligo.server.requests")
-        #: those that need no token
+        #: method and path of endpoints that need no token
         self.open: Collection[tuple[str, str]] = getattr(app, "open", ())
-        # clients that enrolled with one token share what it may hold, and have places of their own
+        # clients that enrolled with one token share its limit of bodies; each has a limit of places of its own
         self.bodies = Capacity(self.bounds.held, lambda account: account.holds[self.bodies], by="owner")
         self.places = {
             "quick": Capacity(self.bounds.quick), "polls": Capacity(self.bounds.polls),
@@ -120,7 +124,7 @@ class Guard:
         self._spool = Spool(folder=self.bounds.folder)
         self._first, self._next = secrets.token_hex(4), count(1)
         self._hosts = {host.lower().encode() for host in self.bounds.hosts}
-        self._known = set(self._hosts)
+        self._seen_hosts = set(self._hosts)
         self._origins = {origin.rstrip("/").lower().encode() for origin in self.bounds.origins}
         if wrong := [
             host for host in self.bounds.hosts if "/" in host or _without_port(host.encode()) != host.encode()
@@ -141,14 +145,14 @@ class Guard:
         except (Exception, asyncio.CancelledError) as error:
             await answer.refuse(self._refusal(error, answer), scope, receive)
         finally:
-            self._over(scope, answer)
+            self._finish(scope, answer)
 
     async def reply(self, scope: Scope, body: bytes, receive: Receive) -> Reply:
-        """Answer one request that came whole and that `direct` knows: the same, without ASGI's messages."""
+        """Answer one request to an endpoint of `direct` that arrived in one piece."""
         state = scope["state"]
         account, answer = Account(self._request_id(state)), b""
         try:
-            answer = await self._replied(scope, state, body, receive, account)
+            answer = await self._reply_body(scope, state, body, receive, account)
             endpoint = scope["endpoint"]
             account.status, kind = endpoint.status, [endpoint.kind]
         except (Exception, asyncio.CancelledError) as error:
@@ -156,27 +160,27 @@ class Guard:
             answer, account.status, kind = refused.problem(account.request), refused.status, refused.pairs()
         finally:
             account.sent = len(answer)
-            self._over(scope, account)
+            self._finish(scope, account)
         length = (b"content-length", b"%d" % len(answer))
         return account.status, [*kind, length, (b"eligo-request", account.request.encode())], answer
 
-    async def _replied(
+    async def _reply_body(
         self, scope: Scope, state: dict[str, Any], body: bytes, receive: Receive, account: Account
     ) -> bytes:
         await self._admit(scope, state, account)
-        self._hold(account, len(body), self._most(scope))
+        self._hold(account, len(body), self._limit_of(scope))
         state["body"] = body
         self._place(account, scope["path"])
         scope["endpoint"] = endpoint = self.direct[scope["method"], scope["path"]]
-        return await endpoint.given(scope, receive)
+        return await endpoint.respond(scope, receive)
 
     def _request_id(self, state: dict[str, Any]) -> str:
-        """The id of a request that begins."""
+        """A new request id, which is also left in the state."""
         request = state["request"] = f"{self._first}-{next(self._next):x}"
         return request
 
     def _refusal(self, error: BaseException, account: Account) -> RefusedError:
-        """How it is told that something went wrong."""
+        """The refusal that answers a request which raised this error; unexpected errors are logged."""
         if isinstance(error, RefusedError):
             return error
         if isinstance(error, asyncio.CancelledError):
@@ -185,24 +189,24 @@ class Guard:
                 return RefusedError(
                     503, "the server dropped this request to free memory for other callers; try again", after=5
                 )
-            # who stops the server waits no longer for what is under way
+            # the server is being stopped and does not wait for open requests
             return RefusedError(503, "the server is shutting down; try again", after=1, connection="close")
         request = account.request
         self.logger.error("request %s failed", request, exc_info=error, extra=event("error", request=request))
         return RefusedError(500, UNEXPECTED)
 
-    def _over(self, scope: Scope, account: Account) -> None:
-        """A request is answered, or nobody waits for that any more."""
+    def _finish(self, scope: Scope, account: Account) -> None:
+        """Release what a request holds, and report it, when it is answered or its caller has disconnected."""
         account.close()
-        self._account(scope, account, time.perf_counter() - account.began)
+        self._report(scope, account, time.perf_counter() - account.began)
 
     async def _answer(self, scope: Scope, state: dict[str, Any], receive: Receive, answer: "_Answer") -> None:
-        bringing = _bringing(await self._admit(scope, state, answer))
+        has_body = _has_body(await self._admit(scope, state, answer))
         path: str = scope["path"]
         if path.startswith(FILES):
-            receive = Upload(self._waiting(receive), answer) if bringing else receive
-        elif bringing:
-            state["body"] = body = await self._whole(scope, receive, answer)
+            receive = Upload(self._waiting(receive), answer) if has_body else receive
+        elif has_body:
+            state["body"] = body = await self._read_body(scope, receive, answer)
             receive = Replay(body, receive)
         else:
             state["body"] = b""
@@ -210,13 +214,13 @@ class Guard:
         await self.app(scope, receive, answer)
 
     async def _admit(self, scope: Scope, state: dict[str, Any], account: Account) -> dict[bytes, bytes]:
-        """The headers of a request, once it is within bounds and its caller may make it."""
+        """Check the headers of a request and identify its caller; returns the headers."""
         headers = self._check_headers(scope, state)
-        if _bringing(headers):
-            self._measured(scope, headers)
+        if _has_body(headers):
+            self._check_length(scope, headers)
         if self.enter is not None and (later := self.enter(scope, headers)) is not None:
             await later
-        # a token tells callers apart; behind a proxy an address does not
+        # tokens distinguish callers; behind a proxy, addresses do not
         caller = state.get("caller")
         account.caller = (caller and caller.holder) or origin(scope.get("client"))
         account.owner = (caller and caller.owner) or account.caller
@@ -225,13 +229,13 @@ class Guard:
     async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
-        else:  # nobody speaks WebSocket here
+        else:  # WebSockets are not supported
             await send({"type": "websocket.close", "code": 1008})
 
-    # What is looked at before anything is read
+    # Checks before the body is read
 
     def _check_headers(self, scope: Scope, state: dict[str, Any]) -> dict[bytes, bytes]:
-        """The headers, once they are seen to be within bounds and meant for us."""
+        """The headers; refused if they exceed a limit, name another host, or come from a page of another site."""
         pairs, bounds = scope["headers"], self.bounds
         headers: dict[bytes, bytes] = dict(pairs)
         state["headers"] = headers
@@ -242,7 +246,7 @@ class Guard:
         if len(scope["query_string"]) + len(scope["path"]) > bounds.address:
             raise RefusedError(414, "the URL is too long")
         host = headers.get(b"host", b"")
-        if host not in self._known and self._hosts:
+        if host not in self._seen_hosts and self._hosts:
             self._recognise(host)
         if b"origin" in headers or b"sec-fetch-site" in headers:
             self._same_site(scope, host, headers)
@@ -251,32 +255,33 @@ class Guard:
     def _recognise(self, host: bytes) -> None:
         if _without_port(host.lower()) not in self._hosts:
             raise RefusedError(421, f"unknown Host header {_text(host)!r} (add it with --allow-host)")
-        if len(self._known) < 1000:  # with its port, it is found at once the next time
-            self._known.add(host)
+        if len(self._seen_hosts) < 1000:  # the name with this port is accepted at once the next time
+            self._seen_hosts.add(host)
 
     def _same_site(self, scope: Scope, host: bytes, headers: dict[bytes, bytes]) -> None:
-        """Refuse what pages of other sites ask; a link from there leads to our page, in which there is nothing yet."""
+        """Refuse requests from pages of other sites; links to our page are allowed, since the page itself has no data."""
         origin, site = headers.get(b"origin", b"").lower(), headers.get(b"sec-fetch-site")
         if origin in self._origins and origin:
             return
         scheme, _, name = origin.partition(b"://")
-        # where a proxy speaks TLS, the browser knows the scheme, and we do not
+        # behind a proxy that ends TLS, the browser knows the scheme, and this server does not
         ours = name == host.lower() and (site == b"same-origin" or scheme == scope["scheme"].encode())
         linked = scope["path"] == "/" and headers.get(b"sec-fetch-mode") == b"navigate"
         if (origin and not ours) or (site in ELSEWHERE and not linked):
             raise RefusedError(403, "requests from pages of other origins are refused")
 
-    def _measured(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Refuse a body that cannot be read, or is too large by its own account."""
+    def _check_length(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Refuse a compressed body, and one whose Content-Length is invalid or too large."""
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise RefusedError(415, "compressed request bodies are not supported")
         length = headers.get(b"content-length")
         if length is not None and not length.isdigit():
             raise RefusedError(400, f"Content-Length must be a number, got {_text(length)!r}")
-        if length is not None and int(length) > self._most(scope):
-            raise _too_large(self._most(scope))
+        if length is not None and int(length) > self._limit_of(scope):
+            raise _too_large(self._limit_of(scope))
 
-    def _most(self, scope: Scope) -> int:
+    def _limit_of(self, scope: Scope) -> int:
+        """The largest body that a request may have."""
         path: str = scope["path"]
         if (scope["method"], path) in self.open:
             return self.bounds.open
@@ -289,34 +294,34 @@ class Guard:
         return self.bounds.workflow if path == "/v1/workflows" else self.bounds.body
 
     def _place(self, account: Account, path: str) -> None:
-        """Take a place among the requests of its kind that are being answered."""
+        """Give a request a place among the concurrent ones of its kind."""
         if path in PROBES:
             return
         kind = "files" if path.startswith(FILES) else "polls" if path in self.bounds.polling else "quick"
         if not self.places[kind].take(account):
             raise RefusedError(503, "too many concurrent requests; try again", after=1)
-        if kind == "files":  # which can be resumed
+        if kind == "files":  # a dropped transfer can be resumed
             self.places[kind].expose(account)
 
     def _slowness(self, account: Account) -> float:
-        """Seconds that a transfer takes for a byte; 0 in its first turn."""
+        """The seconds per byte of a transfer; 0 in its first turn."""
         seconds = time.perf_counter() - account.began
         return seconds / (1 + account.taken + account.sent) if seconds > self.bounds.turn else 0.0
 
     # Bodies
 
     def _hold(self, account: Account, size: int, most: int) -> None:
-        """Count what came of a body, within what it may be and what its caller may have here at a time."""
+        """Count received bytes of a body; refused if the body exceeds *most*, or its caller's share of all bodies."""
         account.taken += size
         if account.taken > most:
             raise _too_large(most)
         if not self.bodies.take(account, size):
             raise RefusedError(503, "too many large concurrent requests; try again", after=5)
 
-    async def _whole(self, scope: Scope, receive: Receive, account: Account) -> bytes:
-        """The whole body, within its time; a place is taken only afterwards, so that slow ones take none."""
+    async def _read_body(self, scope: Scope, receive: Receive, account: Account) -> bytes:
+        """The body, received within its time; the request gets a place only afterwards, so that slow bodies take none."""
         body: Body | None = None
-        most, waiting = self._most(scope), self._waiting(receive)
+        most, waiting = self._limit_of(scope), self._waiting(receive)
         try:
             while True:
                 message = await waiting.next()
@@ -332,7 +337,7 @@ class Guard:
                     self.bodies.protect(account)
                 await body.add(part)
                 if not more:
-                    return await body.whole()
+                    return await body.content()
         except BaseException:
             self.bodies.release(account)
             raise
@@ -343,9 +348,10 @@ class Guard:
     def _waiting(self, receive: Receive) -> Waiting:
         return Waiting(receive, self.bounds.patience, self.bounds.rate, self.bounds.stall)
 
-    # What is told of it
+    # Reports
 
-    def _account(self, scope: Scope, answer: Account, seconds: float) -> None:
+    def _report(self, scope: Scope, answer: Account, seconds: float) -> None:
+        """Count a request in the metrics, and log it."""
         status = GONE if answer.gone else answer.status or GONE
         if self.seen is not None:
             self.seen(scope, status, seconds, answer.taken, answer.sent)
@@ -357,7 +363,7 @@ class Guard:
 
 
 class _Answer(Account):
-    """Where the answer goes: adds the id, remembers the status, and after a refusal drops what else is said."""
+    """The ASGI `send` of a request: adds its id, and records the status and the number of bytes sent."""
 
     __slots__ = ("send",)
 
@@ -374,13 +380,13 @@ class _Answer(Account):
         return self.send(message)  # type: ignore[return-value]
 
     async def refuse(self, refused: RefusedError, scope: Scope, receive: Receive) -> None:
-        """Send a refusal, unless an answer is under way, which the server then breaks off."""
+        """Send a refusal; if an answer has started, send nothing, and the server closes the connection."""
         if self.status:
             return
         body = refused.problem(self.request)
         headers = [*refused.pairs(), (b"content-length", b"%d" % len(body))]
         closing = "connection" in refused.headers
-        unread = _bringing(dict(scope["headers"])) and "body" not in scope["state"]
+        unread = _has_body(dict(scope["headers"])) and "body" not in scope["state"]
         if unread and not closing:
             headers.append((b"connection", b"close"))
         await self({"type": "http.response.start", "status": refused.status, "headers": headers})
@@ -390,7 +396,7 @@ class _Answer(Account):
         await self({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _bringing(headers: dict[bytes, bytes]) -> bool:
+def _has_body(headers: dict[bytes, bytes]) -> bool:
     """Whether a request has a body."""
     return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
@@ -414,7 +420,7 @@ def _too_large(most: int) -> RefusedError:
     return RefusedError(413, f"the body exceeds the limit of {most} bytes")
 
 
-# What Starlette is to do with what goes wrong inside it
+# How Starlette answers errors inside it
 
 
 def _of_refusal(request: Request, error: Exception) -> Response:
@@ -436,7 +442,7 @@ def _of_anything(request: Request, error: Exception) -> Response:
     return _of_refusal(request, RefusedError(500, UNEXPECTED))
 
 
-#: for Starlette(exception_handlers=...): refusals and its own errors as JSON; the rest comes up to the guard as well
+#: for Starlette(exception_handlers=...): answers refusals and Starlette's own errors as JSON; others also reach the guard
 HANDLERS: dict[Any, ExceptionHandler] = {
     RefusedError: _of_refusal, HTTPException: _of_starlette, Exception: _of_anything,
 }  # fmt: skip

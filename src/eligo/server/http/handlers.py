@@ -1,14 +1,13 @@
-"""What each address of the API does."""
+"""The handlers of the API for clients, tokens, workflows and the server itself."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,17 @@ from eligo.server.auth.admission import Entrance
 from eligo.server.auth.tokens import demand
 from eligo.server.dispatcher import Desk
 from eligo.server.http.budgets import origin
-from eligo.server.http.parameters import MOST_LISTED, Row, clients_after, page_of, read_request, read_wishes
 from eligo.server.http.refusals import RefusedError, unknown_workflow
-from eligo.server.http.routes import Address, ApiCall
+from eligo.server.http.routes import (
+    MOST_LISTED,
+    ApiCall,
+    Row,
+    clients_after,
+    endpoint,
+    page_of,
+    read_request,
+    read_wishes,
+)
 from eligo.server.logs import emit
 from eligo.server.metrics import Metrics
 from eligo.server.preparation import Preparation
@@ -75,14 +82,32 @@ from eligo.stores.service_sql import ServiceStore
 from eligo.version import __version__
 from eligo.work.attempts import Attempt, split_tails
 
-TOGETHER = 5  # workflows of a list that are described at once
-#: what would be made a second time
-ONCE = {"/v1/clients", "/v1/tokens"}
+TOGETHER = 5  # workflows of a list that are described in one step of the event loop
+ONE = "/v1/workflows/{workflow}"
+LIMIT = {"limit": "maximum number of entries"}
+PAGE = {"after": "where to begin: `after` of the previous page"} | LIMIT
+CLIENTS_PAGE = {"after": "only clients after this one: `after` of the previous page"} | LIMIT
+WORKFLOWS_PAGE = {
+    "limit": "maximum number, at most 1000", "state": "only workflows in this state",
+    "before": "only workflows submitted before this one: `before` of the previous page",
+}  # fmt: skip
+WISHES = {
+    "name": "name", "format": "format, if not to be detected", "policy": "policy",
+    "share": "share of the server, relative to other owners", "quorum": "number of results that must agree",
+    "timeout": "time limit of a task in seconds", "retries": "retries of a failed task",
+    "copies": "clients that may run the same task at the end", "files": "false: do not transfer files",
+    "inside": "false: upload every file, even if only tasks of the same grant read it",
+    "rules": "false: ignore differences between clients",
+    "locality": "false: ignore which files clients have cached",
+    "ignore": "features of the file to ignore, such as PRE,POST; or all",
+    "grow": "true: tasks may add tasks",
+    "signed": "true: wait for the signatures of all tasks",
+}  # fmt: skip
 
 
 @dataclass(eq=False)
 class Api:
-    """The calls of the API, on one desk."""
+    """The handlers, on one dispatcher."""
 
     desk: Desk
     store: ServiceStore
@@ -97,26 +122,13 @@ class Api:
 
     # Clients
 
-    async def enrol(self, call: ApiCall) -> EnrolledWords:
-        """Enrol a new client."""
-        self.desk.keeper.check()
-        address = origin(call.scope.get("client"))
-        approved = self.entrance.admits(call.caller, address)
-        client = self._service.enrol(time.monotonic(), call.words.name, call.words.cores or 1.0, approved)
-        token = self.entrance.token_for(client, approved, call.caller.token, address)
-        emit("client_enrolled", client=client.id, name=client.name, approved=approved)
-        await self.desk.settle()
-        return EnrolledWords(client.id, approved, token)
-
+    @endpoint("POST", "/v1/request", "work", takes=AskWords)
     async def request(self, call: ApiCall) -> GrantsWords:
         """Request tasks."""
         ticket = await self.desk.ask(call.client, call.key, read_request(call.words), call.gone)
         return grants_words(ticket, self._service.books.terms.lease)
 
-    async def renew(self, call: ApiCall) -> GoneWords:
-        """Renew leases."""
-        return GoneWords(self._service.renew(time.monotonic(), call.client, call.words.leases))
-
+    @endpoint("POST", "/v1/deliver", "work", takes=DeliverWords)
     async def deliver(self, call: ApiCall) -> AnswersWords:
         """Deliver results and request more tasks."""
         ask = None if call.words.ask is None else read_request(call.words.ask)
@@ -128,7 +140,7 @@ class Api:
         return AnswersWords(answers, grants.grants, grants.lease, grants.wait, grants.stop)
 
     async def _read_added(self, call: ApiCall) -> ReadAdditions:
-        """Read the tasks that results add, or why they cannot be read, before anything comes of these results."""
+        """Read the tasks that results add, before the results are processed; unreadable ones are kept as errors."""
         added, results = dict[str, NewTasks | InputError](), self._service.results
         for text in dict.fromkeys(results.adding(call.words.results)):
             self.desk.keeper.check()
@@ -142,6 +154,24 @@ class Api:
                 added[text] = InputError(str(refused))
         return added
 
+    @endpoint("POST", "/v1/renew", "work", takes=RenewWords)
+    async def renew(self, call: ApiCall) -> GoneWords:
+        """Renew leases."""
+        return GoneWords(self._service.renew(time.monotonic(), call.client, call.words.leases))
+
+    @endpoint("POST", "/v1/clients", takes=EnrolWords, status=201, once=True)
+    async def enrol(self, call: ApiCall) -> EnrolledWords:
+        """Enrol a new client."""
+        self.desk.keeper.check()
+        address = origin(call.scope.get("client"))
+        approved = self.entrance.admits(call.caller, address)
+        client = self._service.enrol(time.monotonic(), call.words.name, call.words.cores or 1.0, approved)
+        token = self.entrance.token_for(client, approved, call.caller.token, address)
+        emit("client_enrolled", client=client.id, name=client.name, approved=approved)
+        await self.desk.settle()
+        return EnrolledWords(client.id, approved, token)
+
+    @endpoint("GET", "/v1/clients", "read", query=CLIENTS_PAGE)
     async def clients(self, call: ApiCall) -> ClientsWords:
         """List the clients, by id."""
         await self.catch_up()
@@ -150,9 +180,10 @@ class Api:
         for client in chosen:
             if client in clients:
                 words.append(self._client_words(clients[client]))
-            await asyncio.sleep(0)  # who has done nothing yet is looked for in every workflow
+            await asyncio.sleep(0)  # a client without results is searched in every workflow
         return ClientsWords(words, after)
 
+    @endpoint("GET", "/v1/clients/{client}", "read", "work")
     async def client(self, call: ApiCall) -> ClientWords:
         """Show one client."""
         if self.entrance.learning is not None:
@@ -160,7 +191,7 @@ class Api:
         mine = call.caller.client is not None and call.caller.client.id == call.parts["client"]
         if not mine:
             demand(call.caller.scopes, "read")
-        if call.parts["client"] not in self._service.clients:  # who did something long ago still has a name
+        if call.parts["client"] not in self._service.clients:  # a client that left long ago still has a row
             row = await asyncio.to_thread(self.store.client, call.parts["client"])
             if row is not None:
                 books = self._service.books
@@ -170,15 +201,17 @@ class Api:
     def _client_words(self, client: Client) -> ClientWords:
         return client_words(client, self._service, self.entrance.access_of(client))
 
+    @endpoint("POST", "/v1/clients/{client}/approve", "admin")
     async def approve(self, call: ApiCall) -> DoneWords:
         """Approve a client."""
-        return await self._let(call, True)
+        return await self._decide(call, True)
 
+    @endpoint("POST", "/v1/clients/{client}/revoke", "admin")
     async def revoke(self, call: ApiCall) -> DoneWords:
         """Revoke the access of a client."""
-        return await self._let(call, False)
+        return await self._decide(call, False)
 
-    async def _let(self, call: ApiCall, approved: bool) -> DoneWords:
+    async def _decide(self, call: ApiCall, approved: bool) -> DoneWords:
         self.desk.keeper.check()
         await self.catch_up()
         client = self.client_named(call)
@@ -188,7 +221,7 @@ class Api:
         return DoneWords()
 
     async def catch_up(self) -> None:
-        """Load what other servers on the same store know of clients."""
+        """Load the clients and tokens that other servers on the same store have changed."""
         if self.entrance.learning is not None:
             await self.entrance.learning.catch_up()
 
@@ -199,6 +232,7 @@ class Api:
             raise RefusedError(404, f"unknown client {shorten(call.parts['client'])!r}")
         return client
 
+    @endpoint("POST", "/v1/tokens", "admin", takes=TokenAskWords, status=201, once=True)
     async def token(self, call: ApiCall) -> TokenWords:
         """Issue a token."""
         self.desk.keeper.check()
@@ -207,11 +241,13 @@ class Api:
         await self.desk.settle()
         return TokenWords(token)
 
+    @endpoint("GET", "/v1/tokens", "admin")
     async def tokens(self, call: ApiCall) -> TokensWords:
         """List the tokens, without the tokens themselves."""
         await self.catch_up()
         return TokensWords([token_row_words(*one) for one in self.entrance.tokens()])
 
+    @endpoint("POST", "/v1/tokens/revoke", "admin", takes=NameWords)
     async def revoke_tokens(self, call: ApiCall) -> CountWords:
         """Revoke all tokens of a name."""
         self.desk.keeper.check()
@@ -222,6 +258,7 @@ class Api:
 
     # Workflows
 
+    @endpoint("POST", "/v1/workflows", "submit", takes=bytes, status=201, query=WISHES)
     async def submit(self, call: ApiCall) -> SubmittedWords:
         """Submit a workflow in any format."""
         self.desk.keeper.check()
@@ -243,17 +280,64 @@ class Api:
         notes = [] if served is None else self._service.notes(served, every, "task")
         return SubmittedWords(workflow, len(ready.flow), needs, state, notes)
 
-    async def add(self, call: ApiCall) -> AddedWords:
-        """Add tasks to a workflow from a JSON or YAML document; repeating the call changes nothing."""
-        self.desk.keeper.check()
-        workflow = self.own(call).id
-        new = await self.preparation.read_addition(call.caller.name, call.body)
-        names = await self.desk.add(workflow, new)
-        await self.desk.settle()
-        served = self._service.served.get(workflow)
-        missing = [] if served is None or served.files is None else served.files.missing
-        return AddedWords(list(names), missing, "" if served is None else served.state)
+    @endpoint("GET", "/v1/workflows", "read", "submit", query=WORKFLOWS_PAGE)
+    async def workflows(self, call: ApiCall) -> WorkflowsWords:
+        """List workflows, the newest first."""
+        books = self._service.books
+        every = chain(books.ended.values(), (served.row for served in books.served.values()))
+        rows = [Row(row.made, row.id, row.state) for row in every]
+        rows += [Row(one.row.made, one.row.id, UNAVAILABLE) for one in books.unavailable.values()]
+        chosen, before = page_of(call, rows)
+        words = WorkflowsWords([one async for one in self.states_in_turn(chosen)], before)
+        await self._await_commit()
+        return words
 
+    async def states_in_turn(self, workflows: Iterable[str]) -> AsyncIterator[WorkflowWords]:
+        """The states of workflows, except those that are purged meanwhile; other requests are answered in between."""
+        for count, workflow in enumerate(workflows):
+            with suppress(RefusedError):
+                yield await self.state_of(workflow)
+            if count % TOGETHER == 0:
+                await asyncio.sleep(0)
+
+    @endpoint("GET", ONE, "read", "submit")
+    async def workflow(self, call: ApiCall) -> WorkflowWords:
+        """Show the state of a workflow."""
+        words = await self.state_of(call.parts["workflow"])
+        await self._await_commit()
+        return words
+
+    async def _await_commit(self) -> None:
+        """Wait for the commit before a read-only answer, so that a kill undoes nothing that was shown.
+
+        If the store is failing, reads are still answered.
+        """
+        with suppress(RefusedError):
+            await self.desk.keeper.kept()
+
+    async def state_of(self, workflow: str) -> WorkflowWords:
+        """The state of a workflow."""
+        served = self._service.served.get(workflow)
+        if served is not None:
+            return workflow_words(served, self._service)
+        if workflow in self._service.books.unavailable:
+            return unavailable_words(self._service.books.unavailable[workflow])
+        if workflow not in self._service.books.ended:
+            raise unknown_workflow(workflow)
+        return await self.stored_state(workflow)
+
+    async def stored_state(self, workflow: str) -> WorkflowWords:
+        """The state of a workflow that this server does not serve, from the store."""
+        row = self._service.books.ended.get(workflow) or await asyncio.to_thread(self.store.workflow, workflow)
+        if row is None:
+            raise unknown_workflow(workflow)
+        if row.tally is None:  # it has not ended, or it ended before tallies were stored
+            row = row._replace(tally=(await asyncio.to_thread(_tally, self.store, row)).text())
+            if workflow in self._service.books.ended:
+                self._service.books.ended[workflow] = row
+        return ended_words(row, Sums.read(row.tally or ""))
+
+    @endpoint("POST", f"{ONE}/inputs", "submit", takes=InputsWords)
     async def inputs(self, call: ApiCall) -> MissingWords:
         """Assign uploaded files to the inputs of a workflow, and add signatures."""
         self.desk.keeper.check()
@@ -265,61 +349,19 @@ class Api:
         await self.desk.settle()
         return MissingWords(missing)
 
-    async def workflows(self, call: ApiCall) -> WorkflowsWords:
-        """List workflows, the newest first."""
-        books = self._service.books
-        every = chain(books.ended.values(), (served.row for served in books.served.values()))
-        rows = [Row(row.made, row.id, row.state) for row in every]
-        rows += [Row(one.row.made, one.row.id, UNAVAILABLE) for one in books.unavailable.values()]
-        chosen, before = page_of(call, rows)
-        words = WorkflowsWords([one async for one in self.told_in_turn(chosen)], before)
-        await self._until_kept()
-        return words
-
-    async def told_in_turn(self, workflows: Iterable[str]) -> AsyncIterator[WorkflowWords]:
-        """The states of workflows, without those that are purged meanwhile; others are answered in between."""
-        for count, workflow in enumerate(workflows):
-            with suppress(RefusedError):
-                yield await self.told(workflow)
-            if count % TOGETHER == 0:
-                await asyncio.sleep(0)
-
-    async def workflow(self, call: ApiCall) -> WorkflowWords:
-        """Show the state of a workflow."""
-        words = await self.told(call.parts["workflow"])
-        await self._until_kept()
-        return words
-
-    async def _until_kept(self) -> None:
-        """Wait for the commit before a read-only answer, so that a kill undoes nothing that was shown.
-
-        If the store is failing, reads are still answered.
-        """
-        with suppress(RefusedError):
-            await self.desk.keeper.kept()
-
-    async def told(self, workflow: str) -> WorkflowWords:
-        """The state of a workflow."""
+    @endpoint("POST", f"{ONE}/tasks", "submit", takes=bytes)
+    async def add(self, call: ApiCall) -> AddedWords:
+        """Add tasks to a workflow from a JSON or YAML document; repeating the call changes nothing."""
+        self.desk.keeper.check()
+        workflow = self.own(call).id
+        new = await self.preparation.read_addition(call.caller.name, call.body)
+        names = await self.desk.add(workflow, new)
+        await self.desk.settle()
         served = self._service.served.get(workflow)
-        if served is not None:
-            return workflow_words(served, self._service)
-        if workflow in self._service.books.unavailable:
-            return unavailable_words(self._service.books.unavailable[workflow])
-        if workflow not in self._service.books.ended:
-            raise unknown_workflow(workflow)
-        return await self.kept(workflow)
+        missing = [] if served is None or served.files is None else served.files.missing
+        return AddedWords(list(names), missing, "" if served is None else served.state)
 
-    async def kept(self, workflow: str) -> WorkflowWords:
-        """The state of a workflow that is not served here, from the store."""
-        row = self._service.books.ended.get(workflow) or await asyncio.to_thread(self.store.workflow, workflow)
-        if row is None:
-            raise unknown_workflow(workflow)
-        if row.tally is None:  # it goes on, or ended before tallies were kept
-            row = row._replace(tally=(await asyncio.to_thread(_tallied, self.store, row)).text())
-            if workflow in self._service.books.ended:
-                self._service.books.ended[workflow] = row
-        return ended_words(row, Sums.read(row.tally or ""))
-
+    @endpoint("GET", f"{ONE}/tasks", "read", "submit", query=PAGE | {"state": "only tasks in this state"})
     async def tasks(self, call: ApiCall) -> StatesWords:
         """List the tasks of a workflow with their states."""
         served = self._find_served(call)
@@ -331,6 +373,7 @@ class Api:
         after = numbers.pop() if len(numbers) > limit else None
         return StatesWords(state_words(served, numbers), after)
 
+    @endpoint("GET", f"{ONE}/attempts", "read", "submit", query=PAGE)
     async def attempts(self, call: ApiCall) -> AttemptsWords:
         """List the outcomes of all attempts, by lease number."""
         workflow = call.parts["workflow"]
@@ -347,14 +390,16 @@ class Api:
         after = rows.pop().number if len(rows) > limit else None
         return AttemptsWords([_attempt(row, str(names[row.task])) for row in rows], after)
 
+    @endpoint("GET", f"{ONE}/results", "read", "submit")
     async def results(self, call: ApiCall) -> ResultsWords:
         """List the available files of a workflow."""
         workflow = call.parts["workflow"]
-        state = (await self.told(workflow)).state
+        state = (await self.state_of(workflow)).state
         rows = await asyncio.to_thread(self.store.files, workflow)
         files = {row.name: FileWords(row.sha256, row.size) for row in rows}
         return ResultsWords(state, files, [row.name for row in rows if row.given])
 
+    @endpoint("POST", f"{ONE}/cancel", "submit")
     async def cancel(self, call: ApiCall) -> ChangedWords:
         """Cancel a workflow; one that has ended stays as it is."""
         self.desk.keeper.check()
@@ -402,11 +447,13 @@ class Api:
 
     # The server
 
+    @endpoint("GET", "/health")
     async def health(self, call: ApiCall) -> HealthWords:
         """Liveness: answers whenever the process runs."""
         status = "draining" if self._service.requests.draining else "serving"
         return HealthWords(status if self.desk.keeper.trouble is None else "failing", __version__)
 
+    @endpoint("GET", "/ready")
     async def ready(self, call: ApiCall) -> HealthWords:
         """Readiness: 503 while the server cannot hand out tasks or write to its store."""
         self.desk.keeper.check()
@@ -414,84 +461,19 @@ class Api:
             raise RefusedError(503, "the server is draining and hands out no tasks", after=1)
         return HealthWords("serving", __version__)
 
-    async def measured(self, call: ApiCall) -> bytes:
+    @endpoint("GET", "/metrics", "read")
+    async def metrics_text(self, call: ApiCall) -> bytes:
         """Metrics in the Prometheus text format."""
         return self.metrics.text()
 
-    async def described(self, call: ApiCall) -> bytes:
+    @endpoint("GET", "/v1/openapi.json", gives=dict)
+    async def openapi_document(self, call: ApiCall) -> bytes:
         """This OpenAPI document."""
         return self.openapi()
 
-    def addresses(self) -> list[Address]:
-        """All endpoints."""
-        one = "/v1/workflows/{workflow}"
-        page = {"after": "where to begin: `after` of the previous page", "limit": "maximum number of entries"}
-        some = {
-            "after": "only clients after this one: `after` of the previous page",
-            "limit": "maximum number of entries",
-        }
-        pages = {
-            "limit": "maximum number, at most 1000", "state": "only workflows in this state",
-            "before": "only workflows submitted before this one: `before` of the previous page",
-        }  # fmt: skip
-        ask = {
-            "name": "name", "format": "format, if not to be detected", "policy": "policy",
-            "share": "share of the server, relative to other owners", "quorum": "number of results that must agree",
-            "timeout": "time limit of a task in seconds", "retries": "retries of a failed task",
-            "copies": "clients that may run the same task at the end", "files": "false: do not transfer files",
-            "inside": "false: upload every file, even if only tasks of the same grant read it",
-            "rules": "false: ignore differences between clients",
-            "locality": "false: ignore which files clients have cached",
-            "ignore": "features of the file to ignore, such as PRE,POST; or all",
-            "grow": "true: tasks may add tasks",
-            "signed": "true: wait for the signatures of all tasks",
-        }  # fmt: skip
-        table: list[tuple[str, str, str | None, Any, Any, Any, int, Mapping[str, str] | None]] = [
-            ("POST", "/v1/request", "work", self.request, AskWords, GrantsWords, 200, None),
-            ("POST", "/v1/deliver", "work", self.deliver, DeliverWords, AnswersWords, 200, None),
-            ("POST", "/v1/renew", "work", self.renew, RenewWords, GoneWords, 200, None),
-            ("POST", "/v1/clients", None, self.enrol, EnrolWords, EnrolledWords, 201, None),
-            ("GET", "/v1/clients", "read", self.clients, None, ClientsWords, 200, some),
-            ("GET", "/v1/clients/{client}", "read|work", self.client, None, ClientWords, 200, None),
-            ("POST", "/v1/clients/{client}/approve", "admin", self.approve, None, DoneWords, 200, None),
-            ("POST", "/v1/clients/{client}/revoke", "admin", self.revoke, None, DoneWords, 200, None),
-            ("POST", "/v1/tokens", "admin", self.token, TokenAskWords, TokenWords, 201, None),
-            ("GET", "/v1/tokens", "admin", self.tokens, None, TokensWords, 200, None),
-            ("POST", "/v1/tokens/revoke", "admin", self.revoke_tokens, NameWords, CountWords, 200, None),
-            ("POST", "/v1/workflows", "submit", self.submit, bytes, SubmittedWords, 201, ask),
-            ("GET", "/v1/workflows", "read|submit", self.workflows, None, WorkflowsWords, 200, pages),
-            ("GET", one, "read|submit", self.workflow, None, WorkflowWords, 200, None),
-            ("POST", f"{one}/inputs", "submit", self.inputs, InputsWords, MissingWords, 200, None),
-            ("POST", f"{one}/tasks", "submit", self.add, bytes, AddedWords, 200, None),
-            (
-                "GET",
-                f"{one}/tasks",
-                "read|submit",
-                self.tasks,
-                None,
-                StatesWords,
-                200,
-                page | {"state": "only tasks in this state"},
-            ),
-            ("GET", f"{one}/attempts", "read|submit", self.attempts, None, AttemptsWords, 200, page),
-            ("GET", f"{one}/results", "read|submit", self.results, None, ResultsWords, 200, None),
-            ("POST", f"{one}/cancel", "submit", self.cancel, None, ChangedWords, 200, None),
-            ("GET", "/health", None, self.health, None, HealthWords, 200, None),
-            ("GET", "/ready", None, self.ready, None, HealthWords, 200, None),
-            ("GET", "/metrics", "read", self.measured, None, bytes, 200, None),
-            ("GET", "/v1/openapi.json", None, self.described, None, dict, 200, None),
-        ]
-        return [
-            Address(
-                method=method, path=path, scope=scope, answer=answer, takes=takes, gives=gives, status=status,
-                query=query, says=answer.__doc__ or "", once=path in ONCE and method == "POST",
-            )
-            for method, path, scope, answer, takes, gives, status, query in table
-        ]  # fmt: skip
 
-
-def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:
-    """What came of a workflow so far, by its outcomes."""
+def _tally(store: ServiceStore, row: WorkflowRow) -> Sums:
+    """The totals of a workflow so far, from its outcomes."""
     upshot = store.upshot(row.id)
     return Sums(len(task_names(row.id, store)), upshot.accepted, row.lost, upshot.repeated, upshot.saved)
 

@@ -1,12 +1,12 @@
-"""Connections that do not wait for ever: uvicorn's own protocol with a deadline for headers and a limit on connections.
+"""Connections with limits: uvicorn's HTTP protocol with a deadline for headers and a maximum number of connections.
 
     uvicorn.Config(app, http=protocol(Patience()), ws="none")
 
-uvicorn drops no connection whose headers come a byte at a time, and counts none. It has no setting for either, so a few
-methods of its protocol are extended here; where a later uvicorn lacks one, `protocol` says so instead of going without.
+uvicorn has no setting to drop a connection whose headers arrive a byte at a time, and does not count connections by address.
+So a few methods of its protocol are extended here. If a later uvicorn lacks one of them, `protocol` raises an error.
 
-Most requests are small and come whole, in one piece. Where the app has a `reply` for their address, they are answered by
-that, in one piece too: ASGI would take as long for its messages as all the rest takes.
+Most requests are small and arrive in one piece. If the app has a direct endpoint for their path, its `reply` answers them in
+one piece too: ASGI's messages would take as long as everything else.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from eligo.errors import InputError
 from eligo.server.http.budgets import origin
 from eligo.server.http.refusals import TITLES, RefusedError
 
-LARGE = 65_536  # bytes that are sent at once
-MOST, SPARE = 20_000, 256  # connections, and files that a server opens beside them
+LARGE = 65_536  # bytes after which buffered output is sent at once
+MOST, SPARE = 20_000, 256  # connections, and other files that a server opens
 PHRASES = {status: title.encode() for status, title in TITLES.items()}
-LINGER = 1.0  # seconds that are left to whoever was answered before all of his body came
+LINGER = 1.0  # seconds before a client that still sends its body after the answer is disconnected
 METHODS = ("connection_made", "connection_lost", "data_received", "on_message_begin", "on_headers_complete", "on_body",
            "on_message_complete", "on_response_complete", "send_400_response", "pause_writing", "resume_writing")  # fmt: skip
 FIELDS = ("loop", "transport", "flow", "cycle", "parser", "timeout_keep_alive", "app", "tasks", "scope", "headers",
@@ -33,23 +33,23 @@ FIELDS = ("loop", "transport", "flow", "cycle", "parser", "timeout_keep_alive", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long connections may keep us waiting, in seconds, and how many there may be."""
+    """The time limits of connections, in seconds, and the limits of their number."""
 
-    #: for all headers of a request, from its first byte, or from the beginning of the connection
+    #: for the headers of a request, from its first byte, or from the start of the connection
     head: float = 20.0
-    #: the most bytes that these may be
+    #: maximum size of the headers
     head_bytes: int = 65_536
     #: between requests
     idle: float = 75.0
-    #: until what we sent is taken off
+    #: until the client receives what was sent
     stall: float = 60.0
-    #: connections of one address (of IPv6, of one /64), where that tells clients apart; and of all
+    #: connections of one address (for IPv6, of one /64), or None if addresses do not distinguish clients; and in total
     each: int | None = 256
     all: int = MOST
 
 
 def most_connections(wanted: int = MOST) -> int:
-    """As many as that, or as there may be files; this process takes leave to open what it may."""
+    """Raise this process's limit of open files for the *wanted* connections; returns how many are possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     endless = resource.RLIM_INFINITY
     if soft != endless and soft < wanted + SPARE:
@@ -59,7 +59,7 @@ def most_connections(wanted: int = MOST) -> int:
 
 
 class Door:
-    """How many connections there are, by address."""
+    """Counts connections by address and limits their number."""
 
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
@@ -67,7 +67,7 @@ class Door:
         self.total = self.refused = 0
 
     def enter(self, address: str) -> bool:
-        """Whether one more from there may come in; it is counted."""
+        """Count a new connection from an address; returns False if there are too many."""
         mine = self.inside.get(address, 0)
         if self.total >= self.patience.all or (self.patience.each is not None and mine >= self.patience.each):
             self.refused += 1
@@ -77,7 +77,7 @@ class Door:
         return True
 
     def leave(self, address: str) -> None:
-        """One of those from there has gone."""
+        """Count the end of a connection from an address."""
         self.total -= 1
         self.inside[address] -= 1
         if not self.inside[address]:
@@ -97,7 +97,7 @@ def protocol(patience: Patience | None = None) -> type[asyncio.Protocol]:
 
 
 def check_hooks(base: type) -> None:
-    """Refuse a uvicorn whose protocol is not the one that is extended here."""
+    """Raise if uvicorn's protocol lacks a method or field that is extended or used here."""
     import uvicorn
     from uvicorn.server import ServerState
 
@@ -113,11 +113,11 @@ def check_hooks(base: type) -> None:
 
 
 async def _nothing(scope: Any, receive: Any, send: Any) -> None:
-    """The app of a protocol that is only looked at."""
+    """The app of a protocol that is only inspected."""
 
 
 class Gathering:
-    """A transport that sends together what is written at once: uvicorn writes headers and body one after the other."""
+    """A transport that combines writes, because uvicorn writes headers and body separately."""
 
     __slots__ = ("_loop", "_parts", "_transport")
 
@@ -125,7 +125,7 @@ class Gathering:
         self._transport, self._loop, self._parts = transport, loop, list[bytes]()
 
     def write(self, data: bytes) -> None:
-        """Send this, with what else is written before the loop comes round."""
+        """Send data together with everything else that is written in this step of the event loop."""
         if not self._parts:
             self._loop.call_soon(self._send)
         self._parts.append(data)
@@ -138,7 +138,7 @@ class Gathering:
             self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def write_now(self, data: bytes) -> None:
-        """Send this, behind what was written before."""
+        """Send data at once, after what was written before."""
         if self._parts:
             self._parts.append(data)
             self._send()
@@ -146,7 +146,7 @@ class Gathering:
             self._transport.write(data)
 
     def close(self) -> None:
-        """Close it once all is sent."""
+        """Send what was written and close the connection."""
         self._send()
         self._transport.close()
 
@@ -155,32 +155,32 @@ class Gathering:
 
 
 class Exchange:
-    """A request that came whole, and its answer: as far as uvicorn looks at such a thing."""
+    """A request that arrived in one piece, and its answer, with the attributes of a cycle that uvicorn reads."""
 
-    __slots__ = ("_over", "disconnected", "keep_alive", "response_complete", "response_started", "task")
+    __slots__ = ("_event", "disconnected", "keep_alive", "response_complete", "response_started", "task")
 
-    task: "asyncio.Task[None]"  # who answers it
+    task: "asyncio.Task[None]"  # the task that answers it
 
     def __init__(self, keep_alive: bool) -> None:
         self.keep_alive = keep_alive
         self.disconnected = self.response_started = self.response_complete = False
-        self._over: asyncio.Event | None = None
+        self._event: asyncio.Event | None = None
 
     @property
     def message_event(self) -> asyncio.Event:
-        """Set when the caller is gone."""
-        if self._over is None:
-            self._over = asyncio.Event()
-        return self._over
+        """The event that is set when the caller disconnects."""
+        if self._event is None:
+            self._event = asyncio.Event()
+        return self._event
 
     async def gone(self) -> dict[str, Any]:
-        """Ends when the caller is gone."""
+        """Return when the caller has disconnected."""
         while not self.disconnected:
             await self.message_event.wait()
         return {"type": "http.disconnect"}
 
-    def written(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bytes:
-        """The answer, as it is sent."""
+    def render(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bytes:
+        """The bytes of the answer."""
         parts = [b"HTTP/1.1 %d %b\r\n" % (status, PHRASES.get(status, b""))]
         for name, value in headers:
             parts += (name, b": ", value, b"\r\n")
@@ -192,7 +192,7 @@ class Exchange:
 
 
 class _Patient:
-    """What is added to uvicorn's protocol; it stands before it in the order of classes."""
+    """The methods that extend uvicorn's protocol, which comes after this class in the method resolution order."""
 
     door: Door
     loop: asyncio.AbstractEventLoop
@@ -208,21 +208,21 @@ class _Patient:
     expect_100_continue: bool
     pipeline: deque[Any]
     server_state: Any
-    _address: str | None = None  # None: turned away
-    _since: float | None = None  # when the headers that are being read began
-    _head = 0  # bytes of them so far
-    _open = False  # whether a request is not read to its end
-    _direct: Mapping[tuple[str, str], Any]  # what is answered by `reply`
-    _asked: deque[Any]  # the requests that are not answered yet, in their order
-    _parts: list[bytes] | None = None  # of a body that may yet come whole; None: uvicorn has it
-    _quiet: float | None = None  # since when the last request is answered, where uvicorn does not count that
-    _look_again: asyncio.TimerHandle | None = None
-    _stalled: asyncio.TimerHandle | None = None
+    _address: str | None = None  # None: the connection was refused
+    _since: float | None = None  # when the headers that are being read started
+    _head = 0  # bytes of these headers so far
+    _open = False  # whether a request is not read completely
+    _direct: Mapping[tuple[str, str], Any]  # endpoints that `reply` answers
+    _pending: deque[Any]  # the unanswered requests in their order
+    _parts: list[bytes] | None = None  # of a body that may still arrive in one piece; None: uvicorn reads it
+    _quiet: float | None = None  # when the last request was answered, if uvicorn does not time that
+    _check_timer: asyncio.TimerHandle | None = None
+    _stall_timer: asyncio.TimerHandle | None = None
 
     # The connection
 
     def connection_made(self, transport: Any) -> None:
-        """Let it in, or close it at once where there are too many."""
+        """Accept the connection, or close it at once if there are too many."""
         address = origin(transport.get_extra_info("peername"))
         if not self.door.enter(address):
             transport.abort()
@@ -230,31 +230,33 @@ class _Patient:
         self._address = address
         super().connection_made(Gathering(transport, self.loop))  # type: ignore[misc]
         self.timeout_keep_alive = self.door.patience.idle
-        self._since, self._asked = self.loop.time(), deque()
+        self._since, self._pending = self.loop.time(), deque()
         self._direct = getattr(self.app, "direct", {})
-        self._look_again = self.loop.call_later(min(self.door.patience.head, self.door.patience.idle), self._look)
+        self._check_timer = self.loop.call_later(
+            min(self.door.patience.head, self.door.patience.idle), self._check_time
+        )
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Count it as gone."""
+        """Count the end of the connection, and tell the tasks that still answer its requests."""
         if self._address is None:
             return
         self.door.leave(self._address)
-        for timer in (self._look_again, self._stalled):
+        for timer in (self._check_timer, self._stall_timer):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(error)  # type: ignore[misc]
         self._hang_up()
 
     def _hang_up(self) -> None:
-        """Whoever still answers speaks to nobody; uvicorn tells only the last one, and the others would fail."""
-        for cycle in self._asked:
+        """Mark all open requests as disconnected; uvicorn itself marks only the last one, and the others would fail."""
+        for cycle in self._pending:
             cycle.disconnected = True
             cycle.message_event.set()
 
-    def _look(self) -> None:
-        """Close what has waited for its headers too long; else look again when it may have."""
+    def _check_time(self) -> None:
+        """Close the connection if its headers or its next request took too long; else check again when they could have."""
         now, patience = self.loop.time(), self.door.patience
-        if self.transport.is_closing():  # somebody does not take what was sent last
+        if self.transport.is_closing():  # the client does not receive what was sent last
             self.transport.abort()
             return
         due = now + min(patience.head, patience.idle)
@@ -267,35 +269,35 @@ class _Patient:
                 self._refuse(408, "the request headers arrived too slowly")
             self.transport.close()
             due = now + LINGER
-        self._look_again = self.loop.call_at(due, self._look)
+        self._check_timer = self.loop.call_at(due, self._check_time)
 
-    # What comes in
+    # Receiving
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, unless it is more than headers may be and they are not whole yet."""
+        """Process received bytes; headers that exceed their limit are refused."""
         if self._address is None or self.transport.is_closing():
             return
         super().data_received(data)  # type: ignore[misc]
-        if self._parts is not None:  # not whole: it takes its time, which uvicorn and the app know how to wait for
-            self._by_uvicorn()
+        if self._parts is not None:  # the body is incomplete: uvicorn and the app wait for the rest
+            self._pass_to_uvicorn()
         if self._since is not None:
             self._head += len(data)
             if self._head > self.door.patience.head_bytes:
                 self._refuse(431, "the request headers are too large")
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """Note the start of a request."""
         self._since, self._open, self._quiet = self.loop.time(), True, None
         super().on_message_begin()  # type: ignore[misc]
 
     def on_headers_complete(self) -> None:
-        """All headers are there."""
+        """Decide whether `reply` may answer a request, or uvicorn reads its body."""
         self._since, self._head, self._parts = None, 0, []
-        if not self._may_come_whole():
-            self._by_uvicorn()
+        if not self._is_direct():
+            self._pass_to_uvicorn()
 
-    def _may_come_whole(self) -> bool:
-        """Whether a request is one that `reply` answers once its body is there."""
+    def _is_direct(self) -> bool:
+        """Whether `reply` can answer a request if its body arrives in one piece."""
         place = self.parser.get_method().decode("ascii"), self.url.decode("latin-1")
         if place not in self._direct or not (self.cycle is None or self.cycle.response_complete):
             return False
@@ -304,54 +306,54 @@ class _Patient:
         plain = self.parser.get_http_version() == "1.1" and not self.parser.should_upgrade()
         return plain and not self.expect_100_continue
 
-    def _by_uvicorn(self) -> None:
+    def _pass_to_uvicorn(self) -> None:
         """Let uvicorn read and answer a request."""
         parts, self._parts = self._parts, None
         super().on_headers_complete()  # type: ignore[misc]
-        self._asked.append(self.cycle)
+        self._pending.append(self.cycle)
         for part in parts or ():
             super().on_body(part)  # type: ignore[misc]
 
     def on_body(self, body: bytes) -> None:
-        """Some of the body is there."""
+        """Keep a part of a body, or pass it to uvicorn."""
         if self._parts is None:
             super().on_body(body)  # type: ignore[misc]
         else:
             self._parts.append(body)
 
     def on_message_complete(self) -> None:
-        """All of the body is there."""
+        """Answer a request whose body has arrived."""
         self._open = False
         if self._parts is None:
             super().on_message_complete()  # type: ignore[misc]
             return
         body, self._parts = b"".join(self._parts), None
         self.cycle = exchange = Exchange(self.parser.should_keep_alive())
-        self._asked.append(exchange)
+        self._pending.append(exchange)
         exchange.task = self.loop.create_task(self._reply(exchange, self.scope, body))
         self.tasks.add(exchange.task)
 
     def send_400_response(self, message: str) -> None:
-        """Refuse what is not HTTP, in the words of all refusals."""
+        """Refuse bytes that are not HTTP, in the form of all refusals."""
         self._refuse(400, "not an HTTP/1.1 request")
 
     def _refuse(self, status: int, sentence: str) -> None:
         if self.transport.is_closing():
             return
-        if not self._asked or not self._asked[0].response_started:  # else it would be in the midst of an answer
+        if not self._pending or not self._pending[0].response_started:  # else it would be in the middle of an answer
             refused = RefusedError(status, sentence, connection="close")
             body = refused.problem(f"connection-{time.time_ns():x}")
             headers = [*refused.pairs(), (b"content-length", b"%d" % len(body))]
-            self.transport.write(Exchange(keep_alive=False).written(status, headers, body))
+            self.transport.write(Exchange(keep_alive=False).render(status, headers, body))
         self.transport.close()
         self._hang_up()
 
-    # What goes out
+    # Sending
 
     async def _reply(self, exchange: Exchange, scope: Any, body: bytes) -> None:
-        """Answer a request that came whole."""
+        """Answer a request that arrived in one piece."""
         try:
-            answer = exchange.written(*await self.app.reply(scope, body, exchange.gone))
+            answer = exchange.render(*await self.app.reply(scope, body, exchange.gone))
             if self.flow.write_paused and not exchange.disconnected:
                 await self.flow.drain()
         except BaseException:
@@ -365,21 +367,21 @@ class _Patient:
         self.transport.write_now(answer)
         if not exchange.keep_alive:
             self.transport.close()
-        self._replied()
+        self._end_exchange()
 
-    def _replied(self) -> None:
-        """The same as uvicorn does when an answer is sent, but without a timer for each."""
+    def _end_exchange(self) -> None:
+        """Do what uvicorn does after sending an answer, but without a new timer each time."""
         if self.pipeline:
             self.on_response_complete()
             return
-        self._asked.popleft()
+        self._pending.popleft()
         self.server_state.total_requests += 1
         self._quiet = self.loop.time()
         self.flow.resume_reading()
 
     def on_response_complete(self) -> None:
-        """The answer is sent; a client that still sends its body is soon cut off."""
-        self._asked.popleft()
+        """Note the end of an answer; a client that still sends its body is disconnected soon."""
+        self._pending.popleft()
         super().on_response_complete()  # type: ignore[misc]
         if self._open and not self.transport.is_closing():
             self.loop.call_later(LINGER, self._give_up, self.cycle)
@@ -390,13 +392,13 @@ class _Patient:
             self._hang_up()
 
     def pause_writing(self) -> None:
-        """What was sent is not taken off: wait, but not for ever."""
+        """Limit the time in which the client must receive what was sent."""
         super().pause_writing()  # type: ignore[misc]
-        self._stalled = self._stalled or self.loop.call_later(self.door.patience.stall, self.transport.abort)
+        self._stall_timer = self._stall_timer or self.loop.call_later(self.door.patience.stall, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It is taken off again."""
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
+        """Stop that limit: the client is receiving again."""
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
         super().resume_writing()  # type: ignore[misc]

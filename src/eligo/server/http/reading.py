@@ -1,7 +1,7 @@
-"""JSON bodies in words: objects that say two things of one name are refused, and no large body keeps others waiting.
+"""Decoding of JSON bodies: objects with a repeated key are refused, and large bodies do not block other requests.
 
-A small body is read at once. A large one is read in short steps, one body at a time and callers in turn; others are answered
-between two steps. What may cost more than its length says, such as very many values, is counted before it is decoded.
+A small body is decoded at once. A large one is decoded in short steps, one body at a time and callers in turn; other requests
+are answered between two steps. Values are counted before decoding, because many of them cost more than their size suggests.
 """
 
 import asyncio
@@ -17,48 +17,48 @@ import msgspec
 from eligo.server.http.refusals import RefusedError
 from eligo.server.schema import encode
 
-SMALL = 16_384  # bytes that are read at once
-PART = 2**18  # bytes of a large body that are looked at in one step
-TOKENS = 2_000  # names, texts and braces that are looked at in one step
+SMALL = 16_384  # bytes that are decoded at once
+PART = 2**18  # bytes of a large body that are examined in one step
+TOKENS = 2_000  # keys, strings and braces that are examined in one step
 MOST_VALUES = 2**17  # in one body: elements of lists and fields of objects, and lists and objects within them
-#: where escaped characters are blanked: a text, with the colon that makes it a name; what else has a meaning; the rest
+#: in a body without escapes: a string, with the colon that makes it a key; a structural character; anything else
 TOKEN = re.compile(rb'("[^"]*")(\s*+:)?|[\[{},]|[^"\[{},]{1,256}+')
 OPEN, CLOSE = b"{}"
-VALUES = b",[{"  # there is one of these for each value, but for the first of a list or object
-TEXT = b'"\\u003'  # may begin a text with a colon
+VALUES = b",[{"  # there is one of these for each value except the first of a list or object
+TEXT = b'"\\u003'  # may start a string with a colon
 BLANKS = (b'" ', b'"\n', b'"\t', b'"\r')
 Decode = Callable[[bytes], Any]
 anything = msgspec.json.Decoder().decode
 
 
 def read_small(body: bytes, decode: Decode) -> Any:
-    """The words of a body, all at once."""
+    """The message in a body, decoded at once."""
     words = decode(body)
     refuse_repeated(body, words)
     return words
 
 
 class Reader:
-    """Reads large bodies, one at a time: of those that wait, one of each caller."""
+    """Decodes large bodies one at a time; callers that have several waiting take turns with others."""
 
     def __init__(self) -> None:
         self._one = asyncio.Lock()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def read(self, body: bytes, decode: Decode, caller: str) -> Any:
-        """The words of a body, step by step."""
+        """The message in a body, decoded step by step."""
         mine = self._turns.setdefault(caller, asyncio.Lock())
         async with mine, self._one:
             return await _read(body, decode)
 
 
 async def _read(body: bytes, decode: Decode) -> Any:
-    text = await _blanked(body)
+    text = await _blank_in_steps(body)
     values = 0
     for mark in VALUES:
         values += text.count(mark)
         await asyncio.sleep(0)
-    scanned = values > MOST_VALUES  # mostly inside texts, or there are too many
+    scanned = values > MOST_VALUES  # mostly inside strings, or there are too many
     if scanned:
         await _scan(body, text)
     await asyncio.sleep(0)
@@ -70,12 +70,12 @@ async def _read(body: bytes, decode: Decode) -> Any:
 
 
 async def _is_plain(text: bytes, words: object) -> bool:
-    """Whether it is certain that no name is given twice, without looking at each."""
-    known = encode(words)
+    """Whether a count of keys proves that none is repeated, without looking at each."""
+    encoded = encode(words)
     await asyncio.sleep(0)
     names = text.count(b'":')
     await asyncio.sleep(0)
-    if names > (await _blanked(known)).count(b'":'):
+    if names > (await _blank_in_steps(encoded)).count(b'":'):
         return False
     for sign in (TEXT, *(BLANKS if names < text.count(b":") else ())):
         await asyncio.sleep(0)
@@ -84,10 +84,10 @@ async def _is_plain(text: bytes, words: object) -> bool:
     return True
 
 
-async def _blanked(body: bytes) -> bytes:
-    r"""The body with blanks for escaped quotes and backslashes: every quote that is left begins or ends a text.
+async def _blank_in_steps(body: bytes) -> bytes:
+    r"""The body with blanks for escaped quotes and backslashes, so that every remaining quote starts or ends a string.
 
-    >>> asyncio.run(_blanked(br'{"a\"\\": "\\\\\n"}'))
+    >>> asyncio.run(_blank_in_steps(br'{"a\"\\": "\\\\\n"}'))
     b'{"a____": "____\\n"}'
     """
     if b"\\" not in body:
@@ -100,7 +100,7 @@ async def _blanked(body: bytes) -> bytes:
 
 
 def _parts(body: bytes) -> Iterator[bytes]:
-    """Parts of a body, none of which ends within an escape."""
+    """The parts of a body; no part ends within an escape sequence."""
     first = 0
     while first < len(body):
         part = body[first : first + PART]
@@ -115,10 +115,10 @@ def _blank(body: bytes) -> bytes:
 
 
 async def _scan(body: bytes, text: bytes) -> None:
-    """Refuse a name that is given twice in one object, and too many values; *text* is the body with blanks."""
+    """Refuse a repeated key in one object, and too many values; *text* is the body with its escapes blanked."""
     tokens, names, values = TOKEN.finditer(text), [set[bytes]()], 0
-    while some := [*islice(tokens, TOKENS)]:
-        for token in some:
+    while step := [*islice(tokens, TOKENS)]:
+        for token in step:
             if token[2]:
                 _note(names[-1], body[token.start(1) : token.end(1)])
             elif not token[1]:
@@ -131,7 +131,7 @@ async def _scan(body: bytes, text: bytes) -> None:
 
 
 def _nest(names: list[set[bytes]], mark: int) -> None:
-    """Begin or end an object; one that ends before it began is refused when the body is decoded."""
+    """Enter or leave an object; an unmatched brace is refused when the body is decoded."""
     if mark == OPEN:
         names.append(set())
     elif mark == CLOSE and len(names) > 1:
@@ -139,7 +139,7 @@ def _nest(names: list[set[bytes]], mark: int) -> None:
 
 
 def _note(names: set[bytes], name: bytes) -> None:
-    """Add the name of a field, in quotes as it was sent, to those of its object."""
+    """Add a key, in quotes as it was sent, to those of its object; raises if it is there already."""
     if b"\\" in name:
         name = json.dumps(json.loads(name), ensure_ascii=False).encode("utf-8", "surrogatepass")
     if name in names:
@@ -148,17 +148,17 @@ def _note(names: set[bytes], name: bytes) -> None:
 
 
 def _is_odd(text: bytes) -> bool:
-    r"""Whether quotes before a colon are no measure of names: blanks are between them, or a text begins with r"\u003a"."""
-    apart = text.count(b'":') < text.count(b":") and any(blank in text for blank in BLANKS)
-    return apart or TEXT in text
+    r"""Whether quotes before a colon do not count the keys: whitespace separates them, or a string starts with r"\u003a"."""
+    spaced = text.count(b'":') < text.count(b":") and any(blank in text for blank in BLANKS)
+    return spaced or TEXT in text
 
 
 def refuse_repeated(body: bytes, words: object = None) -> None:
-    r"""Refuse an object that says two things of one name: whoever reads the other of them reads something else.
+    r"""Refuse an object with a repeated key, because another reader could take the other value.
 
-    Mostly a quote before a colon ends a name, or begins a text with a colon, and nothing else; then it is enough to count
-    them, here and in what is left once each object has each name only once: in the *words* that were understood, of which
-    none is there that was not said, or, where some was not understood or said as usual, in all.
+    Mostly, a quote before a colon ends a key or starts a string with a colon. Then it is enough to compare their number in
+    the body with that after decoding, which leaves each key once: in the decoded message *words*, which has no keys that were
+    not sent, or, if keys were unknown or had default values, in the body decoded without a type.
 
     >>> refuse_repeated(b'{"a": ":1", "b": {"a": 2}}')
     >>> for body in (b'{"b": [{"a": 1, "a": 2}]}', br'{"a": 1, "\u0061": 2}', b'{"a" :1, "a": 2}', b'{":": 1, ":": 2}'):
@@ -176,13 +176,13 @@ def refuse_repeated(body: bytes, words: object = None) -> None:
     if not odd and names <= _names(encode(words)):
         return
     if odd or names > _names(encode(anything(body))):
-        json.loads(body, object_pairs_hook=_once_each)
+        json.loads(body, object_pairs_hook=_check_keys)
 
 
-def _names(known: bytes) -> int:
-    return (_blank(known) if b"\\" in known else known).count(b'":')
+def _names(encoded: bytes) -> int:
+    return (_blank(encoded) if b"\\" in encoded else encoded).count(b'":')
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> None:
+def _check_keys(pairs: list[tuple[str, Any]]) -> None:
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a key is given twice in one object")

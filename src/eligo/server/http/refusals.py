@@ -1,4 +1,4 @@
-"""Refusals: a status, one sentence and the id of the request, as RFC 9457 has problems; made nowhere else."""
+"""Refusals: a status, one sentence and the id of the request, as a problem document of RFC 9457."""
 
 import json
 import re
@@ -7,13 +7,13 @@ from http import HTTPStatus
 from eligo.errors import EligoError, shorten
 
 PROBLEM = "application/problem+json"
-MOST_SAID = 300  # characters of a fault
-#: the types of JSON as msgspec calls them, and as people do
+MOST_SAID = 300  # characters of an explanation
+#: the types of JSON, as msgspec calls them and in plain words
 TYPES = {
     "int": "an integer", "float": "a number", "str": "a string", "bool": "true or false", "array": "a list",
     "object": "an object", "null": "null",
 }  # fmt: skip
-#: what msgspec says of the length of a list or text
+#: msgspec's words for the length of a list or string
 LENGTH = re.compile(r"of length (<=|>=) (\d+)")
 BOUND = re.compile(r"^`(\w+)` (<=|>=|<|>) (\S+)$")
 COMPARED = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
@@ -31,7 +31,7 @@ class RefusedError(EligoError):
         super().__init__(sentence)
 
     def problem(self, request: str) -> bytes:
-        """The body of the answer; `error` and `request` are for clients from before it was a problem of RFC 9457.
+        """The body of the answer; `error` and `request` are for older clients, which do not know RFC 9457.
 
         >>> RefusedError(404, "there is no task 'x'").problem("7f-1")[:50]
         b'{"type":"about:blank","title":"Not Found","status"'
@@ -43,19 +43,19 @@ class RefusedError(EligoError):
         return json.dumps(words, separators=(",", ":")).encode()
 
     def pairs(self) -> list[tuple[bytes, bytes]]:
-        """The headers of the answer, but for its length."""
+        """The headers of the answer, except its length."""
         headers = {"content-type": PROBLEM, **self.headers}
         good = ((name, value) for name, value in headers.items() if value.isascii() and value.isprintable())
         return [(name.encode(), value.encode()) for name, value in good]
 
 
 def unknown_workflow(workflow: str) -> RefusedError:
-    """404: there is no workflow with this id."""
+    """The refusal (404) for an unknown workflow id."""
     return RefusedError(404, f"unknown workflow {shorten(workflow)!r}")
 
 
 def explain_fault(fault: str) -> str:
-    """What is wrong with a body, in plain words, from what msgspec says of it.
+    """A plain explanation of what is wrong with a body, made from msgspec's message.
 
     >>> explain_fault("Expected `int`, got `str` - at `$.count`")
     'count must be an integer, got a string'
@@ -70,10 +70,10 @@ def explain_fault(fault: str) -> str:
     """
     message, _, place = fault.partition(" - at `")
     where = place.removesuffix("`").removeprefix("$").removeprefix(".").replace("key in ", "a key in ") or "the body"
-    return shorten(_explained(message, where), MOST_SAID)
+    return shorten(_explain(message, where), MOST_SAID)
 
 
-def _explained(message: str, where: str) -> str:
+def _explain(message: str, where: str) -> str:
     wrong, _, rest = message.partition(" ")
     if message.startswith("Object missing required field"):
         return f"{where} needs the field {message.split('`')[1]}"
@@ -87,18 +87,18 @@ def _explained(message: str, where: str) -> str:
 
 
 def _demand(expected: str) -> str:
-    """A type, its bounds and what came instead."""
-    expected, _, came = expected.partition(", got ")
+    """The expected type, its bounds, and the actual type."""
+    expected, _, actual = expected.partition(", got ")
     bound = BOUND.match(expected)
     if bound is not None:
         expected = f"`{bound[1]}` of {COMPARED[bound[2]]} {bound[3]}"
     expected = LENGTH.sub(lambda match: f"of length {COMPARED[match[1]]} {match[2]}", expected)
     expected = expected.replace("matching regex", "that matches")
-    return _typed(expected) + (f", got {_typed(came)}" if came else "")
+    return _in_plain_words(expected) + (f", got {_in_plain_words(actual)}" if actual else "")
 
 
-def _typed(words: str) -> str:
-    """The names of types, in plain words."""
+def _in_plain_words(words: str) -> str:
+    """A message of msgspec with the names of types in plain words."""
     plain = re.sub(
         r"`([\w |]+)`", lambda match: " or ".join(TYPES.get(each, each) for each in match[1].split(" | ")), words
     )

@@ -1,13 +1,18 @@
-"""The API: one table of addresses, each with what it takes, what it gives, and who may call it."""
+"""Endpoints of the API: how each is declared, who may call it, how a call is answered, and the OpenAPI document of all.
+
+`endpoint` declares a method as the handler of an endpoint. Routes, scopes and the OpenAPI document are made from these.
+"""
 
 import asyncio
 import re
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
-from typing import Any, NamedTuple
+from heapq import nlargest, nsmallest
+from http import HTTPStatus
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -15,64 +20,70 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from eligo.errors import EligoError
+from eligo.errors import EligoError, shorten
 from eligo.server.auth.tokens import demand
-from eligo.server.http.guard import HANDLERS
-from eligo.server.http.openapi import Endpoint, openapi
+from eligo.server.http.guard import FILES, HANDLERS
 from eligo.server.http.reading import SMALL, Reader, read_small
-from eligo.server.http.refusals import RefusedError, explain_fault
+from eligo.server.http.refusals import PROBLEM, RefusedError, explain_fault
 from eligo.server.rules.clients import Client
-from eligo.server.schema import DoneWords, encode
+from eligo.server.rules.prepared import Wishes
+from eligo.server.rules.requests import Request
+from eligo.server.schema import AskWords, DoneWords, encode
+from eligo.version import __version__
 
 KEY = re.compile(rb"[A-Za-z0-9_-]{1,64}")
-MOST_ANSWERS = 10_000  # that are remembered of each address
+MOST_ANSWERS = 10_000  # remembered answers of each endpoint
+MOST_LISTED = 1_000  # rows in one answer
 JSON = (b"content-type", b"application/json")
 EVENTS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 PLAIN = (b"content-type", b"text/plain; version=0.0.4")
+WISHES = {each.name for each in fields(Wishes)} - {"owner"}
+DECLARED = "eligo_endpoint"  # the attribute of a handler with the endpoint that it answers
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 class Caller(NamedTuple):
-    """Who calls: what it may do, and which client it is, if it is one."""
+    """The caller of an endpoint: its name, its scopes, and the client that it is, if any."""
 
     name: str
     scopes: frozenset[str]
     client: Client | None = None
-    #: the hash of its token; None where it has none
+    #: the hash of its token, if it has one
     token: str | None = None
-    #: the hash of the token with which the client enrolled; None where that is not known
+    #: the hash of the token with which the client enrolled, if known
     owner: str | None = None
 
     @property
     def holder(self) -> str:
-        """For whom its requests are counted; empty where its address says more than it does."""
+        """The id under which its requests are counted; empty if they are counted by address."""
         return self.token or ("" if self.client is None else self.client.id)
 
 
 class ApiCall(NamedTuple):
-    """One call, as far as it is understood."""
+    """One call of an endpoint."""
 
     caller: Caller
     key: str
-    #: the parts of the address that differ, and what stands behind the question mark
+    #: the parameters of the path, and those of the query
     parts: Mapping[str, str]
     query: Mapping[str, str]
-    #: what was sent, in words; and as it came
+    #: the message that was sent, and its bytes
     words: Any
     body: bytes
-    #: ends when the caller is gone
+    #: returns when the caller disconnects
     gone: Receive
-    #: the call as it came
+    #: the ASGI scope of the request
     scope: Scope
 
     @property
     def client(self) -> Client:
-        """The client that calls."""
+        """The client that calls; 403 if the caller is not a client."""
         if self.caller.client is None:
             raise RefusedError(403, "only clients can call this (enrol with POST /v1/clients)")
         return self.caller.client
 
     def number(self, name: str, usual: int, most: int = 2**53) -> int:
-        """A whole number behind the question mark, or the usual one; at most so large."""
+        """An integer in the query, or the *usual* one; larger ones are cut to *most*."""
         text = self.query.get(name, "")
         if not text:
             return usual
@@ -82,52 +93,83 @@ class ApiCall(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Address:
-    """An address of the API."""
+class Endpoint:
+    """One endpoint of the API: its address, who may call it, its messages, and the handler that answers it."""
 
     method: str
     path: str
-    #: what the caller must be allowed: work, submit, read, admin, or any of several with | between; None: anybody may
-    scope: str | None
     answer: Callable[[ApiCall], Awaitable[Any]]
-    #: the words that are sent and given back; bytes: as they are
+    #: scopes of tokens, any of which allows a call; empty: no token is needed
+    scopes: tuple[str, ...] = ()
+    #: the types of the request and of the answer; bytes: not JSON
     takes: Any = None
     gives: Any = DoneWords
     status: int = 200
     says: str = ""
-    #: whether the same call again, by its key, gets the same answer here; the others see to that themselves
+    #: whether this server answers a repeated call with the same key as before; other handlers see to that themselves
     once: bool = False
-    #: what may stand behind the question mark, and what it is
-    query: Mapping[str, str] | None = None
-    #: whether the answer comes in parts, for as long as the caller listens: events as browsers know them
+    #: the parameters of the query, with their meanings
+    query: Mapping[str, str] = field(default_factory=dict)
+    #: whether the answer is a stream of server-sent events, which ends when the caller disconnects
     streams: bool = False
 
 
+def endpoint(  # noqa: PLR0913
+    method: str,
+    path: str,
+    *scopes: str,
+    takes: Any = None,
+    gives: Any = None,
+    status: int = 200,
+    once: bool = False,
+    query: Mapping[str, str] | None = None,
+    streams: bool = False,
+) -> Callable[[Handler], Handler]:
+    """Declare a method as the handler of an endpoint; its docstring and return type describe the answer."""
+
+    def declare(handler: Handler) -> Handler:
+        answer = handler.__annotations__["return"] if gives is None else gives
+        declared = Endpoint(
+            method=method, path=path, answer=handler, scopes=scopes, takes=takes, gives=answer, status=status,
+            says=handler.__doc__ or "", once=once, query=query or {}, streams=streams,
+        )  # fmt: skip
+        setattr(handler, DECLARED, declared)
+        return handler
+
+    return declare
+
+
+def endpoints_of(owner: object) -> list[Endpoint]:
+    """The endpoints that the methods of an object answer, in the order of their declaration."""
+    declared = {name: getattr(member, DECLARED, None) for name, member in vars(type(owner)).items()}
+    return [replace(one, answer=getattr(owner, name)) for name, one in declared.items() if one is not None]
+
+
 class Answering:
-    """Answers the calls of one address, whatever comes."""
+    """The ASGI app of one endpoint: checks calls, decodes their bodies, and encodes the answers of the handler."""
 
     def __init__(
-        self, address: Address, who: Callable[[dict[bytes, bytes]], Caller], reader: Reader | None = None
+        self, endpoint: Endpoint, who: Callable[[dict[bytes, bytes]], Caller], reader: Reader | None = None
     ) -> None:
-        self.address, self._who, self._reader = address, who, reader or Reader()
-        self.status, self.kind = address.status, PLAIN if address.gives is bytes else JSON
-        self._scopes = None if address.scope is None else frozenset(address.scope.split("|"))
-        self._decode: Any = None if address.takes in (None, bytes) else msgspec.json.Decoder(address.takes).decode
-        self._posts = address.method == "POST"
+        self.endpoint, self._who, self._reader = endpoint, who, reader or Reader()
+        self.status, self.kind = endpoint.status, PLAIN if endpoint.gives is bytes else JSON
+        self._scopes = frozenset(endpoint.scopes)
+        self._decode: Any = None if endpoint.takes in (None, bytes) else msgspec.json.Decoder(endpoint.takes).decode
+        self._posts = endpoint.method == "POST"
         self._answers: OrderedDict[tuple[str, str, bytes], asyncio.Future[Any]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it; the body is read already."""
-        if self.address.streams:
+        """Answer a request, as ASGI defines it, whose body is in its state."""
+        if self.endpoint.streams:
             await _stream(await self._answer(scope, receive), receive, send)
             return
-        body = await self.given(scope, receive)
+        body = await self.respond(scope, receive)
         length = (b"content-length", b"%d" % len(body))
         await send({"type": "http.response.start", "status": self.status, "headers": [self.kind, length]})
         await send({"type": "http.response.body", "body": body})
 
-    async def given(self, scope: Scope, gone: Receive) -> bytes:
-        """The body of the answer; *gone* ends when the caller is gone."""
+    async def respond(self, scope: Scope, gone: Receive) -> bytes:
+        """The body of the answer; *gone* returns when the caller disconnects."""
         answer = await self._answer(scope, gone)
         return answer if isinstance(answer, bytes) else encode(answer)
 
@@ -137,18 +179,18 @@ class Answering:
             if self._decode is not None:
                 few = len(call.body) <= SMALL
                 call = call._replace(words=self._words(call.body) if few else await self._large_words(call))
-            return await (self._once(call) if self.address.once else self.address.answer(call))
+            return await (self._once(call) if self.endpoint.once else self.endpoint.answer(call))
         except RefusedError:
             raise
         except EligoError as error:
             raise RefusedError(422, str(error)) from None
 
     async def _once(self, call: ApiCall) -> Any:
-        """The answer that the same call got before, where it comes again; for what would make something else each time."""
+        """The answer of the handler, which a repeated call gets again instead of calling the handler twice."""
         place = (call.caller.token or call.caller.name, call.key, sha256(call.body).digest())
         pending = self._answers.get(place)
         if pending is None:
-            pending = self._answers[place] = asyncio.ensure_future(self.address.answer(call))
+            pending = self._answers[place] = asyncio.ensure_future(self.endpoint.answer(call))
             if len(self._answers) > MOST_ANSWERS:
                 self._answers.popitem(last=False)
         try:
@@ -160,28 +202,31 @@ class Answering:
     def _call(self, scope: Scope, receive: Receive) -> ApiCall:
         state = scope["state"]
         headers: dict[bytes, bytes] = state["headers"]
-        caller = self._allowed(state.get("caller"), headers)
+        caller = state.get("caller") or self._caller(headers)
+        self.check(caller)
         state["client"] = caller.name
         key = headers.get(b"idempotency-key", b"")
         if self._posts and not key:
-            key = secrets.token_urlsafe(24).encode()  # the same call again is another one then
+            key = secrets.token_urlsafe(24).encode()  # without a key, a repeated call is a new one
         if self._posts and KEY.fullmatch(key) is None:
             raise RefusedError(400, "Idempotency-Key must be 1 to 64 letters, digits, - or _")
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
         path_params = scope.get("path_params") or {}
         return ApiCall(caller, key.decode("ascii"), path_params, query, None, state["body"], receive, scope)
 
-    def _allowed(self, admitted: Caller | None, headers: dict[bytes, bytes]) -> Caller:
-        """Who calls, as far as he may."""
+    def check(self, caller: Caller) -> None:
+        """Refuse a caller whose token has none of the scopes that allow a call."""
+        if self._scopes and self._scopes.isdisjoint(caller.scopes):
+            demand(caller.scopes, *sorted(self._scopes))
+
+    def _caller(self, headers: dict[bytes, bytes]) -> Caller:
+        """The caller, if the guard did not identify it; anyone may call an endpoint without scopes."""
         try:
-            caller = self._who(headers) if admitted is None else admitted
+            return self._who(headers)
         except RefusedError:
-            if self._scopes is not None:
+            if self._scopes:
                 raise
             return Caller("anybody", frozenset())
-        if self._scopes is not None and self._scopes.isdisjoint(caller.scopes):
-            demand(caller.scopes, *sorted(self._scopes))
-        return caller
 
     def _words(self, body: bytes) -> Any:
         try:
@@ -190,8 +235,8 @@ class Answering:
             raise RefusedError(400, explain_fault(str(error))) from None
 
     async def _large_words(self, call: ApiCall) -> Any:
-        if len(call.body) > self.address.takes.most:
-            raise RefusedError(413, f"the body exceeds the limit of {self.address.takes.most} bytes")
+        if len(call.body) > self.endpoint.takes.most:
+            raise RefusedError(413, f"the body exceeds the limit of {self.endpoint.takes.most} bytes")
         try:
             return await self._reader.read(call.body, self._decode, call.caller.owner or call.caller.holder)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -199,8 +244,8 @@ class Answering:
 
 
 async def _stream(chunks: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
-    """Send parts until there are no more, or nobody listens."""
-    disconnect = asyncio.ensure_future(_hung_up(receive))
+    """Send parts until there are no more, or the caller disconnects."""
+    disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
     await send({"type": "http.response.start", "status": 200, "headers": EVENTS})
     try:
         async for chunk in chunks:
@@ -212,47 +257,214 @@ async def _stream(chunks: AsyncIterator[bytes], receive: Receive, send: Send) ->
         disconnect.cancel()
 
 
-async def _hung_up(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def described(addresses: list[Address]) -> bytes:
-    """The OpenAPI document of the API."""
-    return encode(openapi([_endpoint(address) for address in addresses]))
-
-
-def _endpoint(address: Address) -> Endpoint:
-    kinds = {"limit": int | None, "after": str | None if address.path == "/v1/clients" else int | None}
-    query = {name: kinds.get(name, str | None) for name in address.query or ()}
-    gives = {address.status: dict if address.gives is dict else address.gives}
-    scopes = () if address.scope is None else tuple(address.scope.split("|"))
-    refuses = (409, 422) if address.method == "POST" else ()
-    return Endpoint(address.method, address.path, address.says, address.takes, gives, query, refuses, scopes)
-
-
 class Application:
-    """The API as an ASGI app: addresses without parts at once, the others by Starlette's router."""
+    """The API as an ASGI app: endpoints with a fixed path are looked up, the others are found by Starlette's router."""
 
     def __init__(
-        self, addresses: list[Address], who: Callable[[dict[bytes, bytes]], Caller], routes: list[Route],
+        self, endpoints: Sequence[Endpoint], who: Callable[[dict[bytes, bytes]], Caller], routes: Sequence[Route],
         pages: Sequence[Route] = (),
     ) -> None:  # fmt: skip
         reader = Reader()
-        endpoints = {(address.method, address.path): Answering(address, who, reader) for address in addresses}
-        table = [Route(path, answer, methods=[method]) for (method, path), answer in endpoints.items()]
-        anybody = [route for route, address in zip(table, addresses, strict=True) if address.scope is None]
-        #: all its routes
+        answering = {(each.method, each.path): Answering(each, who, reader) for each in endpoints}
+        table = [Route(path, answer, methods=[method]) for (method, path), answer in answering.items()]
+        unguarded = [route for route, each in zip(table, endpoints, strict=True) if not each.scopes]
+        self._who = who
+        #: all routes
         self.routes = [*table, *routes, *pages]
-        #: those that need no token, by method and path
-        self.open = {(method, route.path) for route in (*anybody, *pages) for method in route.methods or ()}
-        #: those that are answered at once
-        self.direct = {(method, path): answer for (method, path), answer in endpoints.items() if "{" not in path}
+        #: method and path of those that need no token
+        self.open = {(method, route.path) for route in (*unguarded, *pages) for method in route.methods or ()}
+        #: by method and path, the endpoints with a fixed path
+        self.direct = {place: answer for place, answer in answering.items() if "{" not in place[1]}
         self._router = Starlette(routes=self.routes, exception_handlers=HANDLERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
-        endpoint = self.direct.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
-        if endpoint is not None:
-            scope["endpoint"] = endpoint
-        await (self._router if endpoint is None else endpoint)(scope, receive, send)
+        """Answer a request, as ASGI defines it."""
+        direct = self.direct.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        if direct is not None:
+            scope["endpoint"] = direct
+        await (self._router if direct is None else direct)(scope, receive, send)
+
+    def admit(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Identify the caller before its body is read, and check its scopes if the path is fixed or that of a file.
+
+        Every endpoint checks its scopes again when it is called; those of files are checked only here.
+        """
+        place = scope["method"], scope["path"]
+        if place in self.open:
+            return
+        scope["state"]["caller"] = caller = self._who(headers)
+        if place in self.direct:
+            self.direct[place].check(caller)
+        elif scope["path"].startswith(FILES):
+            demand(caller.scopes, "work", "submit")
+
+
+# Parameters
+
+
+class Row(NamedTuple):
+    """The values by which lists of workflows are sorted and filtered."""
+
+    #: larger for newer workflows
+    rank: float
+    id: str
+    state: str
+
+
+def page_of(call: ApiCall, rows: Collection[Row]) -> tuple[list[str], str | None]:
+    """The requested page of workflows, the newest first, and its last workflow, or None if no older ones follow."""
+    state, limit = call.query.get("state"), call.number("limit", MOST_LISTED, MOST_LISTED) or MOST_LISTED
+    before, last = call.query.get("before"), None
+    if before is not None and (last := next((row for row in rows if row.id == before), None)) is None:
+        raise RefusedError(404, f"unknown workflow {shorten(before)!r} in 'before' (start again without it)")
+    matching = (row for row in rows if (state is None or row.state == state) and (last is None or row[:2] < last[:2]))
+    ids = [row.id for row in nlargest(limit + 1, matching)]
+    return ids[:limit], ids[limit - 1] if len(ids) > limit else None
+
+
+def clients_after(call: ApiCall, ids: Iterable[str]) -> tuple[list[str], str | None]:
+    """The requested page of clients, sorted by id, and its last client, or None if no others follow."""
+    after, limit = call.query.get("after", ""), call.number("limit", MOST_LISTED, MOST_LISTED) or MOST_LISTED
+    page = nsmallest(limit + 1, (id for id in ids if id > after))
+    return page[:limit], page[limit - 1] if len(page) > limit else None
+
+
+def read_request(ask: AskWords) -> Request:
+    """The request for work that a client sent."""
+    memory = float("inf") if ask.memory is None else ask.memory
+    labels, files = frozenset(ask.labels), frozenset(ask.files)
+    return Request(ask.count, ask.size, ask.seconds, ask.wait, ask.cores, memory, labels, files)
+
+
+def read_wishes(call: ApiCall) -> Wishes:
+    """The settings of a submitted workflow, from the query."""
+    kinds = {"share": float, "timeout": float, "quorum": int, "retries": int, "copies": int}
+    unknown = set(call.query) - WISHES - {"format"}
+    if unknown:
+        raise RefusedError(400, f"unknown parameter {min(unknown)!r}")
+    settings: dict[str, Any] = {name: value for name, value in call.query.items() if name in WISHES}
+    for name, kind in kinds.items():
+        if name in settings:
+            try:
+                settings[name] = kind(settings[name])
+            except ValueError:
+                raise RefusedError(400, f"{name} must be a number, got {settings[name][:20]!r}") from None
+    for name in {"files", "inside", "rules", "signed", "locality", "grow"} & settings.keys():
+        settings[name] = settings[name] != "false"
+    return Wishes(owner=call.caller.name, **settings)
+
+
+# OpenAPI
+
+
+KEY_HEADER = {
+    "name": "Idempotency-Key", "in": "header", "required": False,
+    "description": "A repeated call with the same key gets the same answer and has no further effect.",
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
+}  # fmt: skip
+IDENTIFIED = {"Eligo-Request": {"description": "Request id, as in the log.", "schema": {"type": "string"}}}
+PATIENT = {"Retry-After": {"description": "Seconds to wait before the next try.", "schema": {"type": "integer"}}}
+REFERENCE = "#/components/schemas/{name}"
+#: statuses that every endpoint may answer with
+EVERYWHERE = (400, 403, 408, 414, 421, 429, 431, 500, 503)
+
+
+class Problem(msgspec.Struct):
+    """An error (RFC 9457): `detail` is the reason in one sentence, `instance` the id of the request.
+
+    `error` and `request` repeat them for older clients.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    error: str
+    request: str
+
+
+def openapi(endpoints: Sequence[Endpoint], title: str = "eligo server") -> dict[str, Any]:
+    """The OpenAPI 3.1 document of these endpoints."""
+    types = [Problem, *(kind for each in endpoints for kind in _types(each))]
+    schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    by_type = {str(kind): schema for kind, schema in zip(types, schemas, strict=True)}
+    paths: dict[str, dict[str, Any]] = {}
+    for each in endpoints:
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, by_type)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": __version__},
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _types(endpoint: Endpoint) -> list[Any]:
+    return [kind for kind in (endpoint.takes, endpoint.gives) if kind is not None and kind is not bytes]
+
+
+def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "summary": endpoint.says,
+        "operationId": _identity(endpoint.method, endpoint.path),
+        "parameters": _parameters(endpoint),
+        "responses": _responses(endpoint, schemas),
+    }
+    if endpoint.takes is not None:
+        operation["requestBody"] = {"required": True, "content": _content(endpoint.takes, schemas)}
+    if endpoint.scopes:
+        operation["security"] = [{"token": []}, {}]  # a server for this machine alone may run without tokens
+        operation["description"] = (
+            f"Needs a token with the scope {' or '.join(endpoint.scopes)}, unless the server runs without tokens."
+        )
+    return operation
+
+
+def _identity(method: str, path: str) -> str:
+    """The name of an operation.
+
+    >>> _identity("POST", "/v1/clients/{client}/approve")
+    'post_clients_client_approve'
+    """
+    return "_".join([method.lower(), *re.findall(r"[a-z0-9]+", path.removeprefix("/v1").lower())])
+
+
+def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    parts = re.findall(r"{(\w+)}", endpoint.path)
+    named = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in parts]
+    # clients are listed by their ids, everything else by number
+    numbers = {"limit"} if endpoint.path == "/v1/clients" else {"limit", "after"}
+    for name in endpoint.query:
+        kind = "integer" if name in numbers else "string"
+        named.append({"name": name, "in": "query", "required": False, "schema": {"type": kind}})
+    return [*named, KEY_HEADER] if endpoint.method == "POST" else named
+
+
+def _responses(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
+    refused = {*EVERYWHERE}
+    refused |= {409, 422} if endpoint.method == "POST" else set()
+    refused |= {413, 415, 422} if endpoint.takes is not None else set()
+    refused |= {401} if endpoint.scopes else set()
+    refused |= {404} if "{" in endpoint.path else set()
+    kinds = {endpoint.status: endpoint.gives} | dict.fromkeys(sorted(refused - {endpoint.status}), Problem)
+    return {str(status): _response(status, kind, schemas) for status, kind in kinds.items()}
+
+
+def _response(status: int, kind: Any, schemas: dict[str, Any]) -> dict[str, Any]:
+    headers = IDENTIFIED | (PATIENT if status in {429, 503} else {})
+    return {"description": HTTPStatus(status).phrase, "headers": headers, "content": _content(kind, schemas)}
+
+
+def _content(kind: Any, schemas: dict[str, Any]) -> dict[str, Any]:
+    if kind is bytes:
+        return {"application/octet-stream": {}}
+    return {PROBLEM if kind is Problem else "application/json": {"schema": schemas[str(kind)]}}

@@ -1,1 +1,1 @@
-"""What the server shows: answers of the API, the documents of the page, and the page itself."""
+"""Views: the answers of the API, the documents of the page, and the page itself."""

@@ -1,9 +1,13 @@
-"""What the server knows, in the words of the API."""
+"""Answers of the API, made from the state of the server."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from eligo.execution import HELD, STATES
+import numpy as np
+
+from eligo.execution import FAILED, HELD, STATES
+from eligo.growing import reached
+from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING
 from eligo.server.auth.tokens import Token
 from eligo.server.rules.clients import Client
 from eligo.server.rules.requests import Granted, Ticket
@@ -26,9 +30,11 @@ from eligo.server.schema import (
 from eligo.stores.service import Sums, WorkflowRow
 from eligo.work.attempts import Lease
 
-MOST_MISSING = 1_000  # files that a workflow waits for
-MOST_NAMED = 10  # tasks of one cause
-NAMED = 12  # characters of a token's hash by which people call it
+#: the common words for the states of an execution
+STATUSES = (PENDING, READY, RUNNING, RUNNING, BAD, DONE)
+MOST_MISSING = 1_000  # listed files that a workflow waits for
+MOST_NAMED = 10  # listed tasks of one cause of failure
+NAMED = 12  # characters of a token's hash that serve as its id
 
 
 def token_row_words(row: Token, state: str, fault: str | None) -> TokenRowWords:
@@ -42,7 +48,7 @@ def task_words(granted: Granted) -> list[TaskWords]:
     """The tasks of a grant as sent to its client."""
     served = granted.served
     if served.files is None and not (served.signatures or served.needs.demanding or served.wishes.grow):
-        return _plain(served, granted.leases)
+        return _command_words(served, granted.leases)
     members = {lease.task for lease in granted.leases}
     local_files: set[str] = set()
     result = []
@@ -52,7 +58,7 @@ def task_words(granted: Granted) -> list[TaskWords]:
         words = TaskWords(lease.id, str(name), lease.attempt, task.command or (), served.wishes.timeout)
         words.cores, words.memory, words.grow = task.cores or 1.0, task.memory, served.wishes.grow
         if served.files is not None and (task.inputs or task.outputs):
-            _tell_files(words, served, lease.task, members, local_files)
+            _add_files(words, served, lease.task, members, local_files)
             local_files.update(task.outputs)
         if served.signatures:
             words.signature = served.signatures.get(words.task)
@@ -62,7 +68,7 @@ def task_words(granted: Granted) -> list[TaskWords]:
 
 
 def _arcs(granted: Granted) -> list[list[int]]:
-    """For each task of a grant, the places of those that it depends on; empty where no task is held for another."""
+    """For each task of a grant, the indices of those that it depends on; empty if no task waits for another."""
     codes, leases = granted.served.codes, granted.leases
     if len(leases) == 1 or not any(codes[lease.task] == HELD for lease in leases):
         return []
@@ -71,16 +77,16 @@ def _arcs(granted: Granted) -> list[list[int]]:
     return [[place[u] for u in parents_of(lease.task).tolist() if u in place] for lease in leases]
 
 
-def _plain(served: Served, leases: list[Lease]) -> list[TaskWords]:
-    """The same where there is nothing to tell but commands."""
+def _command_words(served: Served, leases: list[Lease]) -> list[TaskWords]:
+    """The tasks of a grant that have nothing but commands."""
     names, commands, timeout = served.flow.dag.tasks, served.commands, served.wishes.timeout
     return [
         TaskWords(lease.id, str(names[lease.task]), lease.attempt, commands[lease.task], timeout) for lease in leases
     ]
 
 
-def _tell_files(words: TaskWords, served: Served, v: int, members: set[int], local_files: set[str]) -> None:
-    """What is fetched, what is brought, and what stays with the client."""
+def _add_files(words: TaskWords, served: Served, v: int, members: set[int], local_files: set[str]) -> None:
+    """Add the files that the client fetches, uploads, and keeps for later tasks of the grant."""
     files, task = served.files, served.flow.task(served.flow.dag.tasks[v])
     if files is None:
         return
@@ -132,7 +138,7 @@ def workflow_words(served: Served, service: Service) -> WorkflowWords:
 
 
 def ended_words(row: WorkflowRow, tally: Sums) -> WorkflowWords:
-    """A workflow that has ended, from what was kept of it."""
+    """The state of a workflow that has ended, from its row in the store."""
     return WorkflowWords(
         row.id, row.name, row.owner, row.policy, row.state, row.made, tally.tasks, {"done": tally.done},
         tally.lost, tally.repeated, tally.saved, [], [],
@@ -140,7 +146,7 @@ def ended_words(row: WorkflowRow, tally: Sums) -> WorkflowWords:
 
 
 def unavailable_words(workflow: Unavailable) -> WorkflowWords:
-    """A workflow that could not be restored, and why."""
+    """The state of a workflow that could not be restored, with the reason."""
     row = workflow.row
     return WorkflowWords(
         row.id, row.name, row.owner, row.policy, UNAVAILABLE, row.made, 0, {}, row.lost, 0, 0, [], [],
@@ -148,20 +154,30 @@ def unavailable_words(workflow: Unavailable) -> WorkflowWords:
     )  # fmt: skip
 
 
-def state_words(served: Served, numbers: Iterable[int]) -> list[StateWords]:
-    """Tasks, and where they stand."""
-    names, codes = served.flow.dag.tasks, served.execution.codes
+def state_words(served: Served, numbers: Sequence[int]) -> list[StateWords]:
+    """The states of tasks."""
+    names, codes, tries = served.flow.dag.tasks, served.execution.codes, served.tries
     states = []
-    for v in numbers:
+    for v, status in zip(numbers, _statuses(served, numbers), strict=True):
         holders = [served.leases[number].client for number in sorted(served.holding.get(v, ()))]
-        states.append(
-            StateWords(str(names[v]), STATES[codes[v]], served.tries.begun[v], holders, served.tries.causes.get(v))
-        )
+        failure = tries.causes.get(v)
+        states.append(StateWords(str(names[v]), STATES[codes[v]], status, tries.begun[v], holders, failure))
     return states
 
 
+def _statuses(served: Served, numbers: Sequence[int]) -> list[str]:
+    """The states of tasks in the common words, which also tell retrying and blocked tasks apart."""
+    codes, dag = np.frombuffer(served.execution.codes, np.uint8), served.execution.dag
+    failed, blocked = codes == FAILED, np.zeros(len(codes), np.bool_)
+    failed[[v for _, v in served.tries.later]] = False
+    if failed.any():
+        blocked[reached(dag, np.flatnonzero(failed))] = True
+    retrying = (codes == FAILED) & ~failed
+    return [BLOCKED if blocked[v] else RETRYING if retrying[v] else STATUSES[codes[v]] for v in numbers]
+
+
 def client_words(client: Client, service: Service, access: str) -> ClientWords:
-    """A client, and what is thought of it."""
+    """A client with its state and its record."""
     speeds = (one.allocator.speeds.of(client.id) for one in service.served.values())
     speed = next((speed for speed in speeds if speed is not None), None)
     books = service.books

@@ -1,4 +1,4 @@
-"""Workflows that somebody looks at: followed from the first look on, also when they have ended."""
+"""Workflows of a server that are viewed: each is followed from its first view on, also after it has ended."""
 
 import asyncio
 from collections import OrderedDict
@@ -22,7 +22,7 @@ from eligo.stores.service_sql import ServiceStore
 from eligo.theory.eligibility import eligible_counts
 from eligo.work.attempts import Attempt, split_tails
 
-#: workflows that are followed, their tasks together, and the seconds after which one is no longer that nobody asks for
+#: maximum number of followed workflows and of their tasks together, and seconds without a view after which one is dropped
 MOST_WATCHED, MOST_TASKS, PATIENCE = 16, 2**21, 600.0
 
 
@@ -37,11 +37,11 @@ class WatchedServed(Watched):
         self.id, self.title = served.id, served.row.name
         self.policy = served.wishes.policy
         self._plan = served.order if self.policy in PLAN_EFFORT else None, served.ceiling
-        self.asked = 0.0  # when somebody looked at it last
+        self.asked = 0.0  # time of the last view
         self.renew()
 
     def renew(self) -> None:
-        """Look at how things stand."""
+        """Update the times, the running attempts and the pending retries."""
         served, codes, ahead = self.served, self.execution.codes, self._books.ahead
         self.at, self.under_way = self._books.wall, served.state not in ENDED
         leases = (served.leases[number] for numbers in served.holding.values() for number in sorted(numbers)[:1])
@@ -80,11 +80,11 @@ class WatchedServed(Watched):
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """See `Watched`: who has done anything of it, and who may yet."""
+        """See `Watched`: the clients that have run tasks of it and, if it has not ended, all connected clients."""
         books, ids = self._books, {*self.attempts.clients, *(one.client for one in self.trying.values())}
-        there = [one for one in books.clients.values() if one.id in ids or (self.under_way and books.is_alive(one))]
+        present = [one for one in books.clients.values() if one.id in ids or (self.under_way and books.is_alive(one))]
         forgotten = [Worker(id, id, 0.0, False) for id in ids if id not in books.clients]
-        return [*map(self._worker, there), *forgotten]
+        return [*map(self._worker, present), *forgotten]
 
     def _worker(self, client: Client) -> Worker:
         books, speed = self._books, self.served.allocator.speeds.of(client.id)
@@ -139,16 +139,16 @@ class Watching:
 
     def __init__(self, service: Service, store: ServiceStore, keeper: Keeper) -> None:
         self._service, self._store, self._keeper = service, store, keeper
-        self._known: OrderedDict[str, WatchedServed] = OrderedDict()
+        self._workflows: OrderedDict[str, WatchedServed] = OrderedDict()
         self._building: dict[str, asyncio.Task[WatchedServed]] = {}
         self._meanwhile: dict[str, list[Attempt]] = {}
         self._foreseeing: set[asyncio.Task[None]] = set()
-        #: called with all changes before they are kept
+        #: called with all changes before they are committed
         self.followers: list[Callable[[Changes], None]] = []
 
     @property
     def closing(self) -> bool:
-        """Whether those who watch should go."""
+        """Whether streams should end."""
         return self._service.requests.draining not in {None, "drain"}
 
     async def settled(self) -> None:
@@ -160,17 +160,17 @@ class Watching:
         """Record ended leases for all followers."""
         for follow in self.followers:
             follow(changes)
-        for row in changes.outcomes if self._known or self._meanwhile else ():
+        for row in changes.outcomes if self._workflows or self._meanwhile else ():
             if row.workflow in self._meanwhile:
                 self._meanwhile[row.workflow].append(row)
-            elif row.workflow in self._known:
-                self._known[row.workflow].attempts.add([row])
+            elif row.workflow in self._workflows:
+                self._workflows[row.workflow].attempts.add([row])
 
     async def watched(self, workflow: str) -> WatchedServed:
-        """A workflow, as it is now."""
-        watched = self._known.get(workflow)
+        """The current state of a workflow."""
+        watched = self._workflows.get(workflow)
         if watched is not None and not self._same(watched):
-            del self._known[workflow]  # another server had it meanwhile
+            del self._workflows[workflow]  # another server has held it meanwhile
             watched = None
         if watched is None:
             if workflow not in self._building:
@@ -185,16 +185,19 @@ class Watching:
         return watched
 
     def _remember(self, workflow: str, watched: WatchedServed) -> None:
-        """Follow it further, and no longer what nobody looks at, or what is too much together."""
-        now, self._known[workflow] = self._service.books.now, watched
+        """Keep following a workflow, and drop those without recent views or above the limits."""
+        now, self._workflows[workflow] = self._service.books.now, watched
         watched.asked = now
-        self._known.move_to_end(workflow)
-        while len(self._known) > 1:
-            oldest = next(iter(self._known.values()))
-            many = sum(len(one.flow) for one in self._known.values()) > MOST_TASKS or len(self._known) > MOST_WATCHED
+        self._workflows.move_to_end(workflow)
+        while len(self._workflows) > 1:
+            oldest = next(iter(self._workflows.values()))
+            many = (
+                sum(len(one.flow) for one in self._workflows.values()) > MOST_TASKS
+                or len(self._workflows) > MOST_WATCHED
+            )
             if not many and now - oldest.asked < PATIENCE:
                 return
-            self._known.popitem(last=False)
+            self._workflows.popitem(last=False)
 
     def _same(self, watched: WatchedServed) -> bool:
         current = self._service.served.get(watched.id)
@@ -202,7 +205,7 @@ class Watching:
         return (current is watched.served or ended) and len(watched.flow) == len(watched.served.flow)
 
     async def _build(self, workflow: str) -> WatchedServed:
-        """Everything that has happened to a workflow so far, and what takes a moment to work out."""
+        """Start to follow a workflow: collect its attempts so far, and prepare what takes a while to compute."""
         service, store = self._service, self._store
         self._meanwhile[workflow] = []
         try:
@@ -212,7 +215,7 @@ class Watching:
             watched.attempts.add(service.books.recent.of(workflow))
             await asyncio.to_thread(watched.prepare)
             watched.attempts.add(self._meanwhile[workflow])
-            self._known[workflow] = watched  # from here on it is told what ends
+            self._workflows[workflow] = watched  # from now on, `note` adds its attempts
             return watched
         finally:
             del self._meanwhile[workflow], self._building[workflow]

@@ -1,46 +1,71 @@
-"""What the page asks for: where a workflow stands, its tasks, its dag, who did what when; once, or as it goes on."""
+"""The page: its files, and the documents that it requests about a workflow, once or as a stream of events."""
 
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any, NamedTuple, Protocol
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
 from eligo.errors import EligoError, InputError
 from eligo.pages.details import detail, lineage
+from eligo.pages.html import ABSENT, ASSETS, asset
 from eligo.pages.tables import COLUMNS, MOST_ROWS, Query, stand, states_of, table
 from eligo.pages.timelines import MOST_BARS, completed, gantt
 from eligo.pages.views import view
 from eligo.pages.watched import Watched
 from eligo.server.auth.tokens import demand
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.routes import Address, ApiCall, Caller
+from eligo.server.http.routes import ApiCall, Caller, Endpoint, endpoint, endpoints_of
 from eligo.server.schema import encode
 
-#: seconds between two looks, after which it is told that time goes on, after which something is sent at any rate, and for
-#: which those who look at the same share what they see
+ONE = "/v1/workflows/{workflow}"
+NAME = {"name": "name of the task"}
+FILTERS = {
+    "search": "part of the name", "state": "only this state", "kind": "only this kind", "sort": "column",
+    "descending": "true: largest first", "offset": "number of rows to skip", "limit": "maximum number of rows",
+}  # fmt: skip
+STRETCH = {"begin": "seconds since 1970", "end": "seconds since 1970", "limit": "maximum number of bars"}
+#: seconds: between two checks; before an event in which only times have changed; before a sign of life on a silent stream;
+#: and for which viewers with the same rights share one document
 EVERY, SELDOM, QUIET, SHARED = 1.0, 5.0, 15.0, 0.5
 MOST_WATCHERS = 2_000
 MOST_REPORTED = 200_000  # tasks in one answer
-#: what changes though nothing happens
+#: the parts of a document that change with time alone
 CHANGING = re.compile(rb'"(?:now|seconds|rate|busy|paused)":[0-9.e+-]+,|"left":\[[0-9.,e+-]*\],')
+
+#: the files of the page, which need no token because they contain no data
+PATHS = {"/": "index.html", "/page/page.js": "page.js", "/page/page.css": "page.css"}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY, "x-content-type-options": "nosniff", "referrer-policy": "no-referrer",
+    "cache-control": "no-cache",
+}  # fmt: skip
+PLAIN = "<!DOCTYPE html><title>eligo</title><p>The server is running, but {}.</p>"
 
 
 class RenderedView(NamedTuple):
-    """Where a workflow stands, as it is sent to all who watch it."""
+    """The state of a workflow as it is sent to its viewers."""
 
     document: bytes
-    #: the document without what changes though nothing happens
-    standing: bytes
+    #: the document without the parts that change with time alone
+    lasting: bytes
     event: bytes
 
 
 class Lookout(Protocol):
-    """Where workflows are that can be looked at."""
+    """A source of workflows that can be viewed."""
 
     async def watched(self, workflow: str) -> Watched:
-        """A workflow, as it is now."""
+        """The current state of a workflow."""
         ...
 
     async def settled(self) -> None:
@@ -49,25 +74,25 @@ class Lookout(Protocol):
 
     @property
     def closing(self) -> bool:
-        """Whether those who watch should go."""
+        """Whether streams should end."""
         ...
 
 
 class Views:
-    """The addresses of the page."""
+    """The handlers of the page."""
 
     def __init__(self, source: Lookout, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
         self._source, self._who = source, who
         self._watchers = 0
         self._shared: dict[tuple[str, str, frozenset[str]], tuple[float, asyncio.Task[RenderedView]]] = {}
-        #: what answers for a workflow that may be another server's
+        #: the handler of `view`, which may forward a call to another server
         self.answer: Callable[[ApiCall], Awaitable[Any]] = self._after_commit(self.view)
 
-    async def _watched(self, call: ApiCall) -> Watched:
+    async def _workflow(self, call: ApiCall) -> Watched:
         return await self._source.watched(call.parts["workflow"])
 
     def _after_commit(self, answer: Callable[[ApiCall], Awaitable[Any]]) -> Callable[[ApiCall], Awaitable[Any]]:
-        """An answer that comes once what it tells is kept: no kill undoes what somebody saw."""
+        """A handler that answers after the commit of what it shows, so that a kill undoes nothing that was shown."""
 
         @wraps(answer)
         async def kept(call: ApiCall) -> Any:
@@ -77,26 +102,28 @@ class Views:
 
         return kept
 
+    @endpoint("GET", f"{ONE}/view", "read", "submit", gives=dict, query={"every": "true: all running and failed tasks"})
     async def view(self, call: ApiCall) -> bytes:
         """The state of a workflow: counts, curves, clients, failures, running tasks."""
         every = call.query.get("every") == "true"
-        return encode(view(await self._watched(call), call.caller.name, call.caller.scopes, every))
+        return encode(view(await self._workflow(call), call.caller.name, call.caller.scopes, every))
 
-    # As it goes on
+    # Streams
 
+    @endpoint("GET", f"{ONE}/events", "read", "submit", gives=dict, streams=True)
     async def events(self, call: ApiCall) -> AsyncIterator[bytes]:
         """The same as a stream of events, whenever something changes, at most once a second."""
         if self._watchers >= MOST_WATCHERS:
             raise RefusedError(503, "too many viewers; try again", after=5)
-        path = call.scope["path"].removesuffix("/events") + "/view"  # as whoever answers for it is asked
+        path = call.scope["path"].removesuffix("/events") + "/view"  # another server is asked for the view
         call = call._replace(scope={**call.scope, "path": path, "raw_path": path.encode()})
-        return self._flowing(call, await self._render(call))
+        return self._stream(call, await self._render(call))
 
     async def _render(self, call: ApiCall) -> RenderedView:
-        """What somebody sees who may still look; it is made once for all who look at the same with the same rights."""
+        """The view of a caller whose token is still valid; viewers with the same rights share it."""
         caller = self._who(call.scope["state"]["headers"])
         demand(caller.scopes, "read", "submit")
-        owner = caller.name if "submit" in caller.scopes else ""  # who only reads sees the same, whatever the name
+        owner = caller.name if "submit" in caller.scopes else ""  # readers see the same, whatever their name
         place, now = (call.parts["workflow"], owner, caller.scopes), time.monotonic()
         if place not in self._shared or now - self._shared[place][0] > SHARED:
             self._shared = {key: entry for key, entry in self._shared.items() if now - entry[0] <= SHARED}
@@ -109,14 +136,14 @@ class Views:
         document = await self.answer(call)
         return RenderedView(document, CHANGING.sub(b"", document), b"event: view\ndata: %b\n\n" % document)
 
-    async def _flowing(self, call: ApiCall, rendered: RenderedView) -> AsyncIterator[bytes]:
-        sent, stood, at = b"", b"", 0.0
+    async def _stream(self, call: ApiCall, rendered: RenderedView) -> AsyncIterator[bytes]:
+        sent, lasting, at = b"", b"", 0.0
         self._watchers += 1
         try:
             while self._watchers <= MOST_WATCHERS:
                 now = time.monotonic()
-                if rendered.standing != stood or (rendered.document != sent and now - at > SELDOM):
-                    sent, stood, at = rendered.document, rendered.standing, now
+                if rendered.lasting != lasting or (rendered.document != sent and now - at > SELDOM):
+                    sent, lasting, at = rendered.document, rendered.lasting, now
                     yield rendered.event
                 elif now - at > QUIET:
                     at = now
@@ -125,77 +152,64 @@ class Views:
                     return
                 await asyncio.sleep(EVERY)
                 rendered = await self._render(call)
-        except EligoError:  # whoever listens asks again, and is told why
+        except EligoError:  # the viewer connects again, and then gets the reason
             return
         finally:
             self._watchers -= 1
 
-    # Closer
+    # Details
 
+    @endpoint("GET", f"{ONE}/table", "read", "submit", gives=dict, query=FILTERS)
     async def table(self, call: ApiCall) -> dict[str, Any]:
         """The tasks of a workflow: filtered, sorted and paged."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         return await asyncio.to_thread(table, watched, stand(watched), _query(call))
 
+    @endpoint("GET", f"{ONE}/task", "read", "submit", gives=dict, query=NAME)
     async def task(self, call: ApiCall) -> dict[str, Any]:
         """One task: the reason for its state, its neighbours, its attempts and the end of its output."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         return await asyncio.to_thread(detail, watched, call.query.get("name", ""))
 
+    @endpoint("GET", f"{ONE}/dag", "read", "submit", gives=dict)
     async def dag(self, call: ApiCall) -> dict[str, Any]:
         """The drawing of the dag; tasks are grouped in large dags."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         states = states_of(watched)
         return await asyncio.to_thread(lambda: watched.drawing.document(states))
 
+    @endpoint("GET", f"{ONE}/dag/states", "read", "submit", gives=dict)
     async def dag_states(self, call: ApiCall) -> dict[str, Any]:
         """The number of tasks in each state, for each node of the drawing."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         states = states_of(watched)
         return {"counts": await asyncio.to_thread(lambda: watched.drawing.counts(states))}
 
+    @endpoint("GET", f"{ONE}/lineage", "read", "submit", gives=dict, query=NAME)
     async def lineage(self, call: ApiCall) -> dict[str, Any]:
         """The ancestors and descendants of a task in the drawing, and its longest path."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         return await asyncio.to_thread(lineage, watched, call.query.get("name", ""))
 
+    @endpoint("GET", f"{ONE}/gantt", "read", "submit", gives=dict, query=STRETCH)
     async def gantt(self, call: ApiCall) -> dict[str, Any]:
         """The timeline: which client ran which task when."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         begin, end = (_float(call, name) for name in ("begin", "end"))
         return await asyncio.to_thread(gantt, watched, begin, end, call.number("limit", MOST_BARS, 10 * MOST_BARS))
 
+    @endpoint("GET", f"{ONE}/report", "read", "submit", gives=dict)
     async def report(self, call: ApiCall) -> dict[str, Any]:
         """All of the above in one document, for a report in one file."""
-        watched = await self._watched(call)
+        watched = await self._workflow(call)
         if len(watched.flow) > MOST_REPORTED:
             raise RefusedError(413, f"a report covers at most {MOST_REPORTED:,} tasks, got {len(watched.flow):,}")
         return await asyncio.to_thread(completed, watched, view(watched), stand(watched))
 
-    def addresses(self) -> Sequence[Address]:
-        """All endpoints of the page."""
-        one = "/v1/workflows/{workflow}"
-        filters = {
-            "search": "part of the name", "state": "only this state", "kind": "only this kind", "sort": "column",
-            "descending": "true: largest first", "offset": "number of rows to skip", "limit": "maximum number of rows",
-        }  # fmt: skip
-        stretch = {"begin": "seconds since 1970", "end": "seconds since 1970", "limit": "maximum number of bars"}
-        name = {"name": "name of the task"}
-        endpoints: list[tuple[str, Any, dict[str, str] | None]] = [
-            ("view", self.view, {"every": "true: all running and failed tasks"}),
-            ("events", self.events, None), ("table", self.table, filters),
-            ("task", self.task, name), ("dag", self.dag, None), ("dag/states", self.dag_states, None),
-            ("lineage", self.lineage, name), ("gantt", self.gantt, stretch),
-            ("report", self.report, None),
-        ]  # fmt: skip
-        return [
-            Address(
-                method="GET", path=f"{one}/{path}", scope="read|submit",
-                answer=answer if path == "events" else self._after_commit(answer), gives=dict, query=query,
-                says=answer.__doc__ or "", streams=path == "events",
-            )
-            for path, answer, query in endpoints
-        ]  # fmt: skip
+    def endpoints(self) -> list[Endpoint]:
+        """All endpoints of the page; each but the stream answers after the commit of what it shows."""
+        declared = endpoints_of(self)
+        return [one if one.streams else replace(one, answer=self._after_commit(one.answer)) for one in declared]
 
 
 def _query(call: ApiCall) -> Query:
@@ -214,3 +228,19 @@ def _float(call: ApiCall, name: str) -> float | None:
     if value is not None and not abs(value) < 1e12:
         raise InputError(f"{name} must be a time in seconds since 1970, got {text[:20]!r}")
     return value
+
+
+# The files of the page
+
+
+def page_routes() -> list[Route]:
+    """The routes of the files."""
+    return [Route(path, _file, methods=["GET"]) for path in PATHS]
+
+
+async def _file(request: Request) -> Response:
+    name = PATHS[request.url.path]
+    body = asset(name)
+    if body is None:
+        return Response(PLAIN.format(ABSENT), 404, HEADERS, ASSETS["index.html"])
+    return Response(body, headers=HEADERS, media_type=ASSETS[name])

@@ -1,4 +1,4 @@
-"""The page of a run in a folder: read, never written, whoever carries it out."""
+"""The page of a run in a folder, which is only read; another process may execute the run meanwhile."""
 
 import asyncio
 import logging
@@ -18,14 +18,13 @@ from eligo.server.app import Setup, listening
 from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.protocol import Patience, protocol
 from eligo.server.http.refusals import unknown_workflow
-from eligo.server.http.routes import Address, ApiCall, Application, Caller
-from eligo.server.view.page_data import Views
-from eligo.server.view.page_files import page_routes
+from eligo.server.http.routes import ApiCall, Application, Caller, endpoint, endpoints_of
+from eligo.server.view.page_data import Views, page_routes
 
-EVERY = 0.4  # seconds for which what was read is good
-RUN = "run"  # by which name the one workflow is asked for
-PATIENT = 2
-MOST_WAIT = 60.0  # seconds that a run may take to begin
+EVERY = 0.4  # seconds before the folder is read again
+RUN = "run"  # the id of the one workflow
+PATIENT = 2  # seconds that open requests may take at the end
+MOST_WAIT = 60.0  # seconds that a run may take to start
 
 
 class RunLookout:
@@ -40,7 +39,7 @@ class RunLookout:
         self._lock = asyncio.Lock()
 
     async def watched(self, workflow: str = RUN) -> WatchedRun:
-        """The run, as it is now."""
+        """The current state of the run."""
         if workflow != RUN:
             raise unknown_workflow(workflow)
         async with self._lock:
@@ -52,7 +51,7 @@ class RunLookout:
             return self._run
 
     async def _renew(self, run: WatchedRun) -> None:
-        """Read what is new, here: whoever makes a document of it does so between two moments."""
+        """Read new moves, in the event loop, so that no document is made in the middle of an update."""
         self._run, self._read = run.renew(), time.monotonic()
         if self._run is not run:
             await asyncio.to_thread(self._run.prepare)
@@ -60,8 +59,9 @@ class RunLookout:
             await asyncio.to_thread(self._run.foresight())
 
     async def settled(self) -> None:
-        """What is read was kept before."""
+        """Return at once: everything in the folder is stored already."""
 
+    @endpoint("GET", "/v1/workflows", "read", gives=dict)
     async def workflows(self, call: ApiCall) -> dict[str, Any]:
         """The workflow of the run."""
         run = await self.watched()
@@ -77,11 +77,11 @@ class RunLookout:
         return {"workflows": [workflow | {"missing": [], "failures": []}]}
 
     def app(self) -> Guard:
-        """What answers browsers."""
-        listed = Address(method="GET", path="/v1/workflows", scope="read", answer=self.workflows, gives=dict)
+        """The ASGI app of the page."""
         anybody = Caller("anybody", frozenset({"read"}))
         views = Views(self, lambda headers: anybody)
-        return Guard(Application([listed, *views.addresses()], lambda headers: anybody, [], page_routes()), Bounds())
+        endpoints = [*endpoints_of(self), *views.endpoints()]
+        return Guard(Application(endpoints, lambda headers: anybody, [], page_routes()), Bounds())
 
 
 def show_run(folder: str | Path, port: int, ready: Callable[[str], None], with_parent: bool = False) -> None:
@@ -113,7 +113,7 @@ async def _serve_page(folder: str | Path, port: int, ready: Callable[[str], None
 
 
 async def _wait_for_run(lookout: RunLookout, patience: float) -> None:
-    """Comes back once there is a run in the folder."""
+    """Wait until there is a run in the folder; raises if there is none in time."""
     until = time.monotonic() + patience
     while True:
         try:
