@@ -47,12 +47,12 @@ from typing import cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
-from eligo.formats.detection import MODULES, StrPath, detect, format_to_write, module, of_suffix, without_shebang
+from eligo.formats import detection
+from eligo.formats.detection import MODULES, WORDS, Format, StrPath, detect, format_to_write, module
 from eligo.formats.histories import History
 from eligo.formats.histories.reader import read_history
 from eligo.formats.reader import parse, parsed, read, read_claim, read_order
 from eligo.formats.shared.files import LARGEST_FILE, load_bytes, save, save_bytes, shown
-from eligo.formats.shared.interface import WORDS, Format
 from eligo.formats.shared.names import renamed, with_files
 from eligo.workflow import Origin, Task, Workflow, in_priority_order, priority_numbers, with_priorities
 
@@ -185,7 +185,7 @@ def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | N
     source = source_text(flow)
     if source is None:
         return None
-    text, numbers = without_shebang(source.removeprefix("\ufeff")), priority_numbers(order, first)
+    text, numbers = detection.without_shebang(source.removeprefix("\ufeff")), priority_numbers(order, first)
     result = chosen.prioritised(text, flow, numbers)
     if result is None:
         return None
@@ -227,7 +227,9 @@ def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | No
 
 def _with_room(format: str, path: str) -> str:
     """The format, or another one of this suffix where only that has a place for priorities."""
-    others = [] if module(format).PRIORITIES else [name for name in of_suffix(path) if module(name).PRIORITIES]
+    others = (
+        [] if module(format).PRIORITIES else [name for name in detection.of_suffix(path) if module(name).PRIORITIES]
+    )
     return others[-1] if others else format
 
 

@@ -38,9 +38,9 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import FormatError
+from eligo.formats.detection import WORDS
 from eligo.formats.shared import json_text
 from eligo.formats.shared.data_arcs import arc_lines
-from eligo.formats.shared.interface import WORDS
 from eligo.rows import Ints, places
 from eligo.workflow import Origin, Workflow
 

@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, shorten
+from eligo.formats.detection import WORDS
 from eligo.formats.shared.data_arcs import arc_lines
-from eligo.formats.shared.interface import WORDS
 from eligo.formats.shared.names import unread
 from eligo.workflow import Origin, Workflow
 

@@ -1,6 +1,6 @@
-"""Which format a file has: by its name, and by what its text looks like where the name leaves a choice.
+"""The formats: what the module of each has, and which format a file has, by its name and by its content.
 
-Files that describe a workflow to another program: what they look like, and how that program draws the dag.
+Files that describe a workflow to another program are refused, with how that program draws the dag:
 
 >>> stranger_named("pipeline/Snakefile").what
 'a Snakefile'
@@ -10,15 +10,87 @@ this looks like a CWL document, which eligo cannot read: `cwltool --print-dot FI
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, TypedDict, cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError
 from eligo.formats.shared.files import plain_name
-from eligo.formats.shared.interface import Format
 from eligo.workflow import Workflow
+
+# The module of a format
+
+#: What a format may be unable to represent, in words.
+WORDS = {
+    "name": "the workflow's name",
+    "command": "commands",
+    "inputs": "the files that tasks read",
+    "outputs": "the files that tasks write",
+    "seconds": "run times",
+    "cores": "cores",
+    "memory": "memory",
+    "labels": "labels",
+    "category": "categories",
+    "priority": "priorities",
+    "file_sizes": "sizes of files",
+}
+
+#: What may be given with a text, in words.
+GIVEN = {
+    "arguments": "values for its names",
+    "environment": "variables of the environment",
+    "columns": "titles of columns",
+    "trace": "a trace",
+}
+
+
+class Given(TypedDict, total=False):
+    """What a text may need besides itself; a format that does not take it refuses it."""
+
+    #: values for the names in a JX text
+    arguments: Mapping[str, Any] | None
+    #: the variables that a Makeflow text does not set itself
+    environment: Mapping[str, str] | None
+    #: the titles of the parents and of the children in a table
+    columns: tuple[str, str] | None
+    #: the file of a trace or report with the tasks of the processes that Nextflow draws
+    trace: str | None
+
+
+class Format(Protocol):
+    """What the module of a format has; the functions after `sniff` are optional."""
+
+    NAME: str
+    #: whether the format can represent the priority of a task
+    PRIORITIES: bool
+    #: what it cannot represent, out of `WORDS`
+    CANNOT: tuple[str, ...]
+
+    def parse(self, text: str, **options: Any) -> Workflow:
+        """The workflow that the text describes, with the *options* that the format takes."""
+
+    def generate(self, flow: Workflow, *, old: Mapping[str, str] = ...) -> str:
+        """The text of the workflow; a format with `fitted` also takes the *old* names of renamed tasks."""
+
+    def sniff(self, text: str) -> bool:
+        """Whether the text looks like this format, at a glance."""
+
+    def fitted(self, name: str) -> str:
+        """The name of a task if the format can represent it, else a similar name that it can."""
+
+    def fitted_file(self, name: str) -> str | None:
+        """The name of a file if the format can represent it, else another name of the same file, or None."""
+
+    def prioritised(self, text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
+        """The text with these priorities and no other change; None if it has no place for them."""
+
+    def write_wrapper(self, flow: Workflow, order: Sequence[str], path: str, first: int | None) -> list[str]:
+        """Write priorities to another file that refers to the one that was read; returns messages for the user."""
+
+    def write_in_place(self, flow: Workflow, order: Sequence[str], first: int | None) -> list[str]:
+        """Write priorities into the file that was read; returns messages for the user."""
+
 
 # Files of other programs
 

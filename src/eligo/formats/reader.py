@@ -9,9 +9,8 @@ from typing import Any, Unpack, cast
 
 from eligo.errors import FormatError, InputError, UnknownTaskError
 from eligo.formats import orders
-from eligo.formats.detection import StrPath, detect, module, of_suffix, without_shebang
+from eligo.formats.detection import GIVEN, Format, Given, StrPath, detect, module, of_suffix, without_shebang
 from eligo.formats.shared.files import LARGEST_FILE, Beside, Loaded, load, load_any, not_utf_8, shown
-from eligo.formats.shared.interface import GIVEN, Format, Given
 from eligo.formats.shared.json_text import line_of, quote
 from eligo.formats.shared.json_text import load as load_json
 from eligo.workflow import Origin, Workflow
