@@ -1,18 +1,27 @@
-"""From a file or a text to the workflow in it."""
+"""Reads a file or a text: the workflow in it, or an order of tasks.
+
+An order, which a plan writes and `verify` checks, has one name per line. Empty lines and lines that begin with # are
+ignored; a name that begins with a quote is a JSON string. Or it is JSON: a list of names, or an object with the key
+`order`, such as the document of a plan.
+
+>>> parse_order("a\\nthe end\\n")
+('a', 'the end')
+>>> parse_order('["a", "b"]') == parse_order('{"order": ["a", "b"], "verdict": "optimal"}') == ("a", "b")
+True
+"""
 
 import gc
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Unpack, cast
 
 from eligo.errors import FormatError, InputError, UnknownTaskError
-from eligo.formats import orders
 from eligo.formats.detection import GIVEN, Format, Given, StrPath, detect, module, of_suffix, without_shebang
+from eligo.formats.shared import json_text
+from eligo.formats.shared.document import array, misfits_in, string
 from eligo.formats.shared.files import LARGEST_FILE, Beside, Loaded, load, load_any, not_utf_8, shown
-from eligo.formats.shared.json_text import line_of, quote
-from eligo.formats.shared.json_text import load as load_json
 from eligo.workflow import Origin, Workflow
 
 #: The formats that say which task needs which in words, not by an arrow that may be meant either way.
@@ -71,9 +80,9 @@ def read_loaded(  # noqa: PLR0913, PLR0917 - what `read` takes
 
 
 def read_order(path: StrPath, limit: int = LARGEST_FILE) -> tuple[str, ...]:
-    """Read an order of tasks from a file, or from standard input if *path* is "-" (see `eligo.formats.orders`)."""
+    """Read an order of tasks from a file, or from standard input if *path* is "-"."""
     claim = read_claim(path, limit)
-    return orders.listed(claim) if isinstance(claim, dict) else claim
+    return _order_names(claim) if isinstance(claim, dict) else claim
 
 
 def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tuple[str, ...]:
@@ -86,10 +95,45 @@ def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tup
             raise FormatError(
                 f"this is a workflow ({kinds[-1]}), not an order (an order is one name per line, or JSON)"
             )
-        document = load_json(text) if text.lstrip().startswith("{") else None
-        return document if isinstance(document, dict) and "proof" in document else orders.parse(text)
+        document = json_text.load(text) if text.lstrip().startswith("{") else None
+        return document if isinstance(document, dict) and "proof" in document else parse_order(text)
     except InputError as error:
         raise located(error, path, text) from None
+
+
+def parse_order(text: str) -> tuple[str, ...]:
+    """The names in the text of an order."""
+    if text.lstrip()[:1] in {"[", "{"}:
+        with misfits_in(text):
+            return _order_names(json_text.load(text))
+    lines = enumerate(map(str.strip, text.split("\n")), 1)
+    return tuple(
+        json_text.unquote(line, number) if line.startswith('"') else line
+        for number, line in lines
+        if line and not line.startswith("#")
+    )
+
+
+def order_text(order: Sequence[str]) -> str:
+    """The text of an order, one name per line.
+
+    >>> order_text(["a", "# b"])
+    'a\\n"# b"\\n'
+    """
+    return "".join(f"{_order_line(name)}\n" for name in order)
+
+
+def _order_line(name: str) -> str:
+    bare = name and name == name.strip() and name[0] not in '"#[{\ufeff' and name.isprintable()
+    return name if bare else json_text.quote(name)
+
+
+def _order_names(document: object) -> tuple[str, ...]:
+    """The names in a JSON list, or in the order of an object."""
+    if isinstance(document, dict) and "order" not in document:
+        raise FormatError('the document has no key "order"')
+    names = array(document["order"] if isinstance(document, dict) else document, "the order")
+    return tuple(string(name, f"name {number} of the order") for number, name in enumerate(names, 1))
 
 
 def parse(text: str, format: str | None = None, reverse: bool = False, **given: Unpack[Given]) -> Workflow:
@@ -141,8 +185,8 @@ def located(error: InputError, path: str, text: str) -> InputError:
     """The same error, saying the file and, where it is known, the line."""
     if error.path is not None:
         return error
-    words = (quote(error.name), str(error.name)) if isinstance(error, UnknownTaskError) else ()
-    line = next((number for word in words if (number := line_of(text, word))), None)
+    words = (json_text.quote(error.name), str(error.name)) if isinstance(error, UnknownTaskError) else ()
+    line = next((number for word in words if (number := json_text.line_of(text, word))), None)
     return error.located(shown(path), line)
 
 

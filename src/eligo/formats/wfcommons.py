@@ -42,8 +42,10 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import FormatError, UnknownTaskError, shorten
 from eligo.formats.shared import json_text, names
-from eligo.formats.shared.columns import Column, Columns, Described
 from eligo.formats.shared.document import (
+    Column,
+    Columns,
+    Described,
     MisfitError,
     Reader,
     array,

@@ -15,7 +15,7 @@ from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.dagman.scripts import Script, at, script_of
 from eligo.formats.dagman.splices import Joined, Joiner, Library, Note
 from eligo.formats.dagman.submission import Asked, Description, Facts, Variable, described, unhonoured_in, variables_in
-from eligo.formats.shared.columns import Column, Described
+from eligo.formats.shared.document import Column, Described
 from eligo.formats.shared.files import Beside
 from eligo.rows import Ints
 from eligo.workflow import NOTHING, Origin, Task, Unhonoured, Workflow

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.formats.shared.columns import Described
+from eligo.formats.shared.document import Described
 from eligo.rows import Ints
 from eligo.theory.skeleton import know_shortcuts, shortcut_mask
 from eligo.workflow import DETAILS, Timed, Workflow
