@@ -156,7 +156,7 @@ def test_lines_are_counted_through_everything() -> None:
     lines = Lines(text)
     found = []
     for command in lines.take(text):
-        found.append((lines.begun, command))
+        found.append((lines.start, command))
         if command.endswith("{"):
             lines.description("{")
     assert found == [(2, "JOB a {"), (6, "PARENT a  CHILD a"), (8, "JOB b x")]

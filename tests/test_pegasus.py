@@ -287,7 +287,7 @@ def test_many_files_against_the_declared_arcs_are_counted(monkeypatch: pytest.Mo
 
 
 def test_the_last_writer_counts() -> None:
-    tails, heads = data_arcs.made([(), (), ("f",), ("g",)], [("f",), ("f",), ("g",), ("g",)])
+    tails, heads = data_arcs.file_arcs([(), (), ("f",), ("g",)], [("f",), ("f",), ("g",), ("g",)])
     assert list(zip(tails.tolist(), heads.tolist(), strict=True)) == [(1, 2), (2, 3)]
 
 

@@ -52,7 +52,7 @@ from eligo.formats.detection import MODULES, WORDS, Format, StrPath, detect, for
 from eligo.formats.histories import History
 from eligo.formats.histories.reader import read_history
 from eligo.formats.reader import parse, parsed, read, read_claim, read_order
-from eligo.formats.shared.files import LARGEST_FILE, load_bytes, save, save_bytes, shown
+from eligo.formats.shared.files import LARGEST_FILE, display_path, load_bytes, save, save_bytes
 from eligo.formats.shared.names import renamed, with_files
 from eligo.workflow import Origin, Task, Workflow, in_priority_order, priority_numbers, with_priorities
 
@@ -219,7 +219,7 @@ def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | No
         hint = f" ({instead})" if instead else ""
         cure = "name another file, .json or .yaml" if path is None else "write .json or .yaml"
         place = path if path not in {None, "-"} else flow.origin and flow.origin.path
-        raise FormatError(f"{format} cannot represent priorities{hint}: {cure}", shown(place or "-"))
+        raise FormatError(f"{format} cannot represent priorities{hint}: {cure}", display_path(place or "-"))
     if path is None and (flow.origin is None or flow.origin.path is None):
         raise FormatError("standard input cannot be changed in place (name a file to write)")
     return format

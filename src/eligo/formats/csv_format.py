@@ -96,7 +96,7 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 _TOP = re.compile(r"(?:#[^\n]*+\n|\s++)*+")  # comments and empty lines
-_KNOWN = " or ".join(f"{parent},{child}" for parent, child in HEADERS)
+_EXAMPLES = " or ".join(f"{parent},{child}" for parent, child in HEADERS)
 _SPECIAL = re.compile(r'[,;\t"\r\n]|^\s|\s$')
 
 
@@ -148,7 +148,7 @@ def _remarks(header: Sequence[str], places: Sequence[int], again: int) -> tuple[
 
 
 def _without_header(cells: int, line: int) -> FormatError:
-    message = f"a row must have a parent and a child, got {cells} cells: name the columns in a header, {_KNOWN}"
+    message = f"a row must have a parent and a child, got {cells} cells: name the columns in a header, {_EXAMPLES}"
     return FormatError(message, line=line).cured_by("columns")
 
 
@@ -164,7 +164,7 @@ def _doubts(ends: NDArray[np.int32], tasks: Sequence[str]) -> tuple[str, ...]:
     if len(ends) < 4 or ends[:2].tolist() != [0, 1] or ends[2:].min() < 2:
         return ()
     first = f"the first row was read as an arc, from {shorten(tasks[0])!r} to {shorten(tasks[1])!r}"
-    return (f"{first}, which appear nowhere else; if it is a header, name the columns {_KNOWN}",)
+    return (f"{first}, which appear nowhere else; if it is a header, name the columns {_EXAMPLES}",)
 
 
 def fitted(name: str) -> str:

@@ -173,7 +173,7 @@ def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
             sign, way = _STREAMS[item.tag]
             streams.append((sign, _file(item)))
             files[way].setdefault(_file(item))
-        elif item.tag in _WHOLE:
+        elif item.tag in _TOP_LEVEL:
             raise FormatError(f"<{item.tag}> inside <{element.tag}> is not supported", line=item.line)
     job = _command_and_kind(name, element, arguments, streams).corrected(metadata)
     return Task(
@@ -186,20 +186,20 @@ def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
     )
 
 
-_WHOLE = ("job", "dax", "dag", "child", "adag")
+_TOP_LEVEL = ("job", "dax", "dag", "child", "adag")
 _STREAMS = {"stdin": ("<", "i"), "stdout": (">", "o"), "stderr": ("2>", "o")}
 
 
 def _command_and_kind(
     name: str, element: Element, arguments: list[str], streams: list[tuple[str, str | None]]
-) -> pegasus.Known:
+) -> pegasus.JobFacts:
     if element.tag in KINDS:
         kind = KINDS[element.tag]
         file = element.attributes.get("file") or element.needed("name")
-        return pegasus.Known((pegasus.RUNNERS[kind], *arguments, file), kind)
+        return pegasus.JobFacts((pegasus.RUNNERS[kind], *arguments, file), kind)
     transformation = element.needed("name")
     command = pegasus.command_of(transformation, arguments)
-    return pegasus.Known(pegasus.redirected(command, streams), pegasus.category_of(transformation, name))
+    return pegasus.JobFacts(pegasus.redirected(command, streams), pegasus.category_of(transformation, name))
 
 
 def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, int]) -> None:

@@ -57,10 +57,10 @@ TYPES = {
 }  # fmt: skip
 
 #: what the data of a node, an edge or the graph may be called without being told
-_KNOWN = frozenset((*TYPES, "label", "files"))
+_KEYS = frozenset((*TYPES, "label", "files"))
 
 _ID = re.compile(r"[\w.:-]+", re.ASCII)
-_WHOLE = re.compile(r"[-+]?\d{1,40}(?:\.0*)?")
+_INTEGER = re.compile(r"[-+]?\d{1,40}(?:\.0*)?")
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 """
@@ -182,7 +182,7 @@ class _GraphmlReader:
                 data["NodeLabel"] = label.all_text().strip()
         elif key is not None:
             data[key] = text = item.all_text()
-            if key not in _KNOWN and text.strip() and not self._is_yed_drawing(item):
+            if key not in _KEYS and text.strip() and not self._is_yed_drawing(item):
                 self.unread[f"{key} ({of})"] = None
 
     def _is_yed_drawing(self, item: Element) -> bool:
@@ -312,17 +312,17 @@ def _real(text: str, name: str, key: str) -> float:
 
 
 def _cores(text: str, name: str, key: str) -> float:
-    return _whole(text, name, key) if _WHOLE.fullmatch(text.strip()) else _real(text, name, key)
+    return _integer(text, name, key) if _INTEGER.fullmatch(text.strip()) else _real(text, name, key)
 
 
-def _whole(text: str, name: str, key: str) -> int:
-    if not _WHOLE.fullmatch(text.strip()):
+def _integer(text: str, name: str, key: str) -> int:
+    if not _INTEGER.fullmatch(text.strip()):
         raise MisfitError(f'"{key}" of {shorten(name)!r} must be an integer, got {shorten(text)!r}')
     return int(text.strip().partition(".")[0])
 
 
 def _bytes(text: str, name: str, key: str) -> int:
-    return size(_whole(text, name, key), name, key)
+    return size(_integer(text, name, key), name, key)
 
 
 _READERS: dict[str, tuple[str, Callable[[str, str, str], Any]]] = {
@@ -334,7 +334,7 @@ _READERS: dict[str, tuple[str, Callable[[str, str, str], Any]]] = {
     "cores": ("cores", _cores),
     "memory": ("memory", _bytes),
     "category": ("category", _text),
-    "priority": ("priority", _whole),
+    "priority": ("priority", _integer),
 }
 
 

@@ -110,18 +110,18 @@ _UNITS: dict[str, Callable[[float], float]] = {
 Command = str | tuple[str, ...] | None
 
 
-class Known(NamedTuple):
+class JobFacts(NamedTuple):
     """What a job says of the task's command and category."""
 
     command: Command
     category: str | None
 
-    def corrected(self, metadata: Mapping[str, object]) -> "Known":
+    def corrected(self, metadata: Mapping[str, object]) -> "JobFacts":
         """The same, where the job's metadata do not know better."""
         if not metadata:
             return self
         category, without = metadata.get("category", self.category), str(metadata.get("without", "")).split()
-        return Known(
+        return JobFacts(
             None if "command" in without else self.command,
             category if isinstance(category, str) and "category" not in without else None,
         )
@@ -157,7 +157,7 @@ def job_of(task: Task) -> PegasusJob:
     if words and len(words) > 1 and task.category in RUNNERS and words[0] == RUNNERS[task.category]:
         return PegasusJob(task.category, words[-1], tuple(words[1:-1]), {})
     what, arguments = (words[0], tuple(words[1:])) if words else (task.category or task.name, ())
-    default = Known(command_of(what, arguments), category_of(what, task.name))
+    default = JobFacts(command_of(what, arguments), category_of(what, task.name))
     metadata = {}
     if task.category is not None and task.category != default.category:
         metadata["category"] = task.category
@@ -381,7 +381,7 @@ def _task(row: Row, number: int, sizes: dict[str, int]) -> Task:
         category = category_of(transformation, name)
         command = redirected(command_of(transformation, arguments), streams)
     metadata = row.get("metadata")
-    job = Known(command, category).corrected(metadata if isinstance(metadata, dict) else {})
+    job = JobFacts(command, category).corrected(metadata if isinstance(metadata, dict) else {})
     details = profiled(_profiles(row, name))
     return Task(name=name, inputs=tuple(inputs), outputs=tuple(outputs), **job._asdict(), **details)
 

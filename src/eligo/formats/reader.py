@@ -21,7 +21,7 @@ from eligo.errors import FormatError, InputError, UnknownTaskError
 from eligo.formats.detection import GIVEN, Format, Given, StrPath, detect, module, of_suffix, without_shebang
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import array, misfits_in, string
-from eligo.formats.shared.files import LARGEST_FILE, Beside, Loaded, load, load_any, not_utf_8, shown
+from eligo.formats.shared.files import LARGEST_FILE, Beside, Loaded, display_path, load, load_any, not_utf_8
 from eligo.workflow import Origin, Workflow
 
 #: The formats that say which task needs which in words, not by an arrow that may be meant either way.
@@ -177,7 +177,9 @@ def _origin(flow: Workflow, path: str, encoding: str) -> Origin:
     """Where the workflow came from, which the format knows in part."""
     origin = cast(Origin, flow.origin)
     if encoding == "latin-1":
-        origin = replace(origin, remarks=(*origin.remarks, f"{shown(path)} is not UTF-8 and was read as Latin-1"))
+        origin = replace(
+            origin, remarks=(*origin.remarks, f"{display_path(path)} is not UTF-8 and was read as Latin-1")
+        )
     return replace(origin, path=origin.path or (None if path == "-" else path), encoding=encoding)
 
 
@@ -187,7 +189,7 @@ def located(error: InputError, path: str, text: str) -> InputError:
         return error
     words = (json_text.quote(error.name), str(error.name)) if isinstance(error, UnknownTaskError) else ()
     line = next((number for word in words if (number := json_text.line_of(text, word))), None)
-    return error.located(shown(path), line)
+    return error.located(display_path(path), line)
 
 
 @contextmanager

@@ -52,16 +52,16 @@ class _DescriptionReader:
     """Reads the submit descriptions of nodes, each file once."""
 
     def __init__(self, origin: Origin, limit: int) -> None:
-        self.known = origin.unhonoured
+        self.earlier = origin.unhonoured
         self.script = origin.script if isinstance(origin.script, NodeScript) else NodeScript()
         self.beside = Beside(origin.path, limit, self.script.allow_outside)
         self.files: dict[str, Description] = {}
-        self.found: dict[tuple[str, str], list[str]] = {}
+        self.places: dict[tuple[str, str], list[str]] = {}
 
     def unhonoured(self) -> tuple[Unhonoured, ...]:
         """What is not honoured, by key and place."""
-        notes = (Unhonoured(key, where, tuple(tasks)) for (key, where), tasks in self.found.items())
-        return (*self.known, *notes)
+        notes = (Unhonoured(key, where, tuple(tasks)) for (key, where), tasks in self.places.items())
+        return (*self.earlier, *notes)
 
     def task(self, task: Task) -> Task:
         """The task with what its description says."""
@@ -89,7 +89,7 @@ class _DescriptionReader:
             self._note(key, description.file, name)
 
     def _note(self, key: str, where: str, name: str) -> None:
-        self.found.setdefault((key, where), []).append(name)
+        self.places.setdefault((key, where), []).append(name)
 
     def _variables(self, name: str) -> list[Variable]:
         result: list[Variable] = []
@@ -142,7 +142,7 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
     root, rescue = _rescued(root, beside)
     library = Library(root, beside)
     library.check()
-    piece = Joiner(library).whole(rescue)
+    piece = Joiner(library).root_graph(rescue)
     skipped = _executed_nodes(piece)
     tails, heads = piece.tails, piece.heads
     remarks = [_done_remark(len(piece.done), len(piece.names) - len(piece.joins), rescue)] if skipped else []
@@ -168,7 +168,7 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
 
 def _details(dag: Dag, piece: Joined, kept: Sequence[int]) -> Described:
     """What is known of the tasks of a dag, which are the nodes *kept*."""
-    facts = [piece.known[i] for i in kept]
+    facts = [piece.facts[i] for i in kept]
     fields: dict[str, Column] = {
         # only NOOP says that nothing is to be run
         "command": [None if k is None else (k.command if isinstance(k, Facts) else k) or () for k in facts],
@@ -202,7 +202,7 @@ def _node_script(piece: Joined, beside: Beside | None) -> NodeScript:
         if note.remark.key == "VARS":
             for node in note.nodes:
                 variables.setdefault(piece.names[node], []).append(note)
-    named = zip(piece.names, piece.known, strict=True) if Facts in set(map(type, piece.known)) else ()
+    named = zip(piece.names, piece.facts, strict=True) if Facts in set(map(type, piece.facts)) else ()
     descriptions = {name: facts.lines for name, facts in named if isinstance(facts, Facts) and facts.lines}
     return NodeScript(descriptions, variables, beside is not None and beside.allow_outside)
 

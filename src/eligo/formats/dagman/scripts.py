@@ -84,13 +84,13 @@ def _unquoted(quoted: str, trim: bool) -> str:
 class Lines:
     """The lines of a text, taken a stretch at a time.
 
-    `number` is that of the last line taken, `begun` that of the line where the command began.
+    `number` is that of the last line taken, `start` that of the line where the command began.
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.number = 0
-        self.begun = 0
+        self.start = 0
         self.end = 0
         self._stretch: Iterator[str] = iter(())
 
@@ -112,7 +112,7 @@ class Lines:
             self.number += 1
             line = raw.strip(BLANK)
             if line and line[0] != "#" and not line.startswith("//"):
-                self.begun = self.number
+                self.start = self.number
                 if line[-1] != "\\" or (line := self._joined(line)):
                     yield line
 
@@ -160,7 +160,7 @@ class Lines:
         self.end = cut + 1
 
 
-def whole(word: str, what: str, least: int = -(2**31)) -> int:
+def integer(word: str, what: str, least: int = -(2**31)) -> int:
     """The whole number that a word stands for, of 32 bits as DAGMan's are."""
     if word.isdecimal() and word.isascii() and len(word) < 10 and int(word) >= least:
         return int(word)
@@ -183,7 +183,7 @@ _SCRIPTS = {"PRE", "POST", "HOLD"}
 _SCRIPT_OPTIONS = {"DEFER": 2, "DEBUG": 2}
 
 #: What is known of a node: the file of its submit description, or what that says, or None where nothing runs.
-Known = str | Facts | None
+NodeFacts = str | Facts | None
 
 
 class Statement(NamedTuple):
@@ -219,7 +219,7 @@ class Script:
 
     path: str | None
     index: dict[str, int] = field(default_factory=dict)
-    known: list[Known] = field(default_factory=list)
+    facts: list[NodeFacts] = field(default_factory=list)
     tails: list[Ints] = field(default_factory=list)
     heads: list[Ints] = field(default_factory=list)
     splices: list[Splice] = field(default_factory=list)
@@ -235,9 +235,9 @@ def script_of(text: str, path: str | None) -> Script:
     """What a text says; errors carry the *path* and the line."""
     reading = _Reading(text, path)
     try:
-        return reading.script()
+        return reading.read()
     except InputError as error:
-        raise at(error, path, reading.lines.begun) from None
+        raise at(error, path, reading.lines.start) from None
 
 
 def at(error: InputError, path: str | None, line: int) -> InputError:
@@ -252,7 +252,7 @@ class _Reading:
 
     def __init__(self, text: str, path: str | None) -> None:
         self.lines = Lines(text)
-        self.made = Script(path)
+        self.script = Script(path)
         self.marks = [mark for mark in _MARKS if mark in text]
         self.splits_alike = text.isascii() and not any(mark in text for mark in FOREIGN_BLANKS)
         self.tails, self.heads = array("i"), array("i")
@@ -268,15 +268,15 @@ class _Reading:
             "SCRIPT": self._script, "VARS": self._vars, **dict.fromkeys(NOTED, self._noted),
         }  # fmt: skip
 
-    def script(self) -> Script:
+    def read(self) -> Script:
         while chunk := self.lines.chunk(STRETCH):
             if self._is_plain(chunk) and (self._jobs(chunk) or self._arcs(chunk)):
                 self.lines.skip(chunk)
             else:
                 self._commands(chunk)
-        self.made.tails.append(np.array(self.tails, np.int32))
-        self.made.heads.append(np.array(self.heads, np.int32))
-        return self.made
+        self.script.tails.append(np.array(self.tails, np.int32))
+        self.script.heads.append(np.array(self.heads, np.int32))
+        return self.script
 
     # Whole stretches
 
@@ -289,23 +289,23 @@ class _Reading:
         if not chunk.startswith("JOB ") or chunk.count("\nJOB ") != count - 1:
             return False
         words = chunk.split()
-        names, index, before = words[1::3], self.made.index, len(self.made.index)
+        names, index, before = words[1::3], self.script.index, len(self.script.index)
         if len(words) != 3 * count or not words.count("JOB") == words[::3].count("JOB") == count:
             return False
-        loud, others = chunk.upper(), self.made.outside.keys() | self.spliced
+        loud, others = chunk.upper(), self.script.outside.keys() | self.spliced
         if any(word in loud for word in RESERVED) or not others.isdisjoint(names):
             return False
         index.update(zip(names, range(before, before + count), strict=True))
         if len(index) < before + count:
             self._blame_repeated(names, before)
-        self.made.known.extend(map(intern, words[2::3]))
+        self.script.facts.extend(map(intern, words[2::3]))
         return True
 
     def _blame_repeated(self, names: list[str], before: int) -> None:
-        new = set(islice(self.made.index, before, None))
+        new = set(islice(self.script.index, before, None))
         for line, name in enumerate(names, self.lines.number + 1):
             if name not in new:
-                self.lines.begun = line
+                self.lines.start = line
                 raise DuplicateTaskError(name)
             new.remove(name)
 
@@ -315,7 +315,7 @@ class _Reading:
         if not chunk.startswith("PARENT ") or chunk.count("\nPARENT ") != count - 1:
             return False
         words = chunk.split()
-        codes = np.fromiter(map(self.made.index.get, words, repeat(_UNKNOWN)), np.int32, len(words))
+        codes = np.fromiter(map(self.script.index.get, words, repeat(_UNKNOWN)), np.int32, len(words))
         keys = np.flatnonzero(codes == _UNKNOWN)
         first, middle = keys[::2], keys[1::2]
         if len(keys) != 2 * count or [words[i] for i in first.tolist()].count("PARENT") != count:
@@ -328,8 +328,8 @@ class _Reading:
         ends, lines = codes[codes != _UNKNOWN], 2 * np.arange(count)
         lone, times = (first - lines, children) if parents.max() == 1 else (middle - lines - 1, parents)
         repeated, others = np.repeat(ends[lone], times), np.delete(ends, lone)
-        self.made.tails.append(repeated if parents.max() == 1 else others)
-        self.made.heads.append(others if parents.max() == 1 else repeated)
+        self.script.tails.append(repeated if parents.max() == 1 else others)
+        self.script.heads.append(others if parents.max() == 1 else repeated)
         return True
 
     # Line by line
@@ -361,24 +361,24 @@ class _Reading:
         if not rest or keyword(words[1]) != "EXTERNAL":
             raise FormatError("a sub-DAG must be SUBDAG EXTERNAL, a name and a file")
         self._define(words[2], Facts(("condor_submit_dag", rest[0])), rest[1:])
-        if self.made.known[-1] is not None:
+        if self.script.facts[-1] is not None:
             self._remark("SUBDAG", words[2])
 
-    def _define(self, name: str, description: Known, options: list[str]) -> None:
+    def _define(self, name: str, description: NodeFacts, options: list[str]) -> None:
         """A node with what may stand after its description: DIR and a folder, NOOP, DONE."""
-        script = self.made
+        script = self.script
         if options:
             description = self._with_options(name, description, options)
         self._check_name(name)
-        script.index[name] = len(script.known)
-        script.known.append(description)
+        script.index[name] = len(script.facts)
+        script.facts.append(description)
 
-    def _with_options(self, name: str, description: Known, options: list[str]) -> Known:
+    def _with_options(self, name: str, description: NodeFacts, options: list[str]) -> NodeFacts:
         words, moved = iter(options), False
         for word in words:
             option = keyword(word)
             if option == "DONE":
-                self.made.statements.append(Statement("DONE", self.lines.begun, [name]))
+                self.script.statements.append(Statement("DONE", self.lines.start, [name]))
             elif option == "NOOP":
                 description = None
             elif option == "DIR" and (folder := next(words, None)):
@@ -393,14 +393,14 @@ class _Reading:
         return description
 
     def _check_name(self, name: str) -> None:
-        if name in self.made.index or name in self.made.outside or name in self.spliced:
+        if name in self.script.index or name in self.script.outside or name in self.spliced:
             raise DuplicateTaskError(name)
         if "+" in name:
             raise FormatError(f"node name {shorten(name)!r} contains +, which separates the names of splices and nodes")
         if name.upper() in RESERVED:
             raise FormatError(f"{shorten(name)!r} is a reserved word of DAGMan and cannot be a name")
 
-    def _described(self, line: str, words: list[str], place: int) -> tuple[Known, list[str]]:
+    def _described(self, line: str, words: list[str], place: int) -> tuple[NodeFacts, list[str]]:
         """What the submit description at a place in the line says, and the words after it."""
         trimmed = _trimmed(line, words)
         if len(trimmed) <= place:
@@ -413,17 +413,17 @@ class _Reading:
     def _outside(self, line: str, words: list[str]) -> None:
         kind = words[0]
         self._described(line, words, 2)
-        if kind != "SERVICE" and kind in self.made.outside.values():
+        if kind != "SERVICE" and kind in self.script.outside.values():
             raise FormatError(f"at most one {kind} node is allowed")
         self._check_name(words[1])
-        self.made.outside[words[1]] = kind
+        self.script.outside[words[1]] = kind
         self._remark(kind)
 
     def _description(self, line: str, words: list[str]) -> None:
         description, _ = self._described(line, words, 2)
         if not isinstance(description, Facts):
             raise FormatError("SUBMIT-DESCRIPTION needs a name and a description in { }")
-        self.made.descriptions[words[1]] = description
+        self.script.descriptions[words[1]] = description
 
     def _splice(self, line: str, words: list[str]) -> None:
         options = _trimmed(line, words)[2:]
@@ -431,8 +431,8 @@ class _Reading:
             raise FormatError("a splice must be SPLICE, a name and a file, optionally DIR and a folder")
         self._check_name(words[1])
         self.spliced.add(words[1])
-        self.made.splices.append(
-            Splice(words[1], options[0], options[2] if len(options) == 3 else "", self.lines.begun)
+        self.script.splices.append(
+            Splice(words[1], options[0], options[2] if len(options) == 3 else "", self.lines.start)
         )
 
     def _weak(self, line: str, words: list[str]) -> None:
@@ -447,7 +447,7 @@ class _Reading:
         parents, children = words[1:middle], words[middle + 1 :]
         if not parents or not children:
             raise FormatError("a dependency must be PARENT, one or more nodes, CHILD, and one or more nodes")
-        index = self.made.index
+        index = self.script.index
         if len(parents) == 1 or len(children) == 1:
             try:
                 tails, heads = [index[name] for name in parents], [index[name] for name in children]
@@ -458,15 +458,15 @@ class _Reading:
                 self.heads.extend(heads * len(tails))
                 return
         children = [name for name in children if keyword(name) != "CHILD"]
-        self.made.statements.append(Statement("PARENT", self.lines.begun, [*parents, "", *children]))
+        self.script.statements.append(Statement("PARENT", self.lines.start, [*parents, "", *children]))
 
     def _priority(self, line: str, words: list[str]) -> None:
         self._expect(words, 3, "a node and an integer")
-        whole(words[2], f"the priority of {shorten(words[1])!r}")
+        integer(words[2], f"the priority of {shorten(words[1])!r}")
 
     def _pin(self, line: str, words: list[str]) -> None:
         self._expect(words, 3, "a node and the number of a pin")
-        whole(words[2], "the number of the pin", least=1)
+        integer(words[2], "the number of the pin", least=1)
 
     def _pair(self, line: str, words: list[str]) -> None:
         self._expect(words, 3, "two splices" if words[0] == "CONNECT" else "a node and the name of a category")
@@ -479,7 +479,7 @@ class _Reading:
         self._expect(words, 2, "a file")
 
     def _setting(self, line: str, words: list[str]) -> None:
-        self.made.settings.append(line)
+        self.script.settings.append(line)
         if words[0] != "SET_JOB_ATTR":
             self._remark(words[0])
 
@@ -498,7 +498,7 @@ class _Reading:
         self._remark(words[0].replace("_", "-"), words[1] if NOTED[words[0]] and len(words) > 1 else "")
 
     def _remark(self, key: str, node: str = "", text: str = "") -> None:
-        self.made.statements.append(Remark(key, self.lines.begun, node, text))
+        self.script.statements.append(Remark(key, self.lines.start, node, text))
 
     def _reject(self, line: str, words: list[str]) -> None:
         raise FormatError("REJECT marks this file as not to be run")
@@ -507,7 +507,7 @@ class _Reading:
         """Take a command of so many words, to be obeyed once all names are known."""
         if len(words) != count:
             raise FormatError(f"{words[0]} takes {what}")
-        self.made.statements.append(Statement(words[0], self.lines.begun, words[1:]))
+        self.script.statements.append(Statement(words[0], self.lines.start, words[1:]))
 
 
 def _child(words: list[str]) -> int:

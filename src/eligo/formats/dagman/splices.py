@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
-from eligo.formats.dagman.scripts import Known, Remark, Script, Splice, Statement, at, keyword, script_of
+from eligo.formats.dagman.scripts import NodeFacts, Remark, Script, Splice, Statement, at, keyword, script_of
 from eligo.formats.shared.files import Beside
 from eligo.rows import Ints
 
@@ -186,7 +186,7 @@ class Joined:
     """A graph put together: node i has the name `names[i]`; `joins` are listed in the order in which they were made."""
 
     names: list[str] = field(default_factory=list)
-    known: list[Known] = field(default_factory=list)
+    facts: list[NodeFacts] = field(default_factory=list)
     tails: Ints = field(default_factory=lambda: np.empty(0, np.int32))
     heads: Ints = field(default_factory=lambda: np.empty(0, np.int32))
     joins: list[int] = field(default_factory=list)
@@ -231,7 +231,7 @@ class Joiner:
             self._pieces[key] = _Scope(self, key).piece()
         return self._pieces[key]
 
-    def whole(self, rescue: Script | None) -> Joined:
+    def root_graph(self, rescue: Script | None) -> Joined:
         """The graph of the root file, where *rescue* says what was executed before."""
         piece = _Scope(self, self.library.root).piece(rescue)
         for number, join in enumerate(piece.joins):
@@ -255,7 +255,7 @@ class _Scope:
         self.index: dict[str, int] = {}
         self.outside: dict[str, str] = {}
         self.splices: dict[str, tuple[int, Joined]] = {}
-        self.made = Joined()
+        self.graph = Joined()
         self.tails, self.heads = array("i"), array("i")
         self.blocks: list[tuple[Ints, Ints]] = []
         self.ends: dict[FileKey, int] = {}
@@ -265,8 +265,8 @@ class _Scope:
             "PRIORITY": self._priority,
             "CATEGORY": self._category,
             "DONE": self._done,
-            "PIN_IN": lambda words: self._pin(self.made.pins_in, words),
-            "PIN_OUT": lambda words: self._pin(self.made.pins_out, words),
+            "PIN_IN": lambda words: self._pin(self.graph.pins_in, words),
+            "PIN_OUT": lambda words: self._pin(self.graph.pins_out, words),
             "CONNECT": self._connect,
         }
 
@@ -276,36 +276,36 @@ class _Scope:
         for key in list(self.ends):
             script = self.library.script(key)
             for splice in script.splices:
-                start = len(self.made.names)
+                start = len(self.graph.names)
                 with located(script, splice.line):
                     arcs.append(self._put_in(splice, self.library.spliced(key, splice)))
                 if splice.folder not in {"", "."}:
-                    nodes = range(start, len(self.made.names))
-                    self.made.notes.append(Note(Remark("DIR", splice.line), script.path, nodes))
+                    nodes = range(start, len(self.graph.names))
+                    self.graph.notes.append(Note(Remark("DIR", splice.line), script.path, nodes))
         self._obey(self.library.script(self.key), self.key)
         if rescue is not None:
-            self.seen = len(self.made.names)
+            self.seen = len(self.graph.names)
             self._obey(rescue, self.key)
         arcs += [*self.blocks, (np.array(self.tails, np.int32), np.array(self.heads, np.int32))]
-        self.made.tails, self.made.heads = (np.concatenate(ends) for ends in zip(*arcs, strict=True))
-        return self.made
+        self.graph.tails, self.graph.heads = (np.concatenate(ends) for ends in zip(*arcs, strict=True))
+        return self.graph
 
     def _described(self, scripts: Iterable[Script]) -> None:
         """Put what a SUBMIT-DESCRIPTION says in the place of its name."""
         described = {name: facts for script in scripts for name, facts in script.descriptions.items()}
         if described:
-            descriptions = self.made.known
+            descriptions = self.graph.facts
             descriptions[:] = [described.get(fact, fact) if isinstance(fact, str) else fact for fact in descriptions]
 
     # The nodes
 
     def _nodes_of(self, key: FileKey) -> Iterator[tuple[Ints, Ints]]:
         """Take in the nodes of a file and of those that it includes; the arcs between them."""
-        script, start = self.library.script(key), len(self.made.names)
+        script, start = self.library.script(key), len(self.graph.names)
         self._name(script)
-        self.made.names.extend(script.index)
-        self.made.known.extend(script.known)
-        self.ends[key] = len(self.made.names)
+        self.graph.names.extend(script.index)
+        self.graph.facts.extend(script.facts)
+        self.ends[key] = len(self.graph.names)
         for tails, heads in zip(script.tails, script.heads, strict=True):
             yield (tails + start, heads + start) if start else (tails, heads)
         for statement in script.statements:
@@ -318,22 +318,22 @@ class _Scope:
         twice = next((name for name in chain(script.index, script.outside) if name in before), None) if before else None
         if twice is not None:
             raise DuplicateTaskError(twice)
-        start = len(self.made.names)
+        start = len(self.graph.names)
         self.index = self.index | {name: i + start for name, i in script.index.items()} if start else script.index
         self.outside |= script.outside
-        self.made.has_final |= "FINAL" in script.outside.values()
+        self.graph.has_final |= "FINAL" in script.outside.values()
 
     def _put_in(self, splice: Splice, key: FileKey) -> tuple[Ints, Ints]:
         """Copy a splice in; its arcs."""
         if splice.name in self.index or splice.name in self.outside or splice.name in self.splices:
             raise DuplicateTaskError(splice.name)
-        piece, joined, start = self.joiner.piece(key), self.made, len(self.made.names)
+        piece, joined, start = self.joiner.piece(key), self.graph, len(self.graph.names)
         if piece.has_final:
             raise FormatError(f"splice {shorten(splice.name)!r} has a FINAL node, which is not allowed in splices")
         self.joiner.spend(len(piece.tails) + sum(1 + len(note.nodes) for note in piece.notes))
         self.splices[splice.name] = start, piece
         joined.names.extend([f"{splice.name}+{name}" for name in piece.names])
-        joined.known.extend(_moved(description, splice.folder) for description in piece.known)
+        joined.facts.extend(_moved(description, splice.folder) for description in piece.facts)
         joined.joins.extend(join + start for join in piece.joins)
         joined.done.update(i + start for i in piece.done)
         joined.priorities.update((i + start, value) for i, value in piece.priorities.items())
@@ -370,7 +370,7 @@ class _Scope:
                 elif statement.kind == "INCLUDE":
                     inner = self.library.included(key, statement)
                     self._obey(self.library.script(inner), inner)
-                    self.seen = len(self.made.names)  # from here on, DAGMan knows the nodes of splices too
+                    self.seen = len(self.graph.names)  # from here on, DAGMan knows the nodes of splices too
                 else:
                     self.takers[statement.kind](statement.words)
             except InputError as error:
@@ -378,7 +378,7 @@ class _Scope:
 
     def _note(self, remark: Remark, path: str | None) -> None:
         number = self.index.get(remark.node)
-        self.made.notes.append(Note(remark, path, self._remarked(remark.node) if number is None else (number,)))
+        self.graph.notes.append(Note(remark, path, self._remarked(remark.node) if number is None else (number,)))
 
     def _remarked(self, node: str) -> Sequence[int]:
         """The nodes that a remark means; none where it is about a FINAL node, say, or one that is not there."""
@@ -409,10 +409,10 @@ class _Scope:
         return np.unique(np.concatenate([np.array(nodes, np.int32), *sides]))
 
     def _join(self) -> int:
-        join = len(self.made.names)
-        self.made.names.append(JOIN)
-        self.made.known.append(None)
-        self.made.joins.append(join)
+        join = len(self.graph.names)
+        self.graph.names.append(JOIN)
+        self.graph.facts.append(None)
+        self.graph.joins.append(join)
         return join
 
     def _arcs(self, parents: Sequence[int] | Ints, children: Sequence[int] | Ints) -> None:
@@ -426,18 +426,18 @@ class _Scope:
             self.heads.extend(children)
 
     def _priority(self, words: list[str]) -> None:
-        self.made.priorities.update(dict.fromkeys(self._meant(words[0]), int(words[1])))
+        self.graph.priorities.update(dict.fromkeys(self._meant(words[0]), int(words[1])))
 
     def _category(self, words: list[str]) -> None:
-        self.made.categories.update(dict.fromkeys(self._meant(words[0]), words[1]))
+        self.graph.categories.update(dict.fromkeys(self._meant(words[0]), words[1]))
 
     def _meant(self, name: str) -> Iterable[int]:
         """The nodes that a name means; ALL_NODES means the joins too."""
-        return {*range(self.seen), *self.made.joins} if keyword(name) == "ALL_NODES" else [self._find(name)]
+        return {*range(self.seen), *self.graph.joins} if keyword(name) == "ALL_NODES" else [self._find(name)]
 
     def _done(self, words: list[str]) -> None:
         if words[0] not in self.outside and not is_join(words[0]):
-            self.made.done.add(self._find(words[0]))
+            self.graph.done.add(self._find(words[0]))
 
     def _pin(self, pins: Pins, words: list[str]) -> None:
         pins.setdefault(int(words[1]), []).append(self._find(words[0]))
@@ -476,5 +476,5 @@ def is_join(name: str) -> bool:
     return _JOIN.fullmatch(name) is not None
 
 
-def _moved(description: Known, folder: str) -> Known:
+def _moved(description: NodeFacts, folder: str) -> NodeFacts:
     return f"{folder}/{description}" if folder and isinstance(description, str) else description

@@ -178,7 +178,7 @@ _UNREADABLE = ("if", "elif", "else", "endif", "include")
 
 _LINE = re.compile(r"\s*([+\w.]+)\s*(@?=|:)?\s*(.*)", re.DOTALL)
 _MACRO = re.compile(r"(?<!\$)\$\(\s*([\w.+]+)\s*\)")
-_LEFT = re.compile(r"\$\$?\w*\([^()]*\)?")
+_UNEXPANDED = re.compile(r"\$\$?\w*\([^()]*\)?")
 _DOLLARS = re.compile(r"\$\(DOLLAR\)")
 _USED = re.compile(r"\$\(\s*([\w.+]+)")
 _VARIABLE = re.compile(r'\s*([+\w.]+)\s*=\s*"((?:[^"\\]|\\.)*+)"', re.DOTALL)
@@ -332,7 +332,7 @@ class _Macros:
     def value(self, key: str) -> str:
         """What a key stands for."""
         text = self._value(key, 0) if key in self.values else ""
-        match = _LEFT.search(_DOLLARS.sub("", text))
+        match = _UNEXPANDED.search(_DOLLARS.sub("", text))
         if match:
             raise self._refused(match[0])
         return _DOLLARS.sub("$", text)

@@ -329,7 +329,7 @@ def _priority_lines(text: str) -> tuple[list[tuple[int, int, str]], bool]:
         words = line.split(None, 3)
         kind = keyword(words[0])
         if kind == "PRIORITY":
-            statements.append((lines.begun, lines.number, tokens(line)[1]))
+            statements.append((lines.start, lines.number, tokens(line)[1]))
         elif kind == "INCLUDE":
             includes = True
         elif kind in {"JOB", "NODE", "FINAL", "PROVISIONER", "SERVICE", "SUBMIT_DESCRIPTION"}:

@@ -24,7 +24,7 @@ from typing import Any
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.jx import functions
 from eligo.formats.jx.expressions import Clause, Item, Node, Operation, Pair, parsed
-from eligo.formats.jx.functions import compared, computed, kind, shown
+from eligo.formats.jx.functions import compared, computed, kind, literal_text
 from eligo.formats.shared import files
 
 #: How deep expressions and the names in them may lead
@@ -140,10 +140,13 @@ class Evaluation:
             return backward
         if type(forward) is type(backward) is float and isclose(forward, backward):
             return backward
-        words = [shown(values[0]), *(f"{sign} {shown(v)}" for sign, v in zip(signs, values[1:], strict=True))]
+        words = [
+            literal_text(values[0]),
+            *(f"{sign} {literal_text(v)}" for sign, v in zip(signs, values[1:], strict=True)),
+        ]
         raise FormatError(
-            f"{shorten(' '.join(words))!r} is {shorten(shown(forward))} from left to right and"
-            f" {shorten(shown(backward))} from right to left (add parentheses)"
+            f"{shorten(' '.join(words))!r} is {shorten(literal_text(forward))} from left to right and"
+            f" {shorten(literal_text(backward))} from right to left (add parentheses)"
         )
 
     def forward(self, values: list[Any], signs: Sequence[str]) -> Any:
@@ -268,9 +271,9 @@ def read_arguments(path: str) -> dict[str, Any]:
     try:
         arguments = load(text, {})
     except FormatError as error:
-        raise error.located(files.shown(path)) from None
+        raise error.located(files.display_path(path)) from None
     if not isinstance(arguments, dict):
-        raise FormatError("must be one object of names and values", files.shown(path))
+        raise FormatError("must be one object of names and values", files.display_path(path))
     return arguments
 
 

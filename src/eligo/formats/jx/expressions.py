@@ -60,7 +60,7 @@ class Scanner:
         self.skip()
         return self.where >= len(self.text)
 
-    def found(self, mark: str) -> bool:
+    def take(self, mark: str) -> bool:
         """Pass over this mark or word, if it comes next."""
         self.skip()
         if not self.text.startswith(mark, self.where):
@@ -73,7 +73,7 @@ class Scanner:
 
     def need(self, mark: str) -> None:
         """Pass over this mark, which has to come next."""
-        if not self.found(mark):
+        if not self.take(mark):
             raise self.refused()
 
     def name(self) -> str | None:
@@ -230,27 +230,27 @@ class _TreeReader(Scanner):
         """A literal, a list, an object, a name, a call, or an expression in parentheses."""
         self.skip()
         line = self.line
-        if self.found("{"):
+        if self.take("{"):
             return Operation("paired", (tuple(self.pairs(depth + 1)), line), line)
-        if self.found("["):
+        if self.take("["):
             return Operation("items", (self.items("]", depth + 1),), line)
-        if self.found("("):
+        if self.take("("):
             inner = self.expression(depth + 1)
             self.need(")")
             return inner
         name = self.name()
         if name is None:
             return self.literal()
-        if self.found("("):
+        if self.take("("):
             return Operation("call", (name, self.items(")", depth + 1)), line)
         return Operation("symbol", (name,), line)
 
     def followed(self, base: Node, depth: int) -> Node:
         """The value with any [PLACE] and .function() after it."""
         for step in range(1, DEEPEST):
-            if self.found("["):
+            if self.take("["):
                 base = self.looked_up(base, depth + step)
-            elif self.found("."):
+            elif self.take("."):
                 name, line = self.name(), self.line
                 if name is None:
                     raise self.refused()
@@ -263,13 +263,13 @@ class _TreeReader(Scanner):
     def looked_up(self, base: Node, depth: int) -> Node:
         """The lookup or slice that has just begun."""
         line = self.line
-        start = None if self.found(":") else self.expression(depth)
-        if start is not None and self.found("]"):
+        start = None if self.take(":") else self.expression(depth)
+        if start is not None and self.take("]"):
             return Operation("lookup", (base, start), line)
         if start is not None:
             self.need(":")
         stop = None
-        if not self.found("]"):
+        if not self.take("]"):
             stop = self.expression(depth)
             self.need("]")
         return Operation("sliced", (base, start, stop), line)
@@ -277,7 +277,7 @@ class _TreeReader(Scanner):
     def items(self, end: str, depth: int) -> list[Item]:
         """The items of a list, or of what a function is given, that has just begun."""
         items = []
-        while not self.found(end):
+        while not self.take(end):
             items.append(Item(self.expression(depth), self.clauses(depth)))
             self.next(end)
         return items
@@ -285,7 +285,7 @@ class _TreeReader(Scanner):
     def pairs(self, depth: int) -> list[Pair]:
         """The keys and values of an object that has just begun."""
         pairs = []
-        while not self.found("}"):
+        while not self.take("}"):
             line, key = self.line, self.expression(depth)
             self.need(":")
             value = self.expression(depth)
@@ -295,20 +295,20 @@ class _TreeReader(Scanner):
 
     def next(self, end: str) -> None:
         """Pass over the comma after an item; none is needed after the last."""
-        if not self.found(",") and not self.text.startswith(end, self.where):
+        if not self.take(",") and not self.text.startswith(end, self.where):
             raise self.refused()
 
     def clauses(self, depth: int) -> tuple[Clause, ...]:
         """What an item is made for, again and again."""
         clauses: list[Clause] = []
-        while self.found("for"):
+        while self.take("for"):
             line, variable = self.line, self.name()
-            if variable is None or not self.found("in"):
+            if variable is None or not self.take("in"):
                 raise FormatError("'for' must be followed by a name, 'in' and a list", line=line)
             if depth + len(clauses) > DEEPEST:
                 raise FormatError("the JX is nested too deeply", line=line)
             elements = self.expression(depth)
-            clauses.append(Clause(variable, elements, self.expression(depth) if self.found("if") else None, line))
+            clauses.append(Clause(variable, elements, self.expression(depth) if self.take("if") else None, line))
         return tuple(clauses)
 
 

@@ -50,7 +50,7 @@ def is_number(value: object) -> bool:
     return type(value) is int or type(value) is float
 
 
-def shown(value: object) -> str:
+def literal_text(value: object) -> str:
     """A literal as text, a string without its quotes."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -66,9 +66,9 @@ def computed(left: Any, sign: str, right: Any) -> Any:
     if sign == "+" and type(left) is type(right) is list:
         return left + right
     if sign == "+" and isinstance(left, str) and isinstance(right, str | int | float):
-        return left + shown(right)
+        return left + literal_text(right)
     if sign == "+" and isinstance(right, str) and isinstance(left, str | int | float):
-        return shown(left) + right
+        return literal_text(left) + right
     raise FormatError(f"{sign!r} cannot be applied to {kind(left)} and {kind(right)}")
 
 
@@ -81,7 +81,7 @@ def _number(left: float, sign: str, right: float) -> float:
     except OverflowError:
         result = inf
     if not isfinite(result) or (integers and not -(2**63) <= result < 2**63):
-        raise FormatError(f"number too large: {shown(left)} {sign} {shown(right)}")
+        raise FormatError(f"number too large: {literal_text(left)} {sign} {literal_text(right)}")
     return result if integers else float(result)
 
 
@@ -250,7 +250,7 @@ def _template(text: str, values: dict[str, Any]) -> str:
         value = values[match[1]]
         if not is_number(value) and not isinstance(value, str):
             raise FormatError(f"template() takes numbers and strings, but {match[1]!r} is {kind(value)}")
-        return shown(value)
+        return literal_text(value)
 
     return _FIELD.sub(filled, text)
 

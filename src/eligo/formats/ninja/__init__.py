@@ -130,7 +130,7 @@ def _rule(manifest: Manifest, edge: Edge) -> Rule:
         return rule
     command = manifest.value(edge, "command")
     rule.command = command if command.strip() else NOTHING
-    own = {key: edge.known.values.maps[0].get(variable) for key, variable in VARIABLES.items()}
+    own = {key: edge.bindings.values.maps[0].get(variable) for key, variable in VARIABLES.items()}
     if own[TASK] is None:
         kind = _OF_TARGET.match(edge.recipe.name)
         rule.more = {"category": kind[0] if kind else edge.recipe.name}

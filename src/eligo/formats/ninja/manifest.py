@@ -226,7 +226,7 @@ PIPE = "${eligo_pipe}"
 #: How many signs variables may stand for, for each that is read; and what a sign of a file counts that is included again.
 PER_SIGN, AGAIN = 64, 16
 #: What a rule may say.
-KNOWN = frozenset(
+RULE_VARIABLES = frozenset(
     ("command", "depfile", "deps", "description", "dyndep", "generator", "msvc_deps_prefix", "pool", "restat", "rspfile",
      "rspfile_content")
 )  # fmt: skip
@@ -261,7 +261,7 @@ class Edge:
     """A build statement, with the number of explicit outputs and inputs, which `$out` and `$in` refer to."""
 
     recipe: Recipe
-    known: Bindings
+    bindings: Bindings
     line: int
     outputs: list[str] = field(default_factory=list)
     explicit_outputs: int = 0
@@ -300,7 +300,7 @@ class _Values:
 
     def __init__(self, manifest: Manifest, edge: Edge, quote: bool) -> None:
         self.manifest, self.edge, self.quote = manifest, edge, quote
-        self.begun: list[str] = []
+        self.pending: list[str] = []
 
     def value(self, name: str) -> str:
         edge = self.edge
@@ -309,16 +309,16 @@ class _Values:
         if name == "out":
             return self._paths(edge.outputs[: edge.explicit_outputs], " ")
         template = edge.recipe.says.get(name)
-        if template is None or name in edge.known.values.maps[0]:
-            return edge.known.value(name)
-        if name in self.begun:
-            circle = " -> ".join([*self.begun[self.begun.index(name) :], name])
+        if template is None or name in edge.bindings.values.maps[0]:
+            return edge.bindings.value(name)
+        if name in self.pending:
+            circle = " -> ".join([*self.pending[self.pending.index(name) :], name])
             raise FormatError(
                 f"variables of the rule {shorten(edge.recipe.name)!r} refer to each other: {circle}", line=edge.line
             )
-        self.begun.append(name)
+        self.pending.append(name)
         text = filled(template, self.value, self.manifest.budget, edge.line)
-        self.begun.pop()
+        self.pending.pop()
         return text
 
     def _paths(self, paths: list[str], between: str) -> str:
@@ -336,12 +336,18 @@ class _Reader:
     """One file while it is read."""
 
     def __init__(self, text: str, manifest: Manifest, beside: Beside | None, scope: Bindings, depth: int) -> None:
-        self.cursor, self.manifest, self.beside, self.known, self.depth = Cursor(text), manifest, beside, scope, depth
+        self.cursor, self.manifest, self.beside, self.bindings, self.depth = (
+            Cursor(text),
+            manifest,
+            beside,
+            scope,
+            depth,
+        )
 
     def read(self) -> None:
         statements: dict[str, Callable[[], None]] = {
             "build": self._build, "rule": self._rule, "pool": self._pool, "default": self._default,
-            "include": lambda: self._include(self.known), "subninja": lambda: self._include(self._inside()),
+            "include": lambda: self._include(self.bindings), "subninja": lambda: self._include(self._inside()),
         }  # fmt: skip
         cursor = self.cursor
         while cursor.begin():
@@ -351,10 +357,10 @@ class _Reader:
             else:
                 cursor.at = start
                 name, value = self._let()
-                self.known.values[name] = self._filled(value, self.known)
+                self.bindings.values[name] = self._filled(value, self.bindings)
 
     def _inside(self) -> Bindings:
-        return Bindings(self.known.values.new_child(), self.known.recipes.new_child())
+        return Bindings(self.bindings.values.new_child(), self.bindings.recipes.new_child())
 
     def _let(self) -> tuple[str, Template]:
         name = self.cursor.name()
@@ -378,11 +384,11 @@ class _Reader:
     def _rule(self) -> None:
         line = self.cursor.line
         recipe = Recipe(self._read_name("rule"))
-        if recipe.name in self.known.recipes.maps[0]:
+        if recipe.name in self.bindings.recipes.maps[0]:
             raise FormatError(f"duplicate rule {shorten(recipe.name)!r}", line=line)
         while self.cursor.indented():
             name, value = self._let()
-            if name not in KNOWN:
+            if name not in RULE_VARIABLES:
                 raise FormatError(f"unknown variable {shorten(name)!r} in a rule", line=self.cursor.line - 1)
             recipe.says[name] = value
         if "command" not in recipe.says:
@@ -391,7 +397,7 @@ class _Reader:
             raise FormatError(
                 f"the rule {shorten(recipe.name)!r} must have both rspfile and rspfile_content, or neither", line=line
             )
-        self.known.recipes[recipe.name] = recipe
+        self.bindings.recipes[recipe.name] = recipe
 
     def _pool(self) -> None:
         line, depth = self.cursor.line, ""
@@ -402,13 +408,13 @@ class _Reader:
             key, value = self._let()
             if key != "depth":
                 raise FormatError(f"unknown variable {shorten(key)!r} in a pool", line=self.cursor.line - 1)
-            depth = self._filled(value, self.known)
+            depth = self._filled(value, self.bindings)
         if not (depth.isascii() and depth.isdecimal() and len(depth) < 10):
             raise FormatError(f"the depth of pool {shorten(name)!r} must be a number", line=line)
         self.manifest.pools[name] = int(depth)
 
     def _default(self) -> None:
-        for path in self._some(self.cursor.paths(), self.known):
+        for path in self._some(self.cursor.paths(), self.bindings):
             self._check_target(path)
             self.manifest.defaults.append(path)
         self.cursor.end()
@@ -420,7 +426,7 @@ class _Reader:
 
     def _include(self, scope: Bindings) -> None:
         cursor = self.cursor
-        (path,) = self._some([path for path in [cursor.path()] if path is not None], self.known, plain=True)
+        (path,) = self._some([path for path in [cursor.path()] if path is not None], self.bindings, plain=True)
         line = cursor.line
         cursor.end()
         if self.beside is None:
@@ -453,19 +459,19 @@ class _Reader:
         if not cursor.sign(":"):
             raise cursor.error("a build statement must have the form build OUTPUT: RULE INPUT")
         name = cursor.name()
-        recipe = self.known.recipes.get(name)
+        recipe = self.bindings.recipes.get(name)
         if recipe is None:
             raise cursor.error(f"unknown rule {shorten(name)!r}" if name else "a build statement has no rule")
         inputs = cursor.paths()
-        edge = Edge(recipe, self.known, line, explicit_outputs=explicit, explicit_inputs=len(inputs))
+        edge = Edge(recipe, self.bindings, line, explicit_outputs=explicit, explicit_inputs=len(inputs))
         inputs += cursor.paths() if not self._ahead("||", "|@") and cursor.sign("|") else []
         order_only = cursor.paths() if cursor.sign("||") else []
         checks = cursor.paths() if cursor.sign("|@") else []
         cursor.end()
-        edge.known = self._own()
-        edge.outputs, edge.inputs = self._some(outputs, edge.known), self._some(inputs, edge.known, least=0)
-        edge.order_only = self._some(order_only, edge.known, least=0)
-        edge.validations = self._some(checks, edge.known, least=0)
+        edge.bindings = self._own()
+        edge.outputs, edge.inputs = self._some(outputs, edge.bindings), self._some(inputs, edge.bindings, least=0)
+        edge.order_only = self._some(order_only, edge.bindings, least=0)
+        edge.validations = self._some(checks, edge.bindings, least=0)
         self._add(edge)
 
     def _ahead(self, *signs: str) -> bool:
@@ -476,8 +482,8 @@ class _Reader:
         own: dict[str, str] = {}
         while self.cursor.indented():
             name, value = self._let()
-            own[name] = self._filled(value, self.known)
-        return Bindings(self.known.values.new_child(own), self.known.recipes) if own else self.known
+            own[name] = self._filled(value, self.bindings)
+        return Bindings(self.bindings.values.new_child(own), self.bindings.recipes) if own else self.bindings
 
     def _some(self, paths: list[Template], scope: Bindings, least: int = 1, plain: bool = False) -> list[str]:
         """The paths put together."""

@@ -3,7 +3,7 @@
 Some formats state arcs only so (Makeflow), some in this way too (Pegasus). To write such a format, files must make no arc
 that the dag does not have; and where they make too few, Makeflow needs files that do nothing else, called marks here.
 
->>> made([("f",), ()], [(), ("f",)])
+>>> file_arcs([("f",), ()], [(), ("f",)])
 (array([1], dtype=int32), array([0], dtype=int32))
 
 Arcs that lead through nodes that are no tasks: the channels of a drawing, the aliases of a build.
@@ -91,7 +91,7 @@ Files = Sequence[Sequence[str]]
 SparseFiles = Sequence[Sequence[str] | None]
 
 
-def made(inputs: Files, outputs: Files) -> tuple[Ints, Ints]:
+def file_arcs(inputs: Files, outputs: Files) -> tuple[Ints, Ints]:
     """The two ends of every arc that files make, given what each task reads and writes.
 
     Of several tasks that write a file the last one counts. A task that reads what it writes only changes the file: that
@@ -173,7 +173,7 @@ def unmade(flow: Workflow, format: str) -> NDArray[np.bool_]:
     dag, n = flow.dag, max(len(flow), 1)
     tasks = [flow.task(name) for name in dag.tasks]
     inputs = [task.inputs for task in tasks]
-    tails, heads = made(inputs, [task.outputs for task in tasks])
+    tails, heads = file_arcs(inputs, [task.outputs for task in tasks])
     files = tails.astype(np.int64) * n + heads
     arcs = dag.tails.astype(np.int64) * n + dag.child
     more = ~np.isin(files, arcs)
@@ -212,7 +212,7 @@ class _FileArc(NamedTuple):
 def combined(jobs: Jobs, declared: tuple[Ints, Ints]) -> tuple[Dag, tuple[str, ...]]:
     """The dag of the declared arcs and those that files make, and remarks on files that make none."""
     try:
-        return dag_of(jobs.names, declared, made(jobs.inputs, jobs.outputs)), ()
+        return dag_of(jobs.names, declared, file_arcs(jobs.inputs, jobs.outputs)), ()
     except CycleError:
         if not len(declared[0]):
             raise

@@ -40,7 +40,7 @@ class Loaded(NamedTuple):
     encoding: str
 
 
-def shown(path: str) -> str:
+def display_path(path: str) -> str:
     """The path as messages say it."""
     return "<stdin>" if path == "-" else path
 
@@ -70,7 +70,7 @@ def load_any(path: str, limit: int = LARGEST_FILE, may_be_empty: bool = False) -
             raise FormatError("the file is empty")
         return loaded
     except FormatError as error:
-        raise FormatError(error.message, shown(path), error.line) from None
+        raise FormatError(error.message, display_path(path), error.line) from None
 
 
 def load_bytes(path: str, limit: int = LARGEST_FILE) -> bytes:
@@ -83,9 +83,9 @@ def load_bytes(path: str, limit: int = LARGEST_FILE) -> bytes:
             return _decompressed(data, limit, "zstd", _zstd().open)
         return data
     except FormatError as error:
-        raise FormatError(error.message, shown(path), error.line) from None
+        raise FormatError(error.message, display_path(path), error.line) from None
     except (OSError, ValueError) as error:  # ValueError: a path that holds a NUL
-        raise FormatError(f"cannot be read: {_reason(error)}", shown(path)) from None
+        raise FormatError(f"cannot be read: {_reason(error)}", display_path(path)) from None
 
 
 def not_utf_8(text: str, path: str) -> FormatError:
@@ -93,12 +93,14 @@ def not_utf_8(text: str, path: str) -> FormatError:
     data = text.encode("latin-1")
     odd = next((at for at, byte in enumerate(data) if byte in _NO_TEXT), None)
     if odd is not None and not data.startswith(_UTF_16):
-        return FormatError(f"byte {odd:,} (0x{data[odd]:02x}) is not a valid character: not a text file", shown(path))
+        return FormatError(
+            f"byte {odd:,} (0x{data[odd]:02x}) is not a valid character: not a text file", display_path(path)
+        )
     try:
         data.decode()
     except UnicodeDecodeError as error:
         message = f"byte {error.start:,} (0x{data[error.start]:02x}) is not UTF-8 (save the file as UTF-8)"
-        return FormatError(message, shown(path), _line(data, error.start))
+        return FormatError(message, display_path(path), _line(data, error.start))
     raise AssertionError("it is UTF-8")
 
 

@@ -33,12 +33,12 @@ class Allowance:
     """How many signs variables may still add."""
 
     def __init__(self, signs: int) -> None:
-        self.left = signs
+        self.remaining = signs
 
     def spend(self, signs: int, depth: int, line: int | None) -> None:
         """Take the value of a variable, so many signs long."""
-        self.left -= signs + 16
-        if self.left < 0 or depth > DEEPEST:
+        self.remaining -= signs + 16
+        if self.remaining < 0 or depth > DEEPEST:
             raise FormatError("variables expand to too much, or to themselves", line=line)
 
 
