@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import InputError
@@ -29,7 +28,6 @@ NONE, TEXT = -1, -2  # kinds of values; any other is the number of words
 NUMBERS = ("seconds", "cores", "memory", "priority")
 Frames = Iterator[bytes]
 T = TypeVar("T")
-Mask = NDArray[np.bool_]
 
 
 class DocumentHeader(msgspec.Struct):
