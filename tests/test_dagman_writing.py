@@ -397,7 +397,7 @@ def test_convert_tells_what_is_lost(
     message = "eligo: dagman cannot represent the workflow's name, sizes of files, run times (1 task): left out\n"
     assert capfd.readouterr().err == f"{message}eligo: wrote rich.dag\n"
     assert run(["convert", "rich.json", "rich.what"]) == 2
-    assert capfd.readouterr().err.startswith("eligo: rich.what: cannot tell the format")
+    assert capfd.readouterr().err.startswith("eligo: rich.what: cannot determine the format")
 
 
 @pytest.mark.parametrize("verb", ["show", "plan", "explain", "convert", "verify"])

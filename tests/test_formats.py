@@ -402,7 +402,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
 
 
 def test_a_path_without_a_telling_suffix_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"flow.x: cannot tell the format to write from the file's name"):
+    with pytest.raises(FormatError, match=r"flow.x: cannot determine the format to write from the file's name"):
         formats.write(Dag.from_arcs([]), tmp_path / "flow.x")
     assert not (tmp_path / "flow.x").exists()
 

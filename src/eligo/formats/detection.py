@@ -94,14 +94,14 @@ class Format(Protocol):
 
 # Files of other programs
 
-#: How much of a text is looked at.
+#: The number of characters that are examined.
 GLANCE = 10_000
 
 _PAGE = r"\A\s*+(?:<!--(?:[^-]|-(?!->))*+-->\s*+)*+<(?:!doctype\s++html|html)\b"
 
 
 class Stranger(NamedTuple):
-    """A kind of file that is not read: how such files are called, what their text looks like, and what to do instead."""
+    """A kind of file that cannot be read: patterns of its name and its text, and what to do instead."""
 
     what: str
     name: str
@@ -167,18 +167,18 @@ STRANGERS = (
     ),
 )
 
-#: A file whose name tells nothing and that begins so is for a program that is not known.
+#: A file that begins like this, if its name does not determine a format.
 SCRIPT = Stranger("a script", "", r"\A#!\s*+/", "write one arc per line, parent and child, to a .arcs file")
 
 
 def stranger_named(path: str) -> Stranger | None:
-    """What a file of this name is, if it is one that is not read."""
+    """The unsupported kind of file that has this name; None if there is none."""
     name = os.path.basename(plain_name(path.lower()))
     return next((kind for kind in STRANGERS if re.fullmatch(kind.name, name)), None)
 
 
 def is_page(text: str) -> bool:
-    """Whether a text begins as an HTML page does.
+    """Whether a text begins like an HTML page.
 
     >>> is_page("<!-- a licence -->\\n<html><body>"), is_page("<graphml>")
     (True, False)
@@ -186,21 +186,21 @@ def is_page(text: str) -> bool:
     return re.match(_PAGE, text[:GLANCE], re.IGNORECASE) is not None
 
 
-def stranger_looking(text: str, stranger_named: bool = False) -> Stranger | None:
-    """The unsupported kind of file that a text looks like, if any; *stranger_named* if the file's name gives a format."""
-    glance, kinds = text[:GLANCE], STRANGERS if stranger_named else (*STRANGERS, SCRIPT)
+def stranger_looking(text: str, named: bool = False) -> Stranger | None:
+    """The unsupported kind of file that a text looks like; *named* if the file's name determines a format."""
+    glance, kinds = text[:GLANCE], STRANGERS if named else (*STRANGERS, SCRIPT)
     return next((kind for kind in kinds if re.search(kind.looks, glance, re.MULTILINE | re.IGNORECASE)), None)
 
 
 def stranger_refusal(kind: Stranger) -> FormatError:
-    """The error that says what a file is and what to do instead."""
+    """The error that names the kind of a file, and what to do instead."""
     return FormatError(f"this looks like {kind.what}, which eligo cannot read: {kind.instead}")
 
 
 # Formats
 
-#: The module of each format and how its files' names end, so that only modules that are needed are imported. Where several
-#: fit a text, the first one does; the last one takes what is left.
+#: The module of each format, imported only when needed, and the suffixes of its files. If a text looks like several formats,
+#: the first one counts; the last one accepts the rest.
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "wfcommons": ("eligo.formats.wfcommons", (".json",)),
     "jx": ("eligo.formats.jx", (".jx", ".json")),
@@ -219,18 +219,18 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "arcs": ("eligo.formats.arcs", (".arcs", ".edges", ".txt")),
 }
 
-#: The formats that almost any text looks like: only a name, or who gives the text, tells them.
+#: The formats that almost any text looks like: they need a file's name or an explicit format.
 LOOSE = ("makeflow", "arcs")
 
-#: The last formats of a suffix, which take what the others do not.
+#: The last formats of a suffix, which accept what the others do not.
 BROAD = (*LOOSE, "json", "yaml")
 
-#: The formats whose texts begin like no others: they are recognised in a file of any name.
+#: The formats with an unmistakable beginning, which are recognised in a file of any name.
 CERTAIN = ("wfcommons", "jx", "d3dag", "json", "mermaid", "dot", "dax", "graphml")
 
 _BLANK = r"(?:\s++|#[^\n]*+\n|---[^\n]*+\n)*+"
 _PEGASUS = re.compile(_BLANK + r"(?:x-)?pegasus[ \t]*+:")
-#: The formats besides that a list of arcs and a table without a header are not taken for, and how their texts begin.
+#: Formats whose texts could be mistaken for a list of arcs, or for a table without a header, and how they begin.
 UNLIKE = {
     "arcs": {"pegasus": _PEGASUS, "csv": re.compile(_BLANK + r"[^\n,;\t]++[,;\t]")},
     "csv": {
@@ -243,13 +243,13 @@ UNLIKE = {
 
 StrPath = str | os.PathLike[str]
 
-#: How the texts of certain formats begin, so that their modules are imported for no other text.
+#: How texts of the formats in `CERTAIN` begin, so that their modules are imported for no other text.
 _BEGINNING = re.compile(
     r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|\#[^\n]*+|%%(?!\{)[^\n]*+)*+(?:[{\[<]|---|%%|strict\b|(?:di)?graph\b|flowchart)",
     re.IGNORECASE,
 )
 _SHEBANG = re.compile(r"#!\s*+/[^\n]*+")
-_RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # what DAGMan adds to the name of its file
+_RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # the suffix that DAGMan adds to the name of its file
 
 
 def module(format: str) -> Format:
@@ -266,9 +266,9 @@ def module(format: str) -> Format:
 def detect(path: StrPath | None, text: str) -> str:
     """Detect the format of a text, with the path of its file or None or "-".
 
-    A text that begins like one format only is of that format, whatever the file is called. Otherwise the suffix decides, and
-    what the text looks like where several formats or none share the suffix. What is only a list of words is taken for a list
-    of arcs where it is not in a file; a file of another name that looks like no format is refused.
+    A text with an unmistakable beginning has that format, whatever the file's name. Otherwise the suffix decides, and the
+    content if several formats or none have the suffix. A list of words that is not in a file is a list of arcs. A file with
+    another name that looks like no format is refused.
 
     >>> detect("x.json.gz", '{"arcs": []}'), detect("x.json", '{"name": "m", "workflow": {}}')
     ('json', 'wfcommons')
@@ -289,7 +289,7 @@ def detect(path: StrPath | None, text: str) -> str:
 
 
 def without_shebang(text: str) -> str:
-    """The text without a first line such as `#!/usr/bin/env dot`; its line end stays, so that lines keep their numbers.
+    """The text without a first line such as `#!/usr/bin/env dot`, except its line end, so that line numbers stay the same.
 
     >>> without_shebang("#!/usr/bin/env makeflow\\na: b")
     '\\na: b'
@@ -299,13 +299,13 @@ def without_shebang(text: str) -> str:
 
 
 def _of_shebang(text: str) -> list[str]:
-    """The format that a first line such as `#!/usr/bin/env makeflow` names, where nothing else would tell."""
+    """The format that a first line such as `#!/usr/bin/env makeflow` names."""
     line = _SHEBANG.match(text)
     return ["makeflow"] if line and "makeflow" in line[0] and "--jx" not in line[0] else []
 
 
 def _likely(fitting: Sequence[str], text: str) -> list[str]:
-    """The formats that a text in a file of this suffix may have, so that the first that it looks like is the one."""
+    """The formats that a text in a file of this suffix may have, in the order of preference."""
     if is_page(text):
         return ["mermaid"]
     if not fitting:
@@ -318,7 +318,7 @@ def _likely(fitting: Sequence[str], text: str) -> list[str]:
 
 
 def _loose(path: str, text: str) -> str:
-    """The format of a text that looks like none of the strict ones, in a file whose suffix tells nothing."""
+    """The format of a text that looks like no strict format, in a file whose suffix does not determine one."""
     if (path == "-" or "makeflow" in os.path.basename(path).lower()) and module("makeflow").sniff(text):
         return "makeflow"
     if path == "-":
@@ -334,11 +334,11 @@ def format_to_write(flow: Dag | Workflow, path: str) -> str:
     origin = flow.origin.format if isinstance(flow, Workflow) and flow.origin else "json"
     fitting = [origin] if path == "-" else of_suffix(path)
     if not fitting:
-        raise FormatError("cannot tell the format to write from the file's name", path).cured_by("format")
+        raise FormatError("cannot determine the format to write from the file's name", path).cured_by("format")
     return origin if origin in fitting else fitting[-1]
 
 
 def of_suffix(path: str) -> list[str]:
-    """The formats whose files' names end so."""
+    """The formats that have the suffix of this path."""
     suffix = os.path.splitext(_RESCUE.sub("", plain_name(path.lower())))[1]
     return [name for name, (_, suffixes) in MODULES.items() if suffix in suffixes]

@@ -24,13 +24,13 @@ from eligo.formats.shared.document import array, misfits_in, string
 from eligo.formats.shared.files import LARGEST_FILE, Beside, Loaded, display_path, load, load_any, not_utf_8
 from eligo.workflow import Origin, Workflow
 
-#: The formats that say which task needs which in words, not by an arrow that may be meant either way.
+#: The formats that name dependencies in words; an arrow, in contrast, may have either direction.
 IN_WORDS = {"dagman", "pegasus", "dax", "wfcommons", "makeflow", "jx", "ninja"}
 
 #: The formats that are read line by line.
 IN_LINES = {"dagman", "makeflow", "ninja", "mermaid", "arcs"}
 
-#: The formats that are UTF-8 by definition. In the others, bytes that are no UTF-8 are Latin-1.
+#: The formats that are UTF-8 by definition. In the others, bytes that are not UTF-8 are Latin-1.
 UNICODE = {"wfcommons", "jx", "d3dag", "json", "pegasus", "yaml"}
 
 
@@ -44,13 +44,13 @@ def read(
 ) -> Workflow:
     """Read a workflow from a file, or from standard input if *path* is "-"; gzip and zstd are decompressed.
 
-    Without *format*, it is detected from the file's name and content. A file of more than *limit* bytes is refused,
-    counted after decompression and with the files that it includes. Those must be in its folder or below, unless
-    *allow_outside*. *reverse* reverses every arc, for graphs that point from a task to its dependencies. *given* has
-    what some formats need besides the file (see `Given`). Every error names the file.
+    Without *format*, it is detected from the file's name and content. A file of more than *limit* bytes is refused, counted
+    after decompression and with the files that it includes. Those must be in its folder or below, unless *allow_outside*.
+    *reverse* reverses every arc, for graphs that point from a task to its dependencies. *given* has further input for some
+    formats (see `Given`). Every error names the file.
     """
     if format is not None:
-        module(format)  # a wrong name is told before any file is opened
+        module(format)  # raises for a wrong name, before any file is opened
     path = os.fspath(path)
     return read_loaded(load_any(path, limit), path, format, limit, allow_outside, reverse, **given)
 
@@ -64,7 +64,7 @@ def read_loaded(  # noqa: PLR0913, PLR0917 - what `read` takes
     reverse: bool = False,
     **given: Unpack[Given],
 ) -> Workflow:
-    """The workflow in the text of a file that was loaded already."""
+    """The workflow in the text of a loaded file; other arguments are as for `read`."""
     text, encoding = loaded
     try:
         with _collector_paused():
@@ -137,13 +137,13 @@ def _order_names(document: object) -> tuple[str, ...]:
 
 
 def parse(text: str, format: str | None = None, reverse: bool = False, **given: Unpack[Given]) -> Workflow:
-    """Parse a workflow from a text; without *format*, it is detected. Other arguments are as for `read`."""
+    """The workflow in a text; without *format*, it is detected. Other arguments are as for `read`."""
     with _collector_paused():
         return parsed(text, format or detect(None, text), None, reverse, **given)
 
 
 def parsed(text: str, format: str, beside: Beside | None, reverse: bool, **options: Any) -> Workflow:
-    """The workflow that a text of this format describes, with the files *beside* it and what else is given."""
+    """The workflow in a text of this format, with the files *beside* it and further *options*."""
     if reverse and format in IN_WORDS:
         raise InputError(f"arcs of {format} cannot be reversed: the format states dependencies explicitly")
     if format in IN_LINES and "\r" in text.rstrip() and "\n" not in text:
@@ -157,7 +157,7 @@ def parsed(text: str, format: str, beside: Beside | None, reverse: bool, **optio
 
 
 def _accepted_options(chosen: Format, beside: Beside | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what is given what this format takes; what it has no use for is refused."""
+    """The options that this format takes; raises for options that it does not take."""
     takes: tuple[str, ...] = getattr(chosen, "TAKES", ())
     for name, value in options.items():
         if name not in GIVEN:
@@ -168,13 +168,13 @@ def _accepted_options(chosen: Format, beside: Beside | None, options: Mapping[st
 
 
 def _hinted(origin: Origin) -> Origin:
-    """The same, telling that the arcs are likely to be turned round."""
+    """The origin with the remark that the arcs probably have the opposite direction."""
     hint = f"{origin.backward} draws arcs from a task to its dependencies: read this graph with reverse"
     return replace(origin, remarks=(*origin.remarks, hint))
 
 
 def _origin(flow: Workflow, path: str, encoding: str) -> Origin:
-    """Where the workflow came from, which the format knows in part."""
+    """The origin of a workflow, completed with the path and the encoding."""
     origin = cast(Origin, flow.origin)
     if encoding == "latin-1":
         origin = replace(
@@ -184,7 +184,7 @@ def _origin(flow: Workflow, path: str, encoding: str) -> Origin:
 
 
 def located(error: InputError, path: str, text: str) -> InputError:
-    """The same error, saying the file and, where it is known, the line."""
+    """The error with the file and, if known, the line."""
     if error.path is not None:
         return error
     words = (json_text.quote(error.name), str(error.name)) if isinstance(error, UnknownTaskError) else ()
@@ -194,7 +194,7 @@ def located(error: InputError, path: str, text: str) -> InputError:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Without the garbage collector, which doubles the time to build many objects at once and finds nothing."""
+    """Run without the garbage collector, which doubles the time to build many objects and frees none."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

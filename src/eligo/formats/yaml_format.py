@@ -1,4 +1,4 @@
-"""Our own document as YAML: see `eligo.formats.shared.document`, which JSON shares.
+"""eligo's own format in YAML: see `eligo.formats.shared.document`, which JSON shares.
 
     name: two steps
     tasks:
@@ -6,8 +6,8 @@
     - name: b
       after: [a]
 
-Only what the document needs is read: lists, mappings, strings and numbers. Aliases, anchors and tags are refused, and so are
-words that YAML takes for truth values or dates (`no`, `on`, `2024-01-01`): in quotes they are strings.
+A document has lists, mappings, strings and numbers. Aliases, anchors and tags are refused, and so are words that YAML reads
+as booleans or dates (`no`, `on`, `2024-01-01`); in quotes they are strings.
 
 >>> flow = parse("tasks:\\n- {name: a, seconds: 1e3}\\n- {name: b, after: [a]}")
 >>> print(generate(flow), end="")
@@ -33,7 +33,7 @@ CANNOT = ()
 _TOP_KEY = re.compile(r"^(?:name|tasks|arcs|nodes|files)[ \t]*:(?:\s|$)", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
-_LONGEST_KEY = 1000  # YAML itself: a key of more than 1024 characters needs a question mark
+_LONGEST_KEY = 1000  # in YAML, a key of more than 1024 characters needs a question mark
 
 
 def parse(text: str) -> Workflow:
@@ -42,12 +42,12 @@ def parse(text: str) -> Workflow:
 
 
 def generate(flow: Workflow) -> str:
-    """The YAML text of a workflow, one task or arc a line."""
+    """The YAML text of a workflow, one task or arc per line."""
     return "".join(_lines(document_of(flow)))
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities; None where it lists arcs, which have no place for them."""
+    """The text with these priorities; None if it lists arcs, which cannot have priorities."""
     tasks = yaml_rows(text, "tasks")
     if not tasks:
         return None
@@ -56,7 +56,7 @@ def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | 
 
 
 def sniff(text: str) -> bool:
-    """Whether a line begins with a key of our document."""
+    """Whether a line begins with a key of eligo's own documents."""
     return _TOP_KEY.search(text) is not None
 
 

@@ -56,7 +56,7 @@ Arcs = Sequence[tuple[int, int]]
 
 
 def through(arcs: Arcs, passed: Set[int], most: int) -> Arcs | None:
-    """The arcs between tasks, where a path through nodes in *passed* counts as an arc; None if this takes over *most* steps."""
+    """The arcs between tasks, where a path through nodes in *passed* counts as an arc; None beyond *most* steps."""
     if not passed:
         return arcs
     beyond: dict[int, list[int]] = {i: [] for i in passed}
