@@ -9,12 +9,12 @@
     jobDependencies:
     - {id: ID1, children: [ID2]}
 
-A task is named by the job's id; `eligo.formats.pegasus` says what becomes of the rest. There is an arc for every
-dependency, and as Pegasus itself does, one to every job from the job that writes a file that it reads. Catalogs and
-hooks are passed over, and listed for a run: see `eligo.formats.fidelity`.
+A task is named by the job's id. There is an arc for every dependency and, as in Pegasus itself, an arc to every job from
+the jobs that write the files it reads. Catalogs and hooks are ignored, and listed as not honoured by a run: see
+`eligo.formats.fidelity`.
 
-What is written is valid by Pegasus' schema, so ids are of letters, digits and -_, and there is at least one job. The
-sizes of files that no task uses are not written.
+The output is valid by Pegasus' schema. Therefore ids consist of letters, digits and -_, and there is at least one job. Sizes
+of files that no task uses are not written.
 
 >>> flow = parse('''
 ... pegasus: "5.0"
@@ -25,18 +25,16 @@ sizes of files that no task uses are not written.
 >>> list(flow.dag.arcs()), flow.task("a").command, flow.file_sizes["x"]
 ([('a', 'b')], ('cut', '-f', '1'), 12)
 
-What Pegasus says of a job, the same in its YAML and in its old XML.
-
-A job runs a *transformation*, which is the task's category unless it has the name of the job itself; together with the
-arguments it is the task's command. `sh -c` and one word is a line for a shell. Workflows inside of a workflow are one
-task each: `pegasus-plan FILE` or `condor_submit_dag FILE`.
+Jobs are the same here and in Pegasus' old XML, which `eligo.formats.dax` reads. A job runs a *transformation*. It is the
+task's category, unless it is equal to the job's id; with the arguments, it is the task's command. `sh -c` and one word is
+a command line for a shell. A workflow inside a workflow is one task: `pegasus-plan FILE` or `condor_submit_dag FILE`.
 
 Run time, cores, memory (in MB of 2**20 bytes) and priority are *profiles*: pegasus runtime, cores and memory, dagman
-PRIORITY; where these are missing, condor request_cpus, request_memory and priority. A priority is written as both. Values
-that are no plain numbers, such as expressions of HTCondor, are passed over.
+PRIORITY; if these are missing, condor request_cpus, request_memory and priority. A priority is written as both. Values that
+are not plain numbers, such as expressions of HTCondor, are ignored.
 
-Of metadata, two keys are read, which are written where the rest would say something else: `category`, and `without`,
-which says that the command or the category is not known.
+Two keys of metadata are read, and written only if needed: `category`, and `without`, which marks the command or the category
+as unknown.
 
 >>> command_of("align", ["-t", "4"]), command_of("sh", ["-c", "ls | wc"])
 (('align', '-t', '4'), 'ls | wc')
@@ -65,10 +63,10 @@ CANNOT = ("labels",)
 
 # Jobs
 
-#: What a use of a file is to the task: read, written, or both.
+#: The types of uses of a file: i if the task reads it, o if it writes it.
 LINKS = {"input": "i", "output": "o", "inout": "io", "checkpoint": "io", "none": ""}
 
-#: What runs a workflow inside of a workflow, by its kind
+#: The program that runs a workflow inside a workflow, by its type
 RUNNERS = {"pegasusWorkflow": "pegasus-plan", "condorWorkflow": "condor_submit_dag"}
 
 _SIGNS = "-0-9a-zA-Z_"
@@ -78,13 +76,12 @@ _BARE = re.compile(r"[^ \t\r\n]+")
 _QUOTING = re.compile(r"[\"'\\]")
 _PIECE = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*+)"|\\(.)""", re.DOTALL)
 _SHELL_WORD = re.compile(r"""(?:[^ \t\r\n'"\\]|'[^']*'|"(?:[^"\\]|\\.)*+"|\\.)++""", re.DOTALL)
-#: The profiles of a priority: DAGMan's, and that of the job itself, which HTCondor and the jobs that stage its data in go by;
-#: where a job has no condor priority, Pegasus gives it one by its depth in the workflow.
+#: The profiles of a priority: DAGMan's, and the job's own, which HTCondor and the stage-in jobs use. A job without a condor
+#: priority gets one from Pegasus, by its depth in the workflow.
 PRIORITY = (("condor", "priority"), ("dagman", "PRIORITY"))
-#: The priority of the first task where nothing else is asked for: the jobs that Pegasus adds have 700 to 1,000, and are not
-#: to wait for all others.
+#: The default priority of the first task. Jobs that Pegasus adds have 700 to 1,000, and must not wait for all others.
 FIRST = -1
-#: What each profile tells, and whether it is the best place for it
+#: The detail in each profile, and whether the profile takes precedence
 _PLACES = {
     ("pegasus", "runtime"): ("seconds", True),
     ("pegasus", "cores"): ("cores", True),
@@ -94,7 +91,7 @@ _PLACES = {
     ("dagman", "priority"): ("priority", True),
     ("condor", "priority"): ("priority", False),
 }
-#: Profiles by which Pegasus finds a site, groups jobs and moves files: nothing that a job does depends on them.
+#: Profiles with which Pegasus selects a site, groups jobs and transfers files; they do not affect what a job does.
 _PLANNING = re.compile(
     r"(?:hints|selector|stat)\.|condor\.(?:accounting_group|priority)|dagman\.(?:category|priority)|pegasus\.(?:label|runtime"
     r"|clusters|job\.|collapse|bundle|group|project|queue|diskspace|data\.|stage|transfer|gridstart|style|exitcode|pmc_)"
@@ -111,13 +108,13 @@ Command = str | tuple[str, ...] | None
 
 
 class JobFacts(NamedTuple):
-    """What a job says of the task's command and category."""
+    """The command and the category of a job's task."""
 
     command: Command
     category: str | None
 
     def corrected(self, metadata: Mapping[str, object]) -> "JobFacts":
-        """The same, where the job's metadata do not know better."""
+        """The same, corrected by the job's metadata."""
         if not metadata:
             return self
         category, without = metadata.get("category", self.category), str(metadata.get("without", "")).split()
@@ -128,7 +125,7 @@ class JobFacts(NamedTuple):
 
 
 class PegasusJob(NamedTuple):
-    """How a task is written: its kind ("job" or one of RUNNERS), transformation or file, arguments, and metadata."""
+    """The parts of a written job: type ("job" or one of RUNNERS), transformation or file, arguments, and metadata."""
 
     kind: str
     what: str
@@ -144,7 +141,7 @@ def command_of(transformation: str, arguments: Sequence[str]) -> str | tuple[str
 
 
 def redirected(command: str | tuple[str, ...], streams: Iterable[tuple[str, str | None]]) -> str | tuple[str, ...]:
-    """The command with its standard streams from and to files, which takes a shell; each stream with its sign, such as <."""
+    """The command with redirected streams, as a command line; each stream has a sign, such as <, and a file or None."""
     used = [f"{sign} {shlex.quote(file)}" for sign, file in streams if file is not None]
     if not used:
         return command
@@ -152,7 +149,7 @@ def redirected(command: str | tuple[str, ...], streams: Iterable[tuple[str, str 
 
 
 def job_of(task: Task) -> PegasusJob:
-    """How a task is written."""
+    """The job for a task."""
     words = ("sh", "-c", task.command) if isinstance(task.command, str) else task.command
     if words and len(words) > 1 and task.category in RUNNERS and words[0] == RUNNERS[task.category]:
         return PegasusJob(task.category, words[-1], tuple(words[1:-1]), {})
@@ -169,12 +166,12 @@ def job_of(task: Task) -> PegasusJob:
 
 
 def category_of(transformation: str, name: str) -> str | None:
-    """The category of the task of this *name* that runs a transformation."""
+    """The category of the task *name* that runs a transformation."""
     return None if transformation == name else transformation
 
 
 def profiled(profiles: Iterable[tuple[str, str, object]]) -> dict[str, Any]:
-    """The details of a task from profiles: each is a namespace, a key and a value."""
+    """The details of a task from profiles, each a namespace, a key and a value."""
     details: dict[str, float] = {}
     for space, key, value in profiles:
         detail, best = _PLACES.get((space.lower(), key.lower()), ("", False))
@@ -200,7 +197,7 @@ def unhonoured(profiles: Iterable[tuple[str, str, object]]) -> list[str]:
 
 
 def profiles_of(task: Task) -> dict[str, dict[str, object]]:
-    """The profiles with the details of a task, by namespace and key. Memory is rounded up to whole MB."""
+    """The profiles for the details of a task, by namespace and key; memory is rounded up to whole MB."""
     pegasus: dict[str, object] = {}
     if task.seconds is not None:
         pegasus["runtime"] = short(task.seconds)
@@ -224,7 +221,7 @@ def advice(flow: Workflow, path: str) -> list[str]:
 
 
 def links_of(task: Task) -> dict[str, str]:
-    """How a task uses each of its files: input, output, or inout."""
+    """The use of each file of a task: input, output, or inout."""
     links = dict.fromkeys(task.inputs, "input")
     for file in task.outputs:
         links[file] = "output" if links.get(file, "output") == "output" else "inout"
@@ -232,7 +229,7 @@ def links_of(task: Task) -> dict[str, str]:
 
 
 def checked_id(name: str) -> str:
-    """The name, if Pegasus takes it for the id of a job."""
+    """The name; raises if Pegasus does not accept it as the id of a job."""
     if not _ID.fullmatch(name):
         message = f"Pegasus cannot represent the job id {shorten(name)!r}: only letters, digits, - and _ are allowed"
         raise FormatError(message).cured_by("names")
@@ -240,23 +237,23 @@ def checked_id(name: str) -> str:
 
 
 def fitted(name: str) -> str:
-    """The name as Pegasus allows it: what else it holds becomes _."""
+    """The name with _ for every character that Pegasus does not allow."""
     return names.fitted(name, _SIGNS)
 
 
 def title(name: str | None) -> str:
-    """The name of a workflow, likewise."""
+    """The name of a workflow, with _ for every character that Pegasus does not allow."""
     return fitted(name) if name else "workflow"
 
 
 def bytes_of(size: object) -> int | None:
-    """A size in bytes, if it is one."""
+    """The value as a size in bytes; None if it is not a valid size."""
     number = _number(size)
     return None if number is None or not 0 <= number < 2**63 else round(number)
 
 
 def split(line: str) -> list[str]:
-    """The words of a line as a shell parts them; at white space alone where its quotes are not closed.
+    """The words of a line as a shell splits it; split at white space alone if quotes are not closed.
 
     >>> split("-i 'two words' it\\\\'s")
     ['-i', 'two words', "it's"]
