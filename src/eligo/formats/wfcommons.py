@@ -50,6 +50,7 @@ from eligo.formats.shared.document import (
     Reader,
     array,
     children,
+    kind,
     lists,
     mapping,
     misfits_in,
@@ -312,9 +313,8 @@ def _links(names: list[str], files: list[Row]) -> tuple[list[str], list[str]]:
     for name, row in zip(names, files, strict=True):
         link = row.get("link")
         if not isinstance(link, str) or link.lower() not in links:
-            raise MisfitError(
-                f'"link" of file {shorten(name)!r} must be "input" or "output", got {shorten(str(link))!r}'
-            )
+            actual = repr(shorten(link)) if isinstance(link, str) else kind(link)
+            raise MisfitError(f'"link" of file {shorten(name)!r} must be "input" or "output", got {actual}')
         links[link.lower()].append(name)
     return links["input"], links["output"]
 
