@@ -1,4 +1,4 @@
-"""DAX, the XML in which Pegasus described workflows before version 5: 2.0 to 3.6 are read, 3.6 is written.
+"""DAX, the XML format of Pegasus before version 5: versions 2.0 to 3.6 are read, 3.6 is written.
 
     <adag version="3.6" name="diamond">
       <job id="ID1" name="findrange">
@@ -10,16 +10,16 @@
       <child ref="ID2"><parent ref="ID1"/></child>
     </adag>
 
-A task is named by the job's id; `eligo.formats.pegasus` says what becomes of the rest. Files of DAX 2 have `file` for
-`name` and `filename` for `file`; those of the old workflow gallery have a `runtime` attribute, which is read too.
-Arguments are words as a shell parts them.
+A task is named by the job's id; `eligo.formats.pegasus` describes how other parts are read. Files of DAX 2 have `file` for
+`name` and `filename` for `file`; those of the old workflow gallery have a `runtime` attribute, which is also read.
+Arguments are split into words as in a shell.
 
-There is an arc for every parent of a child, and one to every job from the job that writes a file that it reads: DAX was made
-to state all arcs, but since Pegasus 4.4 the planner adds these too, unless it is told not to. Where both would go round in a
-circle, the declared ones stand: see `eligo.formats.shared.data_arcs`.
+There is an arc for every parent of a child, and an arc to every job from the job that writes a file that it reads. DAX was
+designed to state all arcs, but since Pegasus 4.4 the planner adds those of files by default. If both together form a cycle,
+the declared arcs count: see `eligo.formats.shared.data_arcs`.
 
-What is written is valid by the schema of DAX 3.6, so ids are of letters, digits and -_, and there is at least one job. The
-sizes of files that no task uses are not written.
+The output is valid by the schema of DAX 3.6. Therefore ids consist of letters, digits and -_, and there is at least one job.
+Sizes of files that no task uses are not written.
 
 >>> flow = parse('<adag><job id="a" name="cut"/><job id="b" name="sort"/><child ref="b"><parent ref="a"/></child></adag>')
 >>> list(flow.dag.arcs()), flow.task("a").category
@@ -46,7 +46,7 @@ CANNOT = ("labels",)
 FIRST = pegasus.FIRST
 advice, fitted = pegasus.advice, pegasus.fitted
 
-#: The elements of workflows inside of a workflow, and what Pegasus 5 calls them
+#: The elements for workflows inside a workflow, and their types in Pegasus 5
 KINDS = {"dax": "pegasusWorkflow", "dag": "condorWorkflow"}
 #: The elements of catalogs and hooks, which a run does not honour
 CATALOGS = {
@@ -88,7 +88,7 @@ def parse(text: str) -> Workflow:
 
 
 class _DaxReader:
-    """What has been read so far."""
+    """The parts of a DAX text, collected while it is parsed."""
 
     def __init__(self) -> None:
         self.top: dict[str, str] | None = None
@@ -98,7 +98,7 @@ class _DaxReader:
         self.unhonoured: list[Unhonoured] = []
 
     def enter(self, element: Element) -> None:
-        """Note the root, and what of the rest a run does not honour."""
+        """Record the root element, and features that a run does not honour."""
         if self.top is None:
             if element.tag != "adag":
                 raise FormatError(
@@ -109,7 +109,7 @@ class _DaxReader:
             self.unhonoured.append(Unhonoured(CATALOGS[element.tag], f"line {element.line}"))
 
     def job(self, element: Element) -> None:
-        """Take a job."""
+        """Add a job."""
         if self.top is None:
             raise FormatError("not a DAX: no <adag> element", line=element.line)
         name = element.needed("id")
@@ -123,14 +123,14 @@ class _DaxReader:
             raise error.at(element.line) from None
 
     def child(self, element: Element) -> None:
-        """Take the arcs to one child."""
+        """Add the arcs to a child."""
         if self.top is None:
             raise FormatError("not a DAX: no <adag> element", line=element.line)
         child = element.needed("ref")
         self.arcs += ((parent.needed("ref"), child, parent.line) for parent in element.children("parent"))
 
     def stated(self) -> tuple[Ints, Ints]:
-        """The ends of every arc that was taken."""
+        """The tails and heads of the declared arcs."""
         index = {name: i for i, name in enumerate(self.tasks)}
         try:
             return data_arcs.columns([(index[parent], index[child]) for parent, child, _ in self.arcs])
@@ -140,7 +140,7 @@ class _DaxReader:
 
 
 def _unhonoured(element: Element) -> list[str]:
-    """What a job asks for and a run does not do."""
+    """The keys of a job's features that a run does not honour."""
     keys = [KINDS[element.tag]] if element.tag in KINDS else []
     keys += ["hooks"] if next(element.children("invoke"), None) is not None else []
     return keys + pegasus.unhonoured(map(_profile, element.children("profile")))
@@ -216,12 +216,12 @@ def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, i
 
 
 def _file(element: Element) -> str:
-    """The name of a file, as DAX 3 or DAX 2 gives it."""
+    """The name of a file, in DAX 3 or DAX 2."""
     return element.attributes.get("file") or element.needed("name")
 
 
 def _words(element: Element) -> list[str]:
-    """The arguments: text with files in it, parted as a shell does, or at white space where that cannot be."""
+    """The arguments, text with files in it, split as in a shell, or at white space if quotes are not closed."""
     parts = [item if isinstance(item, str) else shlex.quote(_file(item)) for item in element.content]
     return pegasus.split("".join(parts))
 
@@ -230,7 +230,7 @@ def _words(element: Element) -> list[str]:
 
 
 def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The DAX text of a workflow; *old* has the name that a job had before it was renamed."""
+    """The DAX text of a workflow; *old* has the old names of renamed jobs."""
     if not len(flow):
         raise FormatError("a DAX file must have at least one job, got an empty workflow")
     data_arcs.unmade(flow, "Pegasus")
@@ -246,8 +246,8 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities as profiles for HTCondor and DAGMan."""
-    for profile in reversed(pegasus.PRIORITY):  # the one that is put in last stands first
+    """The text with these priorities, as profiles for HTCondor and DAGMan."""
+    for profile in reversed(pegasus.PRIORITY):  # the last one that is inserted comes first
         jobs = [element for element in placed(text).children if element.tag.rpartition(":")[2] in {"job", *KINDS}]
         pairs = zip(flow.dag.tasks, jobs, strict=True)
         text = applied(text, [_profile_edit(job, profile, numbers[name]) for name, job in pairs])

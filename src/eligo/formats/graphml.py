@@ -1,4 +1,4 @@
-"""GraphML, as networkx, igraph and yEd write it (http://graphml.graphdrawing.org).
+"""GraphML, as written by networkx, igraph and yEd (http://graphml.graphdrawing.org).
 
     <graphml>
       <key id="s" for="node" attr.name="seconds" attr.type="double"/>
@@ -8,20 +8,20 @@
       </graph>
     </graphml>
 
-A task is named by the data called "name" where every node has one of its own, else by such data called "label", else by
-its label in yEd (with its id after it where several nodes share the label), else by its id. A label of several lines
-becomes one line. Data of a node that are called like a detail of a task (command, inputs, outputs, seconds,
-cores, memory, category, priority) are taken for it: inputs and outputs are JSON lists of names, and so is `argv`,
-a command that is given as words. The graph's own data may be its "name", and "files": a JSON object of sizes in bytes.
-All other data are passed over, and remarks name them; ports and what yEd draws are passed over, too.
+A task is named by the node's data "name" if all nodes have distinct ones, else by such data "label", else by its label in yEd
+(with the node's id if several nodes share the label), else by its id. A label of several lines becomes one line. Data of a
+node with the name of a detail (command, inputs, outputs, seconds, cores, memory, category, priority) are that detail. Inputs
+and outputs are JSON lists of names, and so is `argv`, a command given as words. Data of the graph may be "name", and
+"files", a JSON object of sizes in bytes. Other data are ignored, and remarks list them. Ports and the drawings of yEd are
+ignored, too.
 
-A node that holds a graph, such as a group or folder of yEd, is no task: an edge to or from it stands for edges to or from all
-tasks in it, and remarks say how many there are. Edges that yEd draws without an arrowhead, or with one at their source only,
-go from source to target all the same, and are counted in remarks.
+A node that contains a graph, such as a group or folder of yEd, is not a task. An edge to or from it represents edges to or
+from all tasks in it, and a remark counts these. Edges that yEd draws without an arrowhead, or with one only at the source,
+still go from source to target; remarks count them.
 
-Refused are edges without direction, edges between a group and what is in it, hyperedges, and several graphs in a file.
+Undirected edges, edges between a group and its own members, hyperedges, and a second graph are errors.
 
-What is written has the tasks' names as ids where XML allows all of them there.
+In the output, the tasks' names are the ids of nodes if XML allows all of them.
 
 >>> nodes = '<node id="a"/><node id="b"/>'
 >>> flow = parse(f'<graphml><graph edgedefault="directed">{nodes}<edge source="b" target="a"/></graph></graphml>')
@@ -50,13 +50,13 @@ NAME = "graphml"
 PRIORITIES = True
 CANNOT = ("labels",)
 
-#: What the data of a node may be called, and the type that is written for it
+#: The names of a node's data, and the type that is written for each
 TYPES = {
     "name": "string", "command": "string", "argv": "string", "inputs": "string", "outputs": "string",
     "seconds": "double", "cores": "double", "memory": "long", "category": "string", "priority": "long",
 }  # fmt: skip
 
-#: what the data of a node, an edge or the graph may be called without being told
+#: the names of data that no remark lists
 _KEYS = frozenset((*TYPES, "label", "files"))
 
 _ID = re.compile(r"[\w.:-]+", re.ASCII)
@@ -94,7 +94,7 @@ def parse(text: str) -> Workflow:
 
 
 class _GraphmlReader:
-    """What has been read so far. Data are by their name; yEd's label goes under "NodeLabel"."""
+    """The parts of a GraphML text, collected while it is parsed; yEd's label is the data "NodeLabel"."""
 
     def __init__(self) -> None:
         self.graphs = 0
@@ -105,12 +105,12 @@ class _GraphmlReader:
         self.own: dict[str, str] = {}
         self.groups: dict[str, Group] = {}
         self.counts: Counter[str] = Counter()
-        #: the keys of what yEd draws, and the names of other data that are passed over
+        #: the keys of drawings of yEd, and the names of other data that are ignored
         self.drawn: set[str] = set()
         self.unread: dict[str, None] = {}
 
     def enter(self, element: Element) -> None:
-        """Note the root and the graph."""
+        """Record the root element or the graph."""
         if not self.keys and not self.graphs and element.tag not in {"graphml", "graph"}:
             raise FormatError(
                 f"not GraphML: the root element must be <graphml>, got <{shorten(element.tag)}>", line=element.line
@@ -122,7 +122,7 @@ class _GraphmlReader:
             self.directed = element.attributes.get("edgedefault") == "directed"
 
     def key(self, element: Element) -> None:
-        """Take the name of some data, and what they are where nothing else is said."""
+        """Record the name and the default of data."""
         name = element.attributes.get("attr.name") or element.attributes.get("yfiles.type") or ""
         if "yfiles.type" in element.attributes:
             self.drawn.add(element.needed("id"))
@@ -130,7 +130,7 @@ class _GraphmlReader:
         self.keys[element.needed("id")] = name, default if element.attributes.get("for") in {"node", "all"} else None
 
     def node(self, element: Element, parent: Group | None = None) -> None:
-        """Take a node, or the nodes and edges of a group; *parent* is the group that it is in."""
+        """Add a node, or the nodes and edges of a group; *parent* is the group that contains it."""
         name = element.needed("id")
         if name in self.nodes or name in self.groups:
             raise DuplicateTaskError(name).at(element.line)
@@ -148,7 +148,7 @@ class _GraphmlReader:
         self.nodes[name] = usual | data, element.line
 
     def _group(self, element: Element, graphs: list[Element], data: Mapping[str, str], parent: Group | None) -> None:
-        """Take what is in a node that holds graphs."""
+        """Add the nodes and edges of a node that contains graphs."""
         name, group = element.needed("id"), Group()
         if detail := next((key for key in data if key in _READERS), None):
             cure = "move it to a node inside, or remove the group"
@@ -186,11 +186,11 @@ class _GraphmlReader:
                 self.unread[f"{key} ({of})"] = None
 
     def _is_yed_drawing(self, item: Element) -> bool:
-        """Whether the data are what yEd draws."""
+        """Whether the data are a drawing of yEd."""
         return item.attributes.get("key") in self.drawn
 
     def edge(self, element: Element, directed: bool | None = None) -> None:
-        """Take an arc; *directed* is what the graph that it is in says of its edges."""
+        """Add an arc; *directed* is the default of the graph that contains it."""
         direction = element.attributes.get("directed")
         usual = self.directed if directed is None else directed
         if direction == "false" or (not usual and direction != "true"):
@@ -204,15 +204,15 @@ class _GraphmlReader:
             self.counts["headless" if arrows.attributes.get("source", "none") == "none" else "backward"] += 1
 
     def hyperedge(self, element: Element) -> None:
-        """Refuse."""
-        raise FormatError("hyperedges are not supported", line=element.line)
+        """Raise, because an arc has two ends."""
+        raise FormatError("hyperedges are not supported (use an edge for each pair of nodes)", line=element.line)
 
     def data(self, element: Element) -> None:
-        """Take what is said of the graph itself."""
+        """Record data of the graph itself."""
         self._datum(element, self.own, "graph")
 
     def names(self) -> tuple[str, ...]:
-        """The names of the tasks: see the top of the file."""
+        """The names of the tasks; the docstring of the module describes the choice."""
         for key in ("name", "label"):
             values = [data.get(key) for data, _ in self.nodes.values()]
             words = tuple(name if key == "name" else _one_line(name) for name in values if name is not None)
@@ -227,7 +227,7 @@ class _GraphmlReader:
         return named if len(set(named)) == len(named) else tuple(self.nodes)
 
     def arcs(self) -> Iterator[tuple[int, int]]:
-        """The numbers of the two ends of every arc."""
+        """The tail and the head of every arc."""
         index = {name: i for i, name in enumerate(self.nodes)}
         steps = 0
         for source, target, line in self.edges:
@@ -246,7 +246,7 @@ class _GraphmlReader:
             yield from ((tail, head) for tail in tails for head in heads)
 
     def _end(self, name: str, index: Mapping[str, int], line: int) -> list[int]:
-        """The tasks that the end of an edge stands for."""
+        """The tasks that the end of an edge represents."""
         if name in index:
             return [index[name]]
         if name not in self.groups:
@@ -258,7 +258,7 @@ class _GraphmlReader:
         return members
 
     def remarks(self) -> Iterator[str]:
-        """Remarks on drawn elements that are not tasks or arcs."""
+        """The remarks on elements that are not read as drawn."""
         if self.groups:
             yield f"groups of nodes, not read as tasks: {len(self.groups):,}"
         if count := self.counts["grouped"]:
@@ -374,7 +374,7 @@ def generate(flow: Workflow) -> str:
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities as data of the nodes."""
+    """The text with these priorities, as data of the nodes."""
     top = placed(text)
     elements = list(top.walked())
     keys = [e for e in elements if e.tag.endswith("key") and e.attributes.get("for", "node") in {"node", "all"}]
@@ -407,7 +407,7 @@ def _node_edit(node: Placed, key: str, number: int) -> Edit:
 
 
 def _data(task: Task, named: bool) -> Iterator[tuple[str, str]]:
-    """The data of a node: their names and texts."""
+    """The names and texts of a node's data."""
     if named:
         yield "name", task.name
     for key, value in task.details().items():

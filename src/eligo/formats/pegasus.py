@@ -322,7 +322,7 @@ def parse(text: str) -> Workflow:
 
 
 def _unhonoured(top: Row, jobs: Sequence[Row], names: tuple[str, ...]) -> Iterator[Unhonoured]:
-    """What the file asks for and a run does not do."""
+    """The features of the file that a run does not honour."""
     for key in ("transformationCatalog", "replicaCatalog", "siteCatalog", "hooks"):
         if top.get(key):
             yield Unhonoured(key, "at the top")
@@ -343,7 +343,7 @@ def _jobs(top: Row) -> list[Any]:
 
 
 def _stated(top: Row, names: tuple[str, ...]) -> tuple[Ints, Ints]:
-    """The ends of every arc that jobDependencies states."""
+    """The tails and heads of the arcs in jobDependencies."""
     index = {name: i for i, name in enumerate(names)}
     ends: list[tuple[int, int]] = []
     for number, item in enumerate(array(top.get("jobDependencies"), '"jobDependencies"'), 1):
@@ -384,7 +384,7 @@ def _task(row: Row, number: int, sizes: dict[str, int]) -> Task:
 
 
 def _used(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], dict[str, None]]:
-    """The files that a job reads and those that it writes, in order."""
+    """The files that a job reads and the files that it writes, in order."""
     inputs: dict[str, None] = {}
     outputs: dict[str, None] = {}
     for item in array(row.get("uses"), f'"uses" of {shorten(name)!r}'):
@@ -410,7 +410,7 @@ def _profiles(row: Row, name: str) -> Iterator[tuple[str, str, object]]:
 
 
 def _lfn(value: object, what: str) -> str:
-    """A string, or the name of a file given as an object with an lfn."""
+    """The value if it is a string, or the lfn of an object."""
     return string(value.get("lfn") if isinstance(value, dict) else value, what)
 
 
@@ -418,9 +418,9 @@ def _lfn(value: object, what: str) -> str:
 
 
 def generate(flow: Workflow, clusters: Mapping[str, str] = _NONE, old: Mapping[str, str] = _NONE) -> str:
-    """The Pegasus text of a workflow, one job a line.
+    """The Pegasus text of a workflow, one job per line.
 
-    *clusters* has the label of each job that is to be clustered, *old* the name that a job had before it was renamed.
+    *clusters* has the label of each job to be clustered, *old* the old names of renamed jobs.
     """
     if not len(flow):
         raise FormatError("a Pegasus file must have at least one job, got an empty workflow")
@@ -437,14 +437,14 @@ def generate(flow: Workflow, clusters: Mapping[str, str] = _NONE, old: Mapping[s
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities as profiles for HTCondor and DAGMan."""
+    """The text with these priorities, as profiles for HTCondor and DAGMan."""
     for space, key in PRIORITY:
         text = _profiled(text, flow, ["profiles", space, key], numbers)
     return text
 
 
 def clustered(text: str, flow: Workflow, labels: Mapping[str, str]) -> str:
-    """The same text with these labels, by which Pegasus clusters jobs."""
+    """The text with these labels, by which Pegasus clusters jobs."""
     return _profiled(text, flow, ["profiles", "pegasus", "label"], labels)
 
 
