@@ -1,14 +1,14 @@
-"""The functions of JX, each a small one of ours. Those that look at the file system or the network are refused.
+"""The functions of JX, except those that read files or the network, which are refused.
 
 >>> call("format", ["%s.%d", "out", 3]), call("join", [["a", "b"]]), call("basename", ["/tmp/a.txt", ".txt"])
 ('out.3', 'a b', 'a')
 
-Arithmetic and comparisons of JX: whole numbers of 64 bits, division towards zero, and strings that take in numbers.
+Integers have 64 bits, division rounds towards zero, and numbers can be appended to strings.
 
 >>> computed(-7, "/", 2), computed(-7, "%", 2), computed("a", "+", 1.5), computed([1], "+", [2])
 (-3, -1, 'a1.5', [1, 2])
 
-The patterns of like(): POSIX extended ones, as far as they cannot take for ever to be looked for.
+The patterns of like() are POSIX extended regular expressions that can be searched in reasonable time.
 
 >>> like("apple", "pp.*e"), like("apple", "^pp")
 (True, False)
@@ -41,17 +41,17 @@ _KINDS: dict[type, str] = {
 
 
 def kind(value: object) -> str:
-    """What a value is, in words."""
+    """The type of a value, in words."""
     return _KINDS.get(type(value), "an object")
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number, which truth values are not."""
+    """Whether a value is a number, and not a boolean."""
     return type(value) is int or type(value) is float
 
 
 def literal_text(value: object) -> str:
-    """A literal as text, a string without its quotes."""
+    """The text of a literal; a string has no quotes."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -60,7 +60,7 @@ def literal_text(value: object) -> str:
 
 
 def computed(left: Any, sign: str, right: Any) -> Any:
-    """The value of two values with + - * / or % between them."""
+    """The result of + - * / or % between two values."""
     if is_number(left) and is_number(right):
         return _number(left, sign, right)
     if sign == "+" and type(left) is type(right) is list:
@@ -98,7 +98,7 @@ def _quotient(left: float, sign: str, right: float, integers: bool) -> float:
 
 
 def compared(left: Any, sign: str, right: Any) -> bool:
-    """Whether two values are as == != < <= > or >= between them says."""
+    """The result of == != < <= > or >= between two values."""
     numbers = is_number(left) and is_number(right)
     if sign in {"==", "!="}:
         if isinstance(left, dict) and isinstance(right, dict):
@@ -120,7 +120,7 @@ _PART = re.compile(
 
 
 def pattern_cost(text: str, pattern: str) -> int:
-    """How many steps it may take to look for a pattern: every choice that it leaves multiplies them."""
+    """The maximum number of steps to search a pattern, which every choice in it multiplies."""
     choices = sum(part.lastgroup in {"many", "either"} for part in _PART.finditer(pattern))
     return 2**62 if choices > 60 else max(2, len(text)) ** (choices + 1) >> 4
 
@@ -167,14 +167,14 @@ Values = list[Any]
 
 
 def unknown(name: str) -> str:
-    """What to say of a function that there is not."""
+    """The message for an unknown function."""
     if name in _OUTSIDE:
         return f"{name}() reads {_OUTSIDE[name]}, which eligo does not (evaluate the file with `jx2json` first)"
     return f"unknown function {shorten(name)!r}"
 
 
 def call(name: str, values: Values) -> Any:
-    """What the function of this name makes of the values."""
+    """The result of a function for these values."""
     if name == "format":
         return _formatted(values)
     function, usages = FUNCTIONS[name]
@@ -185,7 +185,7 @@ def call(name: str, values: Values) -> Any:
 
 
 def cost(name: str, values: Values) -> int:
-    """How many steps a call takes beside those for what it makes."""
+    """The number of steps of a call, in addition to those for the size of its result."""
     if name == "range" and all(type(value) is int for value in values):
         return len(range(*values)) if 0 < len(values) < 4 and values[2:] != [0] else 0
     if name == "like" and len(values) == 2 and all(isinstance(value, str) for value in values):
@@ -209,7 +209,7 @@ def _range(*bounds: int) -> list[int]:
 
 
 def _formatted(values: Values) -> str:
-    """The text with the values in place of %d, %s and so on."""
+    """The text with the values in place of %d, %s and other fields."""
     text, *rest = values or [None]
     if not isinstance(text, str):
         raise FormatError("the first argument of format() must be a string")
@@ -233,7 +233,7 @@ def _field(spec: str, rest: Values) -> str:
 
 
 def template_values(values: Values, lookup: Callable[[str], Any]) -> Values:
-    """What template() is given, with the names in its text looked up."""
+    """The arguments of template(), with values for the names in its text."""
     if not values or not isinstance(values[0], str) or len(values) > 2 or not isinstance(values[-1], str | dict):
         raise FormatError("template() takes a string and optionally an object")
     own = values[1] if len(values) == 2 else {}
@@ -285,7 +285,7 @@ def _schema(rows: list[Any]) -> dict[str, str]:
     return dict(reversed(schema.items()))
 
 
-#: Of each function what it does, and the types of what it may be given; objects are told from their last key to the first.
+#: The functions, with the types of their possible arguments; objects are listed from their last key to the first.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Sequence[Sequence[type]]]] = {
     "format": (_formatted, ()),
     "range": (_range, ((int,), (int, int), (int, int, int))),
