@@ -1,6 +1,6 @@
-"""The workflow that DAGMan files describe: the graph without what was executed, and the details of its tasks.
+"""The workflow in DAGMan files: the graph without executed nodes, the details of tasks, and their commands for a run.
 
-What the nodes of a DAGMan file run: a program with its arguments, by their submit descriptions and VARS.
+For a run, the command of a node is a program with arguments, from its submit description and VARS.
 """
 
 import os
@@ -28,7 +28,7 @@ _QUEUE = re.compile(r"^\s*queue\b[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
 
 @dataclass(frozen=True)
 class NodeScript:
-    """What a DAGMan file says of nodes beside their tasks: descriptions that stand in it, and VARS with their places."""
+    """Input for the commands of nodes: inline submit descriptions, and VARS with their places."""
 
     descriptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variables: Mapping[str, list[Note]] = field(default_factory=dict)
@@ -37,10 +37,10 @@ class NodeScript:
 
 
 def runnable(flow: Workflow) -> Workflow:
-    """The workflow with a program for every node, and `NOTHING` for NOOP nodes; submit files are read beside the file.
+    """The workflow with a program for every node, and `NOTHING` for NOOP nodes; reads the submit files beside the file.
 
-    What descriptions ask for and a run does not do is added to what the origin lists. Refused are descriptions of several
-    jobs, with macros that only HTCondor can expand, or that cannot be read.
+    The origin of the result also lists the features of descriptions that a run does not honour. Descriptions are errors if
+    they have several jobs or macros that only HTCondor can expand, or if they cannot be read.
     """
     origin = flow.origin or Origin(format="dagman")
     reader = _DescriptionReader(origin, LARGEST_DESCRIPTION * len(flow))
@@ -59,12 +59,12 @@ class _DescriptionReader:
         self.places: dict[tuple[str, str], list[str]] = {}
 
     def unhonoured(self) -> tuple[Unhonoured, ...]:
-        """What is not honoured, by key and place."""
+        """The features that a run does not honour."""
         notes = (Unhonoured(key, where, tuple(tasks)) for (key, where), tasks in self.places.items())
         return (*self.earlier, *notes)
 
     def task(self, task: Task) -> Task:
-        """The task with what its description says."""
+        """The task with the details in its description."""
         if task.command is None:
             return replace(task, command=NOTHING)
         name = str(task.name)
@@ -82,7 +82,7 @@ class _DescriptionReader:
         return replace(task, command=asked.facts.command, cores=asked.facts.cores, memory=asked.facts.memory)
 
     def _list(self, name: str, description: Description, asked: Asked) -> None:
-        """Remember what of a description is not honoured."""
+        """Record the features of a description that a run does not honour."""
         for key, line in description.unhonoured.items():
             self._note(key, description.file if description.is_inline else f"{description.file}:{line}", name)
         for key in asked.unhonoured:
@@ -101,7 +101,7 @@ class _DescriptionReader:
         return result
 
     def _description(self, task: Task, name: str) -> Description | None:
-        """The submit description of a node; None where it has none, but a command already."""
+        """The submit description of a node; None if the node has a command instead."""
         lines = self.script.descriptions.get(name)
         if lines is not None:
             return Description.of(f"the description of {shorten(name)!r}", lines, is_inline=True)
@@ -115,7 +115,7 @@ class _DescriptionReader:
         return self.files[task.command]
 
     def _text(self, name: str) -> str | None:
-        """What is in a submit file, without its queue statement; None where the name is a line for a shell."""
+        """The text of a submit file without its queue statement; None if the name is a command line for a shell."""
         try:
             text = self.beside.load(self.beside.place(name))
         except InputError as error:
@@ -130,7 +130,7 @@ class _DescriptionReader:
 
 # Workflows
 
-#: Join nodes stay where there would be more arcs without them than so many times as many, and these.
+#: Join nodes are removed if this makes at most MOST_TIMES times the number of arcs plus MANY_ARCS.
 MOST_TIMES, MANY_ARCS = 4, 10_000
 
 _RESCUE = re.compile(r"(.+)\.rescue([0-9]{3,})", re.DOTALL)
@@ -167,10 +167,10 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
 
 
 def _details(dag: Dag, piece: Joined, kept: Sequence[int]) -> Described:
-    """What is known of the tasks of a dag, which are the nodes *kept*."""
+    """The details of the tasks of a dag, which are the nodes *kept*."""
     facts = [piece.facts[i] for i in kept]
     fields: dict[str, Column] = {
-        # only NOOP says that nothing is to be run
+        # only NOOP nodes run nothing
         "command": [None if k is None else (k.command if isinstance(k, Facts) else k) or () for k in facts],
         "priority": [piece.priorities.get(i) for i in kept] if piece.priorities else None,
         "category": [piece.categories.get(i) for i in kept] if piece.categories else None,
@@ -181,7 +181,7 @@ def _details(dag: Dag, piece: Joined, kept: Sequence[int]) -> Described:
 
 
 def _unhonoured(piece: Joined, left_out: set[int]) -> tuple[Unhonoured, ...]:
-    """What the files ask for and a run does not do: one record for each key that concerns nodes, with its first place."""
+    """The features that a run does not honour: one record for each key that concerns nodes, with its first place."""
     places, tasks, file_level = dict[str, str](), dict[str, list[str]](), list[Unhonoured]()
     for note in piece.notes:
         key, concerned = note.remark.key, [piece.names[i] for i in note.nodes if i not in left_out]
@@ -196,7 +196,7 @@ def _unhonoured(piece: Joined, left_out: set[int]) -> tuple[Unhonoured, ...]:
 
 
 def _node_script(piece: Joined, beside: Beside | None) -> NodeScript:
-    """What a run has to know of nodes to find their commands: VARS, and descriptions that stand in the files."""
+    """The input for the commands of nodes in a run: VARS and inline descriptions."""
     variables: dict[str, list[Note]] = {}
     for note in piece.notes:
         if note.remark.key == "VARS":
@@ -208,9 +208,9 @@ def _node_script(piece: Joined, beside: Beside | None) -> NodeScript:
 
 
 def without_joins(piece: Joined) -> tuple[Ints, Ints] | None:
-    """Arcs from all parents of each join node to all its children, in its place; None where they are too many.
+    """The arcs without join nodes: from all parents of a join to all its children; None if there are too many.
 
-    A join runs nothing, so it is no task; but for many parents and children it saves arcs.
+    A join runs nothing, so it is not a task; but it saves arcs if it has many parents and children.
     """
     joined = np.zeros(len(piece.names), np.bool_)
     joined[piece.joins] = True
@@ -230,7 +230,7 @@ def without_joins(piece: Joined) -> tuple[Ints, Ints] | None:
 
 
 def _executed_nodes(piece: Joined) -> set[int]:
-    """The nodes that are executed: a join node is when all its parents are."""
+    """The executed nodes, including joins whose parents are all executed."""
     if not piece.done:
         return set()
     waiting = np.ones(len(piece.names), np.bool_)
@@ -248,7 +248,7 @@ def _done_remark(executed: int, tasks: int, rescue: Script | None) -> str:
 
 
 def _rescued(script: Script, beside: Beside | None) -> tuple[Script, Script | None]:
-    """The file to read and its rescue file: the last one, as DAGMan takes it, or the one that is read itself."""
+    """The script to read and its rescue file: the last one, as in DAGMan, or the one that the user gave."""
     if beside is None or beside.root is None:
         return script, None
     named = _RESCUE.fullmatch(beside.root)
@@ -262,7 +262,7 @@ def _rescued(script: Script, beside: Beside | None) -> tuple[Script, Script | No
 
 
 def rescue_file(beside: Beside) -> str | None:
-    """The rescue file of the largest number beside a file."""
+    """The path of the rescue file with the largest number beside a file; None if there is none."""
     folder, base = os.path.split(beside.root or "")
     rescues = [
         (int(match[2]), name) for name in beside.names() if (match := _RESCUE.fullmatch(name)) and match[1] == base

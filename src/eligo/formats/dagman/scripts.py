@@ -1,14 +1,12 @@
-"""One DAGMan file by itself: its nodes, splices and dependencies, and what has to wait until all names are known.
+"""One DAGMan file: its nodes, splices and dependencies, and the commands that need names from other files.
 
-Almost every line of a large file is `JOB name file` or `PARENT a CHILD b c`, thousands of them in a row. Such stretches are
-read as a whole; everything else line by line.
+Almost every line of a large file is `JOB name file` or `PARENT a CHILD b c`, in thousands of consecutive lines. Such
+stretches are read as a whole, everything else line by line.
 
-The words of a DAGMan file: commands, comments, quotes and lines that go on.
-
-A line is one command; blank lines and lines that begin with # or // are passed over; a backslash at the end joins the next
-line that is no comment. Words are parted by spaces and tabs. Quotes hold words together, and inside them a backslash takes
-the next sign as it is; they stay part of a node's name and are taken off the name of a file. Commands are spelt in any
-case, with - or _.
+A line is one command. Blank lines and lines that begin with # or // are ignored; a backslash at the end joins the next line
+that is not a comment. Words are separated by spaces and tabs. Quotes group words, and a backslash inside them escapes the
+next character; they remain part of a node's name, and are removed from the name of a file. Commands may have any letter
+case, and - or _.
 
 >>> tokens('JOB "a b" c'), tokens('JOB "a b" c', trim=True)
 (['JOB', '"a b"', 'c'], ['JOB', 'a b', 'c'])
@@ -30,16 +28,16 @@ from eligo.rows import Ints
 
 # Lines and words
 
-#: What blanks are to DAGMan; str.split() knows more.
+#: The blanks of DAGMan; str.split() has more.
 BLANK = " \t\r\v\f"
-#: Characters that str.split() parts words at, and DAGMan does not.
+#: The characters at which str.split() splits words, but DAGMan does not.
 FOREIGN_BLANKS = "\v\f\x1c\x1d\x1e\x1f"
 
-#: Commands about files that DAGMan writes, or about its own job: they change nothing that a node does.
+#: Commands about files that DAGMan writes, or about its own job, which do not affect nodes.
 BOOKKEEPING = frozenset({"DOT", "JOBSTATE_LOG", "NODE_STATUS_FILE", "SAVE_POINT_FILE", "SET_JOB_ATTR"})
-#: Commands that say nothing of the tasks and their order, but how nodes are run; whether the second word names a node.
+#: Commands that only affect how nodes are run, and whether their second word names a node.
 NOTED = {"ABORT_DAG_ON": True, "MAXJOBS": False, "PRE_SKIP": True, "RETRY": True, "TOLERANCE": False}
-#: Words that are no names of nodes, in any case.
+#: Words that cannot be names of nodes, in any letter case.
 RESERVED = frozenset(("PARENT", "CHILD", "ALL_NODES"))
 
 _PIECE = re.compile(
@@ -50,7 +48,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def keyword(word: str) -> str:
-    """The one spelling of a command or of a word that belongs to one.
+    """The normal spelling of a command or an option.
 
     >>> keyword("Pre-Skip")
     'PRE_SKIP'
@@ -84,7 +82,7 @@ def _unquoted(quoted: str, trim: bool) -> str:
 class Lines:
     """The lines of a text, taken a stretch at a time.
 
-    `number` is that of the last line taken, `start` that of the line where the command began.
+    `number` is the number of the last line taken, `start` that of the first line of the current command.
     """
 
     def __init__(self, text: str) -> None:
@@ -95,17 +93,17 @@ class Lines:
         self._stretch: Iterator[str] = iter(())
 
     def chunk(self, size: int) -> str:
-        """About *size* characters from here on, whole lines, not taken yet."""
+        """The next complete lines of about *size* characters, which are not taken yet."""
         cut = self.text.find("\n", self.end + size)
         return self.text[self.end : len(self.text) if cut < 0 else cut + 1]
 
     def skip(self, chunk: str) -> None:
-        """Take a whole chunk at once."""
+        """Take a chunk at once."""
         self.end += len(chunk)
         self.number += chunk.count("\n")
 
     def take(self, chunk: str) -> Iterator[str]:
-        """The commands in a chunk, joined where they go on; `pull` takes lines from between them, also beyond the chunk."""
+        """Take the commands in a chunk, with joined lines; `pull` can take lines between them, also beyond the chunk."""
         self.end += len(chunk)
         self._stretch = stretch = iter(chunk.removesuffix("\n").split("\n"))
         for raw in stretch:
@@ -113,11 +111,11 @@ class Lines:
             line = raw.strip(BLANK)
             if line and line[0] != "#" and not line.startswith("//"):
                 self.start = self.number
-                if line[-1] != "\\" or (line := self._joined(line)):
+                if line[-1] != "\\" or (line := self._join(line)):
                     yield line
 
     def pull(self) -> str | None:
-        """The next line that is neither blank nor a comment, without blanks around it."""
+        """Take the next line that is not blank or a comment, without surrounding blanks; returns None at the end."""
         while True:
             raw = next(self._stretch, None)
             if raw is None:
@@ -131,7 +129,7 @@ class Lines:
                 return line
 
     def description(self, opening: str) -> tuple[list[str], str] | None:
-        """The lines of a submit description that stands in the file, and what follows its end; None where it does not."""
+        """Take an inline submit description: its lines, and the rest of its last line; None if there is none here."""
         if opening[0] != "{" and not opening.startswith("@="):
             return None
         inner: list[str] = []
@@ -144,7 +142,7 @@ class Lines:
             inner.append(line)
         raise FormatError(f"the submit description is not closed (it needs {shorten(end)} on its own line)")
 
-    def _joined(self, line: str) -> str:
+    def _join(self, line: str) -> str:
         parts: list[str] = []
         more: str | None = line
         while more is not None and more.endswith("\\"):
@@ -153,7 +151,7 @@ class Lines:
         return " ".join([*parts, more or ""]).strip(BLANK)
 
     def _more(self) -> None:
-        """Go beyond the chunk by one line."""
+        """Extend the chunk by one line."""
         cut = self.text.find("\n", self.end)
         cut = len(self.text) if cut < 0 else cut
         self._stretch = iter((self.text[self.end : cut],))
@@ -161,7 +159,7 @@ class Lines:
 
 
 def integer(word: str, what: str, least: int = -(2**31)) -> int:
-    """The whole number that a word stands for, of 32 bits as DAGMan's are."""
+    """The integer in a word, which must have 32 bits as in DAGMan."""
     if word.isdecimal() and word.isascii() and len(word) < 10 and int(word) >= least:
         return int(word)
     if not re.fullmatch(r"[+-]?[0-9]{1,10}", word) or not least <= int(word) < 2**31:
@@ -171,23 +169,23 @@ def integer(word: str, what: str, least: int = -(2**31)) -> int:
 
 # Commands
 
-#: How many characters are looked at together.
+#: The number of characters that are read together.
 STRETCH = 2**18
-#: What keeps a stretch from being read as a whole.
+#: The signs that prevent a stretch from being read as a whole.
 _MARKS = ('"', "'", "\\", "{", "+", "@", *FOREIGN_BLANKS)
 _UNKNOWN = -1
-#: Commands whose quotes belong to what they pass on.
-_AS_THEY_STAND = {*NOTED, "SCRIPT", "VARS"}
+#: Commands whose quotes are part of their values.
+_VERBATIM = {*NOTED, "SCRIPT", "VARS"}
 _SCRIPTS = {"PRE", "POST", "HOLD"}
-#: How many words an option of SCRIPT takes.
+#: The numbers of words after the options of SCRIPT.
 _SCRIPT_OPTIONS = {"DEFER": 2, "DEBUG": 2}
 
-#: What is known of a node: the file of its submit description, or what that says, or None where nothing runs.
+#: The command of a node: the file of its submit description, the facts in an inline description, or None for NOOP nodes.
 NodeFacts = str | Facts | None
 
 
 class Statement(NamedTuple):
-    """A command that names nodes, which may be defined further down or in another file."""
+    """A command with names of nodes, which may be defined further down or in another file."""
 
     kind: str
     line: int
@@ -195,17 +193,17 @@ class Statement(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """How nodes are to be run, which has no place in the graph: *key* is what a run calls it."""
+    """A setting of how nodes are run, which does not affect the graph; *key* is its name for a run."""
 
     key: str
     line: int
-    #: a node or ALL_NODES; empty where it concerns the whole file
+    #: a node or ALL_NODES; empty if it concerns the whole file
     node: str = ""
     text: str = ""
 
 
 class Splice(NamedTuple):
-    """A file to be put in as part of the workflow."""
+    """A file to be inserted as a part of the workflow."""
 
     name: str
     file: str
@@ -215,7 +213,7 @@ class Splice(NamedTuple):
 
 @dataclass(slots=True)
 class Script:
-    """What a DAGMan file says. Nodes are numbered in the order of their definition."""
+    """The contents of a DAGMan file. Nodes are numbered in the order of their definition."""
 
     path: str | None
     index: dict[str, int] = field(default_factory=dict)
@@ -224,15 +222,15 @@ class Script:
     heads: list[Ints] = field(default_factory=list)
     splices: list[Splice] = field(default_factory=list)
     statements: list[Statement | Remark] = field(default_factory=list)
-    #: the nodes that run before, beside or after all others, with the command that defines each
+    #: the nodes that run before, beside or after all others, with the kind of each
     outside: dict[str, str] = field(default_factory=dict)
     descriptions: dict[str, Facts] = field(default_factory=dict)
-    #: the lines that count only in the file that is submitted: CONFIG, ENV, SET_JOB_ATTR
+    #: the lines that only count in the submitted file: CONFIG, ENV, SET_JOB_ATTR
     settings: list[str] = field(default_factory=list)
 
 
 def script_of(text: str, path: str | None) -> Script:
-    """What a text says; errors carry the *path* and the line."""
+    """The contents of a text; errors have the *path* and the line."""
     reading = _Reading(text, path)
     try:
         return reading.read()
@@ -241,7 +239,7 @@ def script_of(text: str, path: str | None) -> Script:
 
 
 def at(error: InputError, path: str | None, line: int) -> InputError:
-    """The same error with its place, if it has none yet."""
+    """The error with this place, unless it already has one."""
     if error.path is None:
         error.path, error.line = path, line if error.line is None else error.line
     return error
@@ -284,7 +282,7 @@ class _Reading:
         return chunk.isascii() and not any(mark in chunk for mark in self.marks)
 
     def _jobs(self, chunk: str) -> bool:
-        """Take a stretch where each line is `JOB name file`; whether it is one."""
+        """Read a stretch if each line is `JOB name file`; returns whether it is."""
         count = chunk.count("\n") + (not chunk.endswith("\n"))
         if not chunk.startswith("JOB ") or chunk.count("\nJOB ") != count - 1:
             return False
@@ -310,7 +308,10 @@ class _Reading:
             new.remove(name)
 
     def _arcs(self, chunk: str) -> bool:
-        """Take a stretch where each line is `PARENT a CHILD b c ...` or each `PARENT a b ... CHILD c`, all of them known."""
+        """Read a stretch if all lines are `PARENT a CHILD b c ...`, or all `PARENT a b ... CHILD c`, with known names.
+
+        Returns whether it is one.
+        """
         count = chunk.count("\n") + (not chunk.endswith("\n"))
         if not chunk.startswith("PARENT ") or chunk.count("\nPARENT ") != count - 1:
             return False
@@ -340,7 +341,7 @@ class _Reading:
             words = line.split() if self.splits_alike else tokens(line.replace('"', "").replace("'", "")) or [line]
             kind = kinds.get(words[0]) or self._kind(words[0])
             if kind in takers:
-                if quotes and ('"' in line or "'" in line) and kind not in _AS_THEY_STAND:
+                if quotes and ('"' in line or "'" in line) and kind not in _VERBATIM:
                     words = tokens(line)
                 words[0] = kind
                 takers[kind](line, words)
@@ -353,7 +354,7 @@ class _Reading:
         return kind
 
     def _job(self, line: str, words: list[str]) -> None:
-        description, rest = self._described(line, words, 2)
+        description, rest = self._description_at(line, words, 2)
         self._define(words[1], description, rest)
 
     def _subdag(self, line: str, words: list[str]) -> None:
@@ -365,7 +366,7 @@ class _Reading:
             self._remark("SUBDAG", words[2])
 
     def _define(self, name: str, description: NodeFacts, options: list[str]) -> None:
-        """A node with what may stand after its description: DIR and a folder, NOOP, DONE."""
+        """Add a node with the options after its description: DIR and a folder, NOOP, DONE."""
         script = self.script
         if options:
             description = self._with_options(name, description, options)
@@ -400,8 +401,8 @@ class _Reading:
         if name.upper() in RESERVED:
             raise FormatError(f"{shorten(name)!r} is a reserved word of DAGMan and cannot be a name")
 
-    def _described(self, line: str, words: list[str], place: int) -> tuple[NodeFacts, list[str]]:
-        """What the submit description at a place in the line says, and the words after it."""
+    def _description_at(self, line: str, words: list[str], place: int) -> tuple[NodeFacts, list[str]]:
+        """The submit description at a place in the line, and the words after it."""
         trimmed = _trimmed(line, words)
         if len(trimmed) <= place:
             raise FormatError(f"{words[0]} needs a name and a submit description")
@@ -412,7 +413,7 @@ class _Reading:
 
     def _outside(self, line: str, words: list[str]) -> None:
         kind = words[0]
-        self._described(line, words, 2)
+        self._description_at(line, words, 2)
         if kind != "SERVICE" and kind in self.script.outside.values():
             raise FormatError(f"at most one {kind} node is allowed")
         self._check_name(words[1])
@@ -420,7 +421,7 @@ class _Reading:
         self._remark(kind)
 
     def _description(self, line: str, words: list[str]) -> None:
-        description, _ = self._described(line, words, 2)
+        description, _ = self._description_at(line, words, 2)
         if not isinstance(description, Facts):
             raise FormatError("SUBMIT-DESCRIPTION needs a name and a description in { }")
         self.script.descriptions[words[1]] = description
@@ -504,7 +505,7 @@ class _Reading:
         raise FormatError("REJECT marks this file as not to be run")
 
     def _expect(self, words: list[str], count: int, what: str) -> None:
-        """Take a command of so many words, to be obeyed once all names are known."""
+        """Record a command, which must have *count* words, to be executed when all names are known."""
         if len(words) != count:
             raise FormatError(f"{words[0]} takes {what}")
         self.script.statements.append(Statement(words[0], self.lines.start, words[1:]))

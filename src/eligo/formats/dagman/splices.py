@@ -1,13 +1,11 @@
-"""From DAGMan files to one graph: splices put in, dependencies between splices spelt out.
+"""DAGMan files joined into one graph: splices are inserted, and dependencies between splices become arcs.
 
-A splice is put together once for each file and folder, however often it is used, and then copied with its name in front of
-each node's. A dependency of several nodes on several others goes through a join node, as DAGMan itself makes it: p + c arcs
-instead of p times c.
+The graph of a splice is built once for each file and folder, and then copied, with the splice's name before the names of
+nodes. A dependency of several nodes on several others goes through a join node, as in DAGMan itself: p + c arcs instead of
+p times c.
 
-All files that a DAGMan file names, each read once, and how large the workflow becomes by them.
-
-The size is found before anything is put together, so that a few small files that splice one another in masses are refused
-at once.
+Each file is read once. The size of the workflow is computed before any graph is built, so that small files that would splice
+one another in masses are refused at once.
 """
 
 import re
@@ -28,17 +26,17 @@ from eligo.rows import Ints
 
 # Files
 
-#: How deep files may name one another.
+#: The maximum depth of included and spliced files.
 DEEPEST = 100
-#: How often files may be included or spliced, all in all.
+#: The maximum number of inclusions and splices in total.
 MOST_FILES = 100_000
-#: How many tasks may come in by splices, and how many characters their names may have together, on all levels.
+#: The maximum number of tasks from splices, and of characters in their names, on all levels.
 MOST_SPLICED = 4_000_000
 MOST_CHARACTERS = 400_000_000
 
 
 class FileKey(NamedTuple):
-    """A file, and the folder from which the names in it count."""
+    """A file, and the folder for the names in it."""
 
     path: str
     folder: str
@@ -46,7 +44,7 @@ class FileKey(NamedTuple):
 
 @dataclass(slots=True)
 class Size:
-    """What a file brings with all that it includes and splices."""
+    """The size of a file with all files that it includes and splices."""
 
     tasks: int = 0
     characters: int = 0
@@ -67,7 +65,7 @@ class Library:
         self._characters = 0
 
     def script(self, key: FileKey) -> Script:
-        """What the file says."""
+        """The contents of the file."""
         if key.path not in self._scripts and self._beside is not None:
             self._scripts[key.path] = script_of(self._beside.load(key.path), key.path)
         return self._scripts[key.path]
@@ -82,7 +80,7 @@ class Library:
         return self._key(key, splice.file, folder, splice.line)
 
     def check(self) -> None:
-        """Refuse files that name themselves, and more than can be put together."""
+        """Raise if files include themselves, or if the workflow is too large."""
         self._size(self.root)
 
     def _key(self, owner: FileKey, name: str, folder: str, line: int) -> FileKey:
@@ -112,7 +110,7 @@ class Library:
         return self._sizes.setdefault(key, size)
 
     def _add(self, size: Size, inner: FileKey, owner: FileKey, line: int, prefix: str | None) -> None:
-        """Count a file that another one includes, or splices under the name *prefix*."""
+        """Count a file that another file includes, or splices under the name *prefix*."""
         path = self.script(owner).path
         try:
             self._check_chain(inner)
@@ -154,9 +152,9 @@ class Library:
 
 # Graphs
 
-#: How the names of join nodes begin; a number follows.
+#: The beginning of the names of join nodes; a number follows.
 JOIN = "_condor_join_node"
-#: How many arcs splices and pins may bring in.
+#: The maximum number of arcs from splices and pins.
 MOST_ARCS = 20_000_000
 
 Pins = dict[int, list[int]]
@@ -165,7 +163,7 @@ _JOIN = re.compile(rf"(?:.*\+)?{JOIN}[0-9]+", re.DOTALL)
 
 
 class Note(NamedTuple):
-    """How some nodes are to be run, and in which file that is said."""
+    """A setting of nodes, with its file."""
 
     remark: Remark
     path: str | None
@@ -177,13 +175,13 @@ class Note(NamedTuple):
         return f"{self.path}:{self.remark.line}" if self.path else f"line {self.remark.line}"
 
     def moved(self, start: int) -> "Note":
-        """The same of the nodes of a splice that is put in."""
+        """The note for the nodes of an inserted splice, whose numbers begin at *start*."""
         return self._replace(nodes=[node + start for node in self.nodes])
 
 
 @dataclass
 class Joined:
-    """A graph put together: node i has the name `names[i]`; `joins` are listed in the order in which they were made."""
+    """The graph of joined files: node i has the name `names[i]`; `joins` are in the order of creation."""
 
     names: list[str] = field(default_factory=list)
     facts: list[NodeFacts] = field(default_factory=list)
@@ -205,12 +203,12 @@ class Joined:
 
     @cached_property
     def initial(self) -> Ints:
-        """The nodes without parents, which a dependency of the splice means."""
+        """The nodes without parents, which represent the splice as a child."""
         return self._without(self.heads)
 
     @cached_property
     def terminal(self) -> Ints:
-        """The nodes without children, which a dependency on the splice means."""
+        """The nodes without children, which represent the splice as a parent."""
         return self._without(self.tails)
 
     def _without(self, ends: Ints) -> Ints:
@@ -218,7 +216,7 @@ class Joined:
 
 
 class Joiner:
-    """Puts the files of a library together."""
+    """Joins the files of a library."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
@@ -226,27 +224,27 @@ class Joiner:
         self._arcs = 0
 
     def piece(self, key: FileKey) -> Joined:
-        """The graph of a file with all that it includes and splices."""
+        """The graph of a file with all files that it includes and splices."""
         if key not in self._pieces:
             self._pieces[key] = _Scope(self, key).piece()
         return self._pieces[key]
 
     def root_graph(self, rescue: Script | None) -> Joined:
-        """The graph of the root file, where *rescue* says what was executed before."""
+        """The graph of the root file; *rescue* lists the nodes that were executed before."""
         piece = _Scope(self, self.library.root).piece(rescue)
         for number, join in enumerate(piece.joins):
             piece.names[join] += str(number)
         return piece
 
     def spend(self, arcs: int) -> None:
-        """Count arcs before they are made."""
+        """Count arcs before they are made; raises if there are too many."""
         self._arcs += arcs
         if self._arcs > MOST_ARCS:
             raise FormatError(f"splices and their connections add more than {MOST_ARCS:,} arcs")
 
 
 class _Scope:
-    """The names that one file sees with all that it includes: first its own nodes, then its splices', then its joins."""
+    """The names that are visible in a file, with included files: its own nodes, those of its splices, its joins."""
 
     def __init__(self, joiner: Joiner, key: FileKey) -> None:
         self.joiner = joiner
@@ -259,7 +257,7 @@ class _Scope:
         self.tails, self.heads = array("i"), array("i")
         self.blocks: list[tuple[Ints, Ints]] = []
         self.ends: dict[FileKey, int] = {}
-        self.seen = 0  # the nodes that ALL_NODES means so far
+        self.seen = 0  # the number of nodes that ALL_NODES means at this place
         self.takers: dict[str, Callable[[list[str]], None]] = {
             "PARENT": self._dependency,
             "PRIORITY": self._priority,
@@ -272,7 +270,7 @@ class _Scope:
 
     def piece(self, rescue: Script | None = None) -> Joined:
         arcs = list(self._nodes_of(self.key))
-        self._described(map(self.library.script, self.ends))
+        self._resolve_descriptions(map(self.library.script, self.ends))
         for key in list(self.ends):
             script = self.library.script(key)
             for splice in script.splices:
@@ -290,8 +288,8 @@ class _Scope:
         self.graph.tails, self.graph.heads = (np.concatenate(ends) for ends in zip(*arcs, strict=True))
         return self.graph
 
-    def _described(self, scripts: Iterable[Script]) -> None:
-        """Put what a SUBMIT-DESCRIPTION says in the place of its name."""
+    def _resolve_descriptions(self, scripts: Iterable[Script]) -> None:
+        """Replace the names of SUBMIT-DESCRIPTIONs by the facts in them."""
         described = {name: facts for script in scripts for name, facts in script.descriptions.items()}
         if described:
             descriptions = self.graph.facts
@@ -300,7 +298,7 @@ class _Scope:
     # The nodes
 
     def _nodes_of(self, key: FileKey) -> Iterator[tuple[Ints, Ints]]:
-        """Take in the nodes of a file and of those that it includes; the arcs between them."""
+        """Add the nodes of a file and of the files that it includes; returns the arcs between them."""
         script, start = self.library.script(key), len(self.graph.names)
         self._name(script)
         self.graph.names.extend(script.index)
@@ -324,7 +322,7 @@ class _Scope:
         self.graph.has_final |= "FINAL" in script.outside.values()
 
     def _put_in(self, splice: Splice, key: FileKey) -> tuple[Ints, Ints]:
-        """Copy a splice in; its arcs."""
+        """Insert a copy of a splice; returns its arcs."""
         if splice.name in self.index or splice.name in self.outside or splice.name in self.splices:
             raise DuplicateTaskError(splice.name)
         piece, joined, start = self.joiner.piece(key), self.graph, len(self.graph.names)
@@ -345,7 +343,7 @@ class _Scope:
         return piece.tails + np.int32(start), piece.heads + np.int32(start)
 
     def _find(self, name: str) -> int:
-        """The number of a node, also of one in a splice, such as S+A."""
+        """The number of a node, also of a node in a splice, such as S+A."""
         if name in self.index:
             return self.index[name]
         splice, plus, inner = name.partition("+")
@@ -370,7 +368,7 @@ class _Scope:
                 elif statement.kind == "INCLUDE":
                     inner = self.library.included(key, statement)
                     self._obey(self.library.script(inner), inner)
-                    self.seen = len(self.graph.names)  # from here on, DAGMan knows the nodes of splices too
+                    self.seen = len(self.graph.names)  # after an INCLUDE, DAGMan also knows the nodes of splices
                 else:
                     self.takers[statement.kind](statement.words)
             except InputError as error:
@@ -378,12 +376,12 @@ class _Scope:
 
     def _note(self, remark: Remark, path: str | None) -> None:
         number = self.index.get(remark.node)
-        self.graph.notes.append(Note(remark, path, self._remarked(remark.node) if number is None else (number,)))
+        self.graph.notes.append(Note(remark, path, self._nodes_named(remark.node) if number is None else (number,)))
 
-    def _remarked(self, node: str) -> Sequence[int]:
-        """The nodes that a remark means; none where it is about a FINAL node, say, or one that is not there."""
+    def _nodes_named(self, node: str) -> Sequence[int]:
+        """The nodes with this name, or ALL_NODES; empty for nodes outside the graph, such as FINAL nodes."""
         try:
-            return list(self._meant(node)) if node else ()
+            return list(self._nodes(node)) if node else ()
         except InputError:
             return ()
 
@@ -401,7 +399,7 @@ class _Scope:
             self._arcs(parents, children)
 
     def _sides(self, names: list[str], side: Callable[[Joined], Ints]) -> Sequence[int] | Ints:
-        """The nodes that names of nodes and splices mean, each once."""
+        """The nodes for names of nodes and splices, each once."""
         nodes = [self._find(name) for name in names if name not in self.splices]
         sides = [start + side(piece) for start, piece in (self.splices[name] for name in names if name in self.splices)]
         if not sides:
@@ -416,7 +414,7 @@ class _Scope:
         return join
 
     def _arcs(self, parents: Sequence[int] | Ints, children: Sequence[int] | Ints) -> None:
-        """An arc from each of some nodes to each of others."""
+        """Add an arc from each parent to each child."""
         if isinstance(parents, np.ndarray) or isinstance(children, np.ndarray):
             tails, heads = np.repeat(parents, len(children)), np.tile(children, len(parents))
             self.blocks.append((tails.astype(np.int32), heads.astype(np.int32)))
@@ -426,13 +424,13 @@ class _Scope:
             self.heads.extend(children)
 
     def _priority(self, words: list[str]) -> None:
-        self.graph.priorities.update(dict.fromkeys(self._meant(words[0]), int(words[1])))
+        self.graph.priorities.update(dict.fromkeys(self._nodes(words[0]), int(words[1])))
 
     def _category(self, words: list[str]) -> None:
-        self.graph.categories.update(dict.fromkeys(self._meant(words[0]), words[1]))
+        self.graph.categories.update(dict.fromkeys(self._nodes(words[0]), words[1]))
 
-    def _meant(self, name: str) -> Iterable[int]:
-        """The nodes that a name means; ALL_NODES means the joins too."""
+    def _nodes(self, name: str) -> Iterable[int]:
+        """The nodes for a name; ALL_NODES includes the joins."""
         return {*range(self.seen), *self.graph.joins} if keyword(name) == "ALL_NODES" else [self._find(name)]
 
     def _done(self, words: list[str]) -> None:
@@ -460,7 +458,7 @@ class _Scope:
 
 @contextmanager
 def located(script: Script, line: int) -> Iterator[None]:
-    """Errors say the file and the line, unless they know better."""
+    """Add the file and the line to errors that have no place."""
     try:
         yield
     except InputError as error:
@@ -468,7 +466,7 @@ def located(script: Script, line: int) -> Iterator[None]:
 
 
 def is_join(name: str) -> bool:
-    """Whether a name is that of a join node.
+    """Whether this is the name of a join node.
 
     >>> is_join("S+_condor_join_node3"), is_join("_condor_join_node")
     (True, False)
