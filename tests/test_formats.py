@@ -245,19 +245,19 @@ def test_arc_lists_in_all_their_spellings() -> None:
     assert flow.dag.tasks == ("a", "b", "c", "two words", "->", "d#1", "lonely")
 
 
+ONE_ARC = "a line must be a parent and a child, or one task"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a b\na b c", "a line must be a parent and a child, or one task (put names with spaces in double quotes)"),
-        ("a b\na ->", "a line must be a parent and a child, or one task (put names with spaces in double quotes)"),
-        ("a b\n-> a b", "a line must be a parent and a child, or one task (put names with spaces in double quotes)"),
-        (
-            "a b\na -> b -> c",
-            "a line must be a parent and a child, or one task (put names with spaces in double quotes)",
-        ),
+        ("a b\na b c", f"{ONE_ARC}, got 'a b c' (put names with spaces in double quotes)"),
+        ("a b\na ->", f"{ONE_ARC}, got 'a ->' (put names with spaces in double quotes)"),
+        ("a b\n-> a b", f"{ONE_ARC}, got '-> a b' (put names with spaces in double quotes)"),
+        ("a b\na -> b -> c", f"{ONE_ARC}, got 'a -> b -> c' (put names with spaces in double quotes)"),
         ("a b\nb->c", "an arrow must have spaces around it (put names with arrows in double quotes)"),
-        ('a b\n"b c', "a quoted name has no closing quote, or no space after it"),
-        ('a b\n"b"c', "a quoted name has no closing quote, or no space after it"),
+        ('a b\n"b c', 'the name "b has no closing quote, or no space after it'),
+        ('a b\n"b"c', 'the name "b"c has no closing quote, or no space after it'),
         ('a b\n"\\q" c', '"\\q" is not a valid JSON string'),
         ('a b\n"\\ud800" c', '"\\ud800" is not a valid JSON string'),
     ],
@@ -420,7 +420,7 @@ def test_orders_in_files(tmp_path: Path) -> None:
     path.write_text('# best first\na\n"b"\nthe end\n')
     assert formats.read_order(path) == ("a", "b", "the end")
     path.write_text('{"verdict": "optimal"}')
-    with pytest.raises(FormatError, match=r'order: the document has no key "order"$'):
+    with pytest.raises(FormatError, match=r'order: the document has no key "order" \(an order is'):
         formats.read_order(path)
     path.write_text('["a", 1]')
     with pytest.raises(FormatError, match="order: name 2 of the order must be a string, got a number"):
@@ -449,10 +449,10 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         ":2: the tag 'tag:yaml.org,2002:python/object/apply:os.system' is not allowed",
     ),
     "own tag": ("f.yaml", b"nodes: !mine [a]", ":1: the tag '!mine' is not allowed"),
-    "deep flow yaml": ("f.yaml", b"[" * 100_000, ":1: the YAML is nested too deeply"),
-    "deep block yaml": ("f.yaml", b"- " * 100_000, ":1: the YAML is nested too deeply"),
-    "deep map yaml": ("f.yaml", b"{a: " * 100_000, ":1: the YAML is nested too deeply"),
-    "deep keys yaml": ("f.yaml", b"? " * 100_000, ":1: the YAML is nested too deeply"),
+    "deep flow yaml": ("f.yaml", b"[" * 100_000, ":1: the YAML is nested more than 16 levels deep"),
+    "deep block yaml": ("f.yaml", b"- " * 100_000, ":1: the YAML is nested more than 16 levels deep"),
+    "deep map yaml": ("f.yaml", b"{a: " * 100_000, ":1: the YAML is nested more than 16 levels deep"),
+    "deep keys yaml": ("f.yaml", b"? " * 100_000, ":1: the YAML is nested more than 16 levels deep"),
     "yaml duplicate": ("f.yaml", b"nodes: [a]\nnodes: [b]\n", ":2: the key 'nodes' appears twice in one mapping"),
     "yaml merge": (
         "f.yaml",
@@ -467,8 +467,8 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         b"nodes:\n- 1\n",
         ": the name of a node must be a string, got a number (put it in quotes)",
     ),
-    "yaml key": ("f.yaml", b"1: a", ":1: a key must be a string (put it in quotes)"),
-    "yaml list key": ("f.yaml", b"? [a]\n: b", ":1: a key must be a string (put it in quotes)"),
+    "yaml key": ("f.yaml", b"1: a", ":1: a key must be a string, got 1 (put it in quotes)"),
+    "yaml list key": ("f.yaml", b"? [a]\n: b", ":1: a key must be a string, got ['a'] (put it in quotes)"),
     "two documents": (
         "f.yaml",
         b"nodes: [a]\n---\nnodes: [b]",
@@ -544,12 +544,12 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "a long way to go": (
         "f.arcs",
         b'"a" b' + b" " * 1_000_000 + b"c",
-        ":1: a line must be a parent and a child, or one task (put names with spaces in double quotes)",
+        f""":1: {ONE_ARC}, got '"a" b{25 * " "}...{9 * " "}c' (put names with spaces in double quotes)""",
     ),
     "a quote without end": (
         "f.arcs",
         b'"' + b'\\" ' * 500_000,
-        ":1: a quoted name has no closing quote, or no space after it",
+        r""":1: the name "\" has no closing quote, or no space after it""",
     ),
     "nul": ("f.arcs", b"a b\nc \0", ":2: byte 6 is NUL: not a text file"),
     "latin-1": ("f.yaml", b"nodes:\n- caf\xe9", ":2: byte 12 (0xe9) is not UTF-8 (save the file as UTF-8)"),

@@ -299,7 +299,7 @@ def test_times_that_are_none_are_refused_by_line(reading: Read, name: str, wrong
         ("x.jsonl", JSONL + "{\n", ":2: this row must be valid JSON, got '{'"),
         ("x.jsonl", JSONL + "[]\n", ":2: this row must be a JSON object, got '[]'"),
         ("x.log", EVENTS.replace("...\n001 (13", "...\noops\n001 (13"), ": an event must begin with a number"),
-        ("x.log", EVENTS.replace("03:07:30", "03:00:30"), ":12: the job terminated before it started"),
+        ("x.log", EVENTS.replace("03:07:30", "03:00:30"), ":12: the end of the job must be after its start"),
         ("x.log", EVENTS.replace("2026-01-02 03:07:30", "13/45 03:07:30"), "valid, got 13/45 03:07:30"),
     ],
 )  # fmt: skip

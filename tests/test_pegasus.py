@@ -342,8 +342,8 @@ WRONG_XML = {
     "": "line 1: not valid XML: no element found",
     "<adag name='\0'/>": "line 1: not valid XML: not well-formed (invalid token)",
     "<adag>\n\ud800</adag>": "line 2: '\\ud800' is not a valid character",
-    "\n" + "<adag>" * 100: "line 2: the XML is nested too deeply",
-    "<adag><job id='a' name='b'>\n" + "<a>" * 100: "line 2: the XML is nested too deeply",
+    "\n" + "<adag>" * 100: "line 2: the XML is nested more than 32 levels deep",
+    "<adag><job id='a' name='b'>\n" + "<a>" * 100: "line 2: the XML is nested more than 32 levels deep",
 }
 
 

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.errors import FormatError
+from eligo.errors import FormatError, shorten
 from eligo.formats.detection import WORDS
 from eligo.formats.shared import json_text
 from eligo.formats.shared.data_arcs import arc_lines
@@ -280,15 +280,15 @@ def _words(line: str, number: int) -> list[str]:
             return [word for word in words if word is not None]
         case [str() as parent, None, str() as child]:
             return [parent, child]
-    message = "a line must be a parent and a child, or one task (put names with spaces in double quotes)"
-    raise FormatError(message, line=number)
+    message = f"a line must be a parent and a child, or one task, got {shorten(line.strip())!r}"
+    raise FormatError(f"{message} (put names with spaces in double quotes)", line=number)
 
 
 def _bare(word: str, number: int) -> str | None:
     if word == "->":
         return None
     if word.startswith('"'):
-        raise FormatError("a quoted name has no closing quote, or no space after it", line=number)
+        raise FormatError(f"the name {shorten(word)} has no closing quote, or no space after it", line=number)
     if "->" in word:
         raise FormatError("an arrow must have spaces around it (put names with arrows in double quotes)", line=number)
     return word

@@ -60,7 +60,8 @@ def parse(text: str) -> Workflow:
             return _workflow_of_list(document)
         top = _object(document, "the document")
         if top.get("directed") is False:
-            raise MisfitError("an undirected graph does not say which task depends on which", '"directed"')
+            message = "an undirected graph does not say which task depends on which (make the graph directed)"
+            raise MisfitError(message, '"directed"')
         rows = [_object(row, "an item of nodes") for row in array(top.get("nodes"), '"nodes"')]
         ids = [_name(row.get("id"), f"the id of node {i}") for i, row in enumerate(rows, 1)]
         index = {id: i for i, id in enumerate(ids)}

@@ -206,7 +206,8 @@ def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, i
     attributes = element.attributes
     file, link = attributes.get("file") or element.needed("name"), attributes.get("link", "none")
     if link not in pegasus.LINKS:
-        message = f"the link of file {shorten(file)!r} must be one of {', '.join(pegasus.LINKS)}"
+        links = ", ".join(pegasus.LINKS)
+        message = f"the link of file {shorten(file)!r} must be one of {links}, got {shorten(link)!r}"
         raise FormatError(message, line=element.line)
     for way in pegasus.LINKS[link]:
         files[way][file] = None

@@ -357,8 +357,8 @@ class _MakeflowReader:
         elif line[0] == ".":
             self._directive(number, line)
         elif line.split(maxsplit=1)[0] != "export":
-            message = "not a rule (files: files), a variable (X=value) or a command after a tab"
-            raise FormatError(message, line=number)
+            expected = "a rule (files: files), a variable (X=value) or a command after a tab"
+            raise FormatError(f"a line must be {expected}, got {shorten(line)!r}", line=number)
 
     def _files(self, number: int, line: str) -> None:
         if self.rule is not None:
@@ -373,7 +373,8 @@ class _MakeflowReader:
             elif token is Sign.ARROW:
                 inside = next(tokens, None)
                 if not side or not isinstance(inside, str):
-                    raise FormatError("an arrow must be between two names of a file", line=number)
+                    message = f"an arrow must be between two names of a file, got {shorten(line)!r}"
+                    raise FormatError(message, line=number)
                 renamed = renamed or inside != side[-1]
             else:
                 side.append(str(token))
@@ -396,7 +397,7 @@ class _MakeflowReader:
     def _variable(self, number: int, line: str) -> None:
         match = _ASSIGNMENT.match(line)
         if not match:
-            raise FormatError("a variable has no name, or no =", line=number)
+            raise FormatError(f"a variable must be NAME=VALUE, got {shorten(line)!r}", line=number)
         name, text = match[1], line[match.end() :]
         value = expanded(_plain(text) if name in _NAMES else text, self.lookup, self.budget, number)
         self._set(name, value, number, match[2])

@@ -52,7 +52,17 @@ from typing import Any, NamedTuple
 from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
 from eligo.formats.shared import data_arcs, json_text, names, yaml_text
 from eligo.formats.shared.data_arcs import Jobs, combined
-from eligo.formats.shared.document import MisfitError, array, children, mapping, misfits_in, short, string, strings
+from eligo.formats.shared.document import (
+    MisfitError,
+    array,
+    children,
+    kind,
+    mapping,
+    misfits_in,
+    short,
+    string,
+    strings,
+)
 from eligo.formats.shared.edits import applied, put_in_mapping, yaml_rows
 from eligo.rows import Ints
 from eligo.workflow import MEGABYTE, Origin, Task, Unhonoured, Workflow
@@ -392,7 +402,8 @@ def _used(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], 
         file = string(use.get("lfn"), f'the lfn of a file in "uses" of {shorten(name)!r}')
         link = use.get("type")
         if not isinstance(link, str) or link not in LINKS:
-            raise MisfitError(f'"type" of file {shorten(file)!r} must be one of {", ".join(LINKS)}')
+            actual = repr(shorten(link)) if isinstance(link, str) else kind(link)
+            raise MisfitError(f'"type" of file {shorten(file)!r} must be one of {", ".join(LINKS)}, got {actual}')
         if "i" in LINKS[link]:
             inputs[file] = None
         if "o" in LINKS[link]:

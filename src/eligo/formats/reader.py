@@ -131,7 +131,7 @@ def _order_line(name: str) -> str:
 def _order_names(document: object) -> tuple[str, ...]:
     """The names in a JSON list, or in the order of an object."""
     if isinstance(document, dict) and "order" not in document:
-        raise FormatError('the document has no key "order"')
+        raise FormatError('the document has no key "order" (an order is a list of names, or an object with that key)')
     names = array(document["order"] if isinstance(document, dict) else document, "the order")
     return tuple(string(name, f"name {number} of the order") for number, name in enumerate(names, 1))
 

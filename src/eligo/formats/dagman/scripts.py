@@ -360,7 +360,7 @@ class _Reading:
     def _subdag(self, line: str, words: list[str]) -> None:
         rest = _trimmed(line, words)[3:]
         if not rest or keyword(words[1]) != "EXTERNAL":
-            raise FormatError("a sub-DAG must be SUBDAG EXTERNAL, a name and a file")
+            raise FormatError(f"a sub-DAG must be SUBDAG EXTERNAL, a name and a file, got {shorten(line)!r}")
         self._define(words[2], Facts(("condor_submit_dag", rest[0])), rest[1:])
         if self.script.facts[-1] is not None:
             self._remark("SUBDAG", words[2])
@@ -405,7 +405,7 @@ class _Reading:
         """The submit description at a place in the line, and the words after it."""
         trimmed = _trimmed(line, words)
         if len(trimmed) <= place:
-            raise FormatError(f"{words[0]} needs a name and a submit description")
+            raise FormatError(f"{words[0]} needs a name and a submit description, got {shorten(line)!r}")
         inline = self.lines.description(words[place])
         if inline is not None:
             return facts_in(inline[0])._replace(lines=tuple(inline[0])), tokens(inline[1], trim=True)
@@ -423,13 +423,14 @@ class _Reading:
     def _description(self, line: str, words: list[str]) -> None:
         description, _ = self._description_at(line, words, 2)
         if not isinstance(description, Facts):
-            raise FormatError("SUBMIT-DESCRIPTION needs a name and a description in { }")
+            raise FormatError(f"SUBMIT-DESCRIPTION needs a name and a description in {{ }}, got {shorten(line)!r}")
         self.script.descriptions[words[1]] = description
 
     def _splice(self, line: str, words: list[str]) -> None:
         options = _trimmed(line, words)[2:]
         if len(options) not in {1, 3} or (len(options) == 3 and keyword(options[1]) != "DIR"):
-            raise FormatError("a splice must be SPLICE, a name and a file, optionally DIR and a folder")
+            message = f"a splice must be SPLICE, a name and a file, optionally DIR and a folder, got {shorten(line)!r}"
+            raise FormatError(message)
         self._check_name(words[1])
         self.spliced.add(words[1])
         self.script.splices.append(
@@ -438,7 +439,7 @@ class _Reading:
 
     def _weak(self, line: str, words: list[str]) -> None:
         if len(words) < 2 or keyword(words[1]) != "PARENT":
-            raise FormatError("WEAK must be followed by PARENT")
+            raise FormatError(f"WEAK must be followed by PARENT, got {shorten(line)!r}")
         self._parent(line, words[1:])
         for name in words[_child(words) + 1 :]:
             self._remark("WEAK", name)
@@ -447,7 +448,8 @@ class _Reading:
         middle = 2 if len(words) > 2 and words[2] == "CHILD" else _child(words)
         parents, children = words[1:middle], words[middle + 1 :]
         if not parents or not children:
-            raise FormatError("a dependency must be PARENT, one or more nodes, CHILD, and one or more nodes")
+            message = f"a dependency must be PARENT, nodes, CHILD, and nodes, got {shorten(line)!r}"
+            raise FormatError(message)
         index = self.script.index
         if len(parents) == 1 or len(children) == 1:
             try:
@@ -502,12 +504,12 @@ class _Reading:
         self.script.statements.append(Remark(key, self.lines.start, node, text))
 
     def _reject(self, line: str, words: list[str]) -> None:
-        raise FormatError("REJECT marks this file as not to be run")
+        raise FormatError("REJECT marks this file as not to be run (remove that line to read it)")
 
     def _expect(self, words: list[str], count: int, what: str) -> None:
         """Record a command, which must have *count* words, to be executed when all names are known."""
         if len(words) != count:
-            raise FormatError(f"{words[0]} takes {what}")
+            raise FormatError(f"{words[0]} takes {what}, got {shorten(' '.join(words[1:])) or 'nothing'}")
         self.script.statements.append(Statement(words[0], self.lines.start, words[1:]))
 
 

@@ -100,7 +100,8 @@ def _between(start: datetime, event: Event) -> float:
     if end < start and end.year in _YEARLESS:
         end += timedelta(days=365 + (end.year == LEAP))
     if end < start:
-        raise FormatError("the job terminated before it started", line=event.line)
+        actual = f"{start:%m-%d %H:%M:%S}, got {end:%m-%d %H:%M:%S}"
+        raise FormatError(f"the end of the job must be after its start at {actual}", line=event.line)
     return (end - start).total_seconds()
 
 

@@ -89,7 +89,8 @@ class Evaluation:
         self.steps -= 1
         self.depth += 1
         if self.depth > DEEPEST:
-            raise FormatError("expressions are nested too deeply, or a name refers to itself", line=node.line)
+            message = f"expressions are nested more than {DEEPEST} levels deep, or a name refers to itself"
+            raise FormatError(message, line=node.line)
         try:
             result = getattr(self, node.method)(scope, *node.parts)
             self.spend(result)
@@ -273,7 +274,8 @@ def read_arguments(path: str) -> dict[str, Any]:
     except FormatError as error:
         raise error.located(files.display_path(path)) from None
     if not isinstance(arguments, dict):
-        raise FormatError("must be one object of names and values", files.display_path(path))
+        message = f"must be one object of names and values, got {kind(arguments)}"
+        raise FormatError(message, files.display_path(path))
     return arguments
 
 

@@ -195,7 +195,7 @@ class _TreeReader(Scanner):
     def expression(self, depth: int) -> Node:
         """Read an expression."""
         if depth > DEEPEST:
-            raise FormatError("the JX is nested too deeply", line=self.line)
+            raise _depth_error(self.line)
         self.skip()
         line = self.line
         value, is_negated = self.operand(depth)
@@ -258,7 +258,7 @@ class _TreeReader(Scanner):
                 base = Operation("call", (name, [Item(base, ()), *self.items(")", depth + step)]), line)
             else:
                 return base
-        raise FormatError("the JX is nested too deeply", line=self.line)
+        raise _depth_error(self.line)
 
     def lookup(self, base: Node, depth: int) -> Node:
         """Read a lookup or slice after its opening bracket."""
@@ -306,7 +306,7 @@ class _TreeReader(Scanner):
             if variable is None or not self.take("in"):
                 raise FormatError("'for' must be followed by a name, 'in' and a list", line=line)
             if depth + len(clauses) > DEEPEST:
-                raise FormatError("the JX is nested too deeply", line=line)
+                raise _depth_error(line)
             elements = self.expression(depth)
             clauses.append(Clause(variable, elements, self.expression(depth) if self.take("if") else None, line))
         return tuple(clauses)
@@ -341,6 +341,10 @@ def _split_at(
     ends = zip([-1, *cuts], [*cuts, len(signs)], strict=True)
     parts = tuple(grouped(operands[a + 1 : b + 1], signs[a + 1 : b], line) for a, b in ends)
     return parts, tuple(signs[i] for i in cuts)
+
+
+def _depth_error(line: int) -> FormatError:
+    return FormatError(f"the JX is nested more than {DEEPEST} levels deep", line=line)
 
 
 def _unclear(sign: str, other: str, line: int) -> FormatError:

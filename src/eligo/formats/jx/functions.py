@@ -212,7 +212,7 @@ def _formatted(values: Values) -> str:
     """The text with the values in place of %d, %s and other fields."""
     text, *rest = values or [None]
     if not isinstance(text, str):
-        raise FormatError("the first argument of format() must be a string")
+        raise FormatError(f"the first argument of format() must be a string, got {kind(text)}")
     rest.reverse()
     parts = [part if part[0] != "%" else _field(part, rest) for part in re.findall(r"%.?|[^%]+", text, re.DOTALL)]
     if rest:
@@ -235,7 +235,8 @@ def _field(spec: str, rest: Values) -> str:
 def template_values(values: Values, lookup: Callable[[str], Any]) -> Values:
     """The arguments of template(), with values for the names in its text."""
     if not values or not isinstance(values[0], str) or len(values) > 2 or not isinstance(values[-1], str | dict):
-        raise FormatError("template() takes a string and optionally an object")
+        actual = ", ".join(map(kind, values)) or "nothing"
+        raise FormatError(f"template() takes a string and optionally an object, got {actual}")
     own = values[1] if len(values) == 2 else {}
     names = {match[1] for match in _FIELD.finditer(values[0]) if match[1]}
     return [values[0], {name: own[name] if name in own else lookup(name) for name in sorted(names)}]

@@ -363,8 +363,8 @@ class _Reader:
     def _let(self) -> tuple[str, Template]:
         name = self.cursor.name()
         if not name or not self.cursor.sign("="):
-            message = "not a statement (build, rule, pool, default, include, subninja) or NAME = VALUE"
-            raise self.cursor.error(message)
+            expected = "build, rule, pool, default, include, subninja or NAME = VALUE"
+            raise self.cursor.error(f"a statement must be {expected}, got {shorten(name)!r}")
         return name, self.cursor.value()
 
     def _expand(self, template: Template, scope: Bindings) -> str:
@@ -387,7 +387,8 @@ class _Reader:
         while self.cursor.indented():
             name, value = self._let()
             if name not in RULE_VARIABLES:
-                raise FormatError(f"unknown variable {shorten(name)!r} in a rule", line=self.cursor.line - 1)
+                message = f"unknown variable {shorten(name)!r} in a rule (known: {', '.join(sorted(RULE_VARIABLES))})"
+                raise FormatError(message, line=self.cursor.line - 1)
             recipe.templates[name] = value
         if "command" not in recipe.templates:
             raise FormatError(f"the rule {shorten(recipe.name)!r} has no command", line=line)
@@ -405,10 +406,13 @@ class _Reader:
         while self.cursor.indented():
             key, value = self._let()
             if key != "depth":
-                raise FormatError(f"unknown variable {shorten(key)!r} in a pool", line=self.cursor.line - 1)
+                message = f"unknown variable {shorten(key)!r} in a pool (known: depth)"
+                raise FormatError(message, line=self.cursor.line - 1)
             depth = self._expand(value, self.bindings)
         if not (depth.isascii() and depth.isdecimal() and len(depth) < 10):
-            raise FormatError(f"the depth of pool {shorten(name)!r} must be a number", line=line)
+            raise FormatError(
+                f"the depth of pool {shorten(name)!r} must be a number, got {shorten(depth)!r}", line=line
+            )
         self.manifest.pools[name] = int(depth)
 
     def _default(self) -> None:

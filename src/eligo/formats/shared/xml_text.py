@@ -110,7 +110,7 @@ class _XmlReader:
         opened = self.opened
         element = Element(tag, attributes, self.parser.CurrentLineNumber)
         if len(opened) + self.outside >= DEEPEST:
-            raise FormatError("the XML is nested too deeply", line=element.line)
+            raise FormatError(f"the XML is nested more than {DEEPEST} levels deep", line=element.line)
         if opened:
             opened[-1].content.append(element)
             opened.append(element)

@@ -103,7 +103,7 @@ class _Tree:
         self.opened.append(container)
         self.keys.append(None)
         if len(self.opened) > DEEPEST:
-            raise FormatError("the YAML is nested too deeply", line=line)
+            raise FormatError(f"the YAML is nested more than {DEEPEST} levels deep", line=line)
 
     def close(self, line: int) -> None:
         """End the innermost list or mapping."""
@@ -119,7 +119,7 @@ class _Tree:
             container[key] = value
             self.keys[-1] = None
         elif not isinstance(value, str):
-            raise FormatError("a key must be a string (put it in quotes)", line=line)
+            raise FormatError(f"a key must be a string, got {shorten(str(value))} (put it in quotes)", line=line)
         elif value in container:
             raise FormatError(f"the key {shorten(value)!r} appears twice in one mapping", line=line)
         else:
