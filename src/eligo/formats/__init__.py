@@ -54,9 +54,9 @@ from eligo.formats import detection
 from eligo.formats.detection import MODULES, WORDS, Format, StrPath, detect, format_to_write, module
 from eligo.formats.histories import History
 from eligo.formats.histories.reader import read_history
-from eligo.formats.reader import parse, parsed, read, read_claim, read_order
+from eligo.formats.reader import parse, parse_as, read, read_claim, read_order
 from eligo.formats.shared.files import LARGEST_FILE, display_path, load_bytes, save, save_bytes
-from eligo.formats.shared.names import renamed, with_files
+from eligo.formats.shared.names import rename_tasks, with_files
 from eligo.workflow import Origin, Task, Workflow, in_priority_order, priority_numbers, with_priorities
 
 __all__ = [
@@ -192,7 +192,7 @@ def _source_with_priorities(flow: Workflow, order: Sequence[str], chosen: Format
     result = chosen.prioritised(text, flow, numbers)
     if result is None:
         return None
-    again = parsed(result, chosen.NAME, None, origin.reversed)
+    again = parse_as(result, chosen.NAME, None, origin.reversed)
     same = again.dag == flow.dag and all(
         again.task(name) == replace(flow.task(name), priority=number) for name, number in numbers.items()
     )
@@ -284,7 +284,7 @@ def _generate(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict[
     if names == "change" and hasattr(chosen, "fitted_file"):
         workflow = with_files(workflow, chosen.fitted_file)
     if names == "change" and hasattr(chosen, "fitted"):
-        workflow, old = renamed(workflow, chosen.fitted)
+        workflow, old = rename_tasks(workflow, chosen.fitted)
         if old:
             return chosen.generate(workflow, old=old), old
     return chosen.generate(workflow), {}

@@ -257,7 +257,7 @@ def _line_by_line(text: str) -> Dag:
 
 def generate(flow: Workflow) -> str:
     """The list of arcs of a workflow, after a list of its tasks if the arcs do not show their order."""
-    return "".join(arc_lines(flow.dag, list(map(_quoted, flow.dag.tasks)), " ")) or "# no tasks\n"
+    return "".join(arc_lines(flow.dag, list(map(_quote, flow.dag.tasks)), " ")) or "# no tasks\n"
 
 
 def sniff(text: str) -> bool:
@@ -294,6 +294,6 @@ def _bare(word: str, number: int) -> str | None:
     return word
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     bare = name.split() == [name] and "->" not in name and name[0] not in '"#\ufeff'
     return name if bare else json_text.quote(name)

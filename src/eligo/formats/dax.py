@@ -33,10 +33,10 @@ from types import MappingProxyType
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats import pegasus
 from eligo.formats.shared import data_arcs, xml_text
-from eligo.formats.shared.data_arcs import Jobs, combined
+from eligo.formats.shared.data_arcs import Jobs, combine
 from eligo.formats.shared.document import parents
-from eligo.formats.shared.edits import Edit, Placed, applied, placed
-from eligo.formats.shared.xml_text import Element, escaped, quoted
+from eligo.formats.shared.edits import Edit, Placed, apply_edits, parse_places
+from eligo.formats.shared.xml_text import Element, escape, quote
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Unhonoured, Workflow
 
@@ -80,7 +80,7 @@ def parse(text: str) -> Workflow:
     tasks = reader.tasks
     names = tuple(tasks)
     jobs = Jobs(names, [task.inputs for task in tasks.values()], [task.outputs for task in tasks.values()])
-    dag, remarks = combined(jobs, reader.stated())
+    dag, remarks = combine(jobs, reader.declared())
     details = {name: task for name, task in tasks.items() if task.category or task.details()}
     asked = tuple(reader.unhonoured)
     origin = Origin(format=NAME, version=top.get("version"), remarks=remarks, unhonoured=asked)
@@ -112,11 +112,11 @@ class _DaxReader:
         """Add a job."""
         if self.top is None:
             raise FormatError("not a DAX: no <adag> element", line=element.line)
-        name = element.needed("id")
+        name = element.need("id")
         if name in self.tasks:
             raise DuplicateTaskError(name).at(element.line)
         where = f"line {element.line}"
-        self.unhonoured += (Unhonoured(key, where, (name,)) for key in _unhonoured(element))
+        self.unhonoured += (Unhonoured(key, where, (name,)) for key in _unhonoured_features(element))
         try:
             self.tasks[name] = _task(name, element, self.sizes)
         except InputError as error:
@@ -126,10 +126,10 @@ class _DaxReader:
         """Add the arcs to a child."""
         if self.top is None:
             raise FormatError("not a DAX: no <adag> element", line=element.line)
-        child = element.needed("ref")
-        self.arcs += ((parent.needed("ref"), child, parent.line) for parent in element.children("parent"))
+        child = element.need("ref")
+        self.arcs += ((parent.need("ref"), child, parent.line) for parent in element.children("parent"))
 
-    def stated(self) -> tuple[Ints, Ints]:
+    def declared(self) -> tuple[Ints, Ints]:
         """The tails and heads of the declared arcs."""
         index = {name: i for i, name in enumerate(self.tasks)}
         try:
@@ -139,11 +139,11 @@ class _DaxReader:
             raise UnknownTaskError(name).at(next(arc[2] for arc in self.arcs if name in arc[:2])) from None
 
 
-def _unhonoured(element: Element) -> list[str]:
+def _unhonoured_features(element: Element) -> list[str]:
     """The keys of a job's features that a run does not honour."""
     keys = [KINDS[element.tag]] if element.tag in KINDS else []
     keys += ["hooks"] if next(element.children("invoke"), None) is not None else []
-    return keys + pegasus.unhonoured(map(_profile, element.children("profile")))
+    return keys + pegasus.unhonoured_keys(map(_profile, element.children("profile")))
 
 
 def _profile(element: Element) -> tuple[str, str, object]:
@@ -175,14 +175,14 @@ def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
             files[way].setdefault(_file(item))
         elif item.tag in _TOP_LEVEL:
             raise FormatError(f"<{item.tag}> inside <{element.tag}> is not supported", line=item.line)
-    job = _command_and_kind(name, element, arguments, streams).corrected(metadata)
+    job = _command_and_kind(name, element, arguments, streams).with_metadata(metadata)
     return Task(
         name=name,
         command=job.command,
         inputs=tuple(files["i"]),
         outputs=tuple(files["o"]),
         category=job.category,
-        **pegasus.profiled(profiles),
+        **pegasus.details_of(profiles),
     )
 
 
@@ -195,16 +195,16 @@ def _command_and_kind(
 ) -> pegasus.JobFacts:
     if element.tag in KINDS:
         kind = KINDS[element.tag]
-        file = element.attributes.get("file") or element.needed("name")
+        file = element.attributes.get("file") or element.need("name")
         return pegasus.JobFacts((pegasus.RUNNERS[kind], *arguments, file), kind)
-    transformation = element.needed("name")
+    transformation = element.need("name")
     command = pegasus.command_of(transformation, arguments)
-    return pegasus.JobFacts(pegasus.redirected(command, streams), pegasus.category_of(transformation, name))
+    return pegasus.JobFacts(pegasus.redirect(command, streams), pegasus.category_of(transformation, name))
 
 
 def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, int]) -> None:
     attributes = element.attributes
-    file, link = attributes.get("file") or element.needed("name"), attributes.get("link", "none")
+    file, link = attributes.get("file") or element.need("name"), attributes.get("link", "none")
     if link not in pegasus.LINKS:
         links = ", ".join(pegasus.LINKS)
         message = f"the link of file {shorten(file)!r} must be one of {links}, got {shorten(link)!r}"
@@ -218,7 +218,7 @@ def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, i
 
 def _file(element: Element) -> str:
     """The name of a file, in DAX 3 or DAX 2."""
-    return element.attributes.get("file") or element.needed("name")
+    return element.attributes.get("file") or element.need("name")
 
 
 def _words(element: Element) -> list[str]:
@@ -235,7 +235,7 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
     if not len(flow):
         raise FormatError("a DAX file must have at least one job, got an empty workflow")
     data_arcs.unmade(flow, "Pegasus")
-    lines = [_HEAD.format(name=quoted(pegasus.title(flow.name), "the workflow's name"))]
+    lines = [_HEAD.format(name=quote(pegasus.title(flow.name), "the workflow's name"))]
     for name in flow.dag.tasks:
         lines += _job_lines(flow.task(pegasus.checked_id(name)), flow.file_sizes, old.get(name))
     for name, above in zip(flow.dag.tasks, parents(flow.dag), strict=True):
@@ -249,9 +249,9 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
     """The text with these priorities, as profiles for HTCondor and DAGMan."""
     for profile in reversed(pegasus.PRIORITY):  # the last one that is inserted comes first
-        jobs = [element for element in placed(text).children if element.tag.rpartition(":")[2] in {"job", *KINDS}]
+        jobs = [element for element in parse_places(text).children if element.tag.rpartition(":")[2] in {"job", *KINDS}]
         pairs = zip(flow.dag.tasks, jobs, strict=True)
-        text = applied(text, [_profile_edit(job, profile, numbers[name]) for name, job in pairs])
+        text = apply_edits(text, [_profile_edit(job, profile, numbers[name]) for name, job in pairs])
     return text
 
 
@@ -260,7 +260,7 @@ def _profile_edit(job: Placed, profile: tuple[str, str], number: int) -> Edit:
     for child in job.children:
         there = tuple(child.attributes.get(name, "").lower() for name in ("namespace", "key"))
         if child.tag.endswith("profile") and there == (space, key.lower()):
-            return child.filled(str(number))
+            return child.fill(str(number))
     tag = job.tag[: -len(job.tag.rpartition(":")[2])] + "profile"
     behind = next((child for child in job.children if child.tag.endswith("argument")), None)
     return job.put(f'<{tag} namespace="{space}" key="{key}">{number}</{tag}>', behind)
@@ -270,17 +270,17 @@ def _job_lines(task: Task, sizes: Mapping[str, int], old: str | None) -> Iterato
     job = pegasus.job_of(task)
     tag = next((tag for tag, kind in KINDS.items() if kind == job.kind), "job")
     what = f"of task {shorten(task.name)!r}"
-    label = "" if old is None else f" node-label={quoted(old, 'the name ' + what)}"
-    program = f"{'name' if tag == 'job' else 'file'}={quoted(job.what, 'the program ' + what)}"
+    label = "" if old is None else f" node-label={quote(old, 'the name ' + what)}"
+    program = f"{'name' if tag == 'job' else 'file'}={quote(job.what, 'the program ' + what)}"
     yield f'  <{tag} id="{task.name}" {program}{label}>\n'
     if job.arguments:
-        yield f"    <argument>{escaped(shlex.join(job.arguments), 'the command ' + what)}</argument>\n"
+        yield f"    <argument>{escape(shlex.join(job.arguments), 'the command ' + what)}</argument>\n"
     for key, text in job.metadata.items():
-        yield f'    <metadata key="{key}">{escaped(text, "the category " + what)}</metadata>\n'
+        yield f'    <metadata key="{key}">{escape(text, "the category " + what)}</metadata>\n'
     for space, keys in pegasus.profiles_of(task).items():
         for key, value in keys.items():
             yield f'    <profile namespace="{space}" key="{key}">{value}</profile>\n'
     for file, link in pegasus.links_of(task).items():
         size = f' size="{sizes[file]}"' if file in sizes else ""
-        yield f'    <uses name={quoted(file, "a file " + what)} link="{link}"{size}/>\n'
+        yield f'    <uses name={quote(file, "a file " + what)} link="{link}"{size}/>\n'
     yield f"  </{tag}>\n"

@@ -513,9 +513,9 @@ def parse(text: str, trace: str | None = None) -> Workflow:
 
 def generate(flow: Workflow) -> str:
     """The DOT text of a workflow: every task, then every arc."""
-    names = [_quoted(name) for name in flow.dag.tasks]
+    names = [_quote(name) for name in flow.dag.tasks]
     arcs = zip(flow.dag.tails.tolist(), flow.dag.child.tolist(), strict=True)
-    title = "" if flow.name is None else _quoted(flow.name) + " "
+    title = "" if flow.name is None else _quote(flow.name) + " "
     nodes = (f"  {name};\n" for name in names)
     return "".join([f"digraph {title}{{\n", *nodes, *(f"  {names[u]} -> {names[v]};\n" for u, v in arcs), "}\n"])
 
@@ -525,7 +525,7 @@ def sniff(text: str) -> bool:
     return _BEGINS.match(text) is not None
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """The name in double quotes, with doubled backslashes, because labels read them as escapes."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 

@@ -54,7 +54,7 @@ def as_runnable(
     result lists the ignored features.
     """
     flow, words = _with_commands(flow), words_in(ignore)
-    features = [each for each in _unhonoured(flow) if elsewhere or _spelt(each.key) not in HERE]
+    features = [each for each in _unhonoured_features(flow) if elsewhere or _normal(each.key) not in HERE]
     features += [] if served else _label_features(flow)
     origin = flow.origin
     _check_words(words, features)
@@ -67,7 +67,7 @@ def as_runnable(
 
 def listed(flow: Workflow) -> list[str]:
     """The unsupported features of a workflow: the key, the number of tasks, and the first place."""
-    return _lines(_unhonoured(flow))
+    return _lines(_unhonoured_features(flow))
 
 
 def rewritten(flow: Workflow, format: str) -> tuple[Workflow, list[str]]:
@@ -88,8 +88,8 @@ def rewritten(flow: Workflow, format: str) -> tuple[Workflow, list[str]]:
 
 def unused(flow: Workflow, ignore: Iterable[str]) -> list[str]:
     """The names to ignore that do not occur in the file."""
-    keys = {_spelt(each.key) for each in _unhonoured(flow)} | {ALL}
-    return [word for word in dict.fromkeys(ignore) if _spelt(word) not in keys]
+    keys = {_normal(each.key) for each in _unhonoured_features(flow)} | {ALL}
+    return [word for word in dict.fromkeys(ignore) if _normal(word) not in keys]
 
 
 def words_in(values: str | Iterable[str]) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def _with_commands(flow: Workflow) -> Workflow:
     return complete(flow)
 
 
-def _unhonoured(flow: Workflow) -> Sequence[Unhonoured]:
+def _unhonoured_features(flow: Workflow) -> Sequence[Unhonoured]:
     return flow.origin.unhonoured if flow.origin else ()
 
 
@@ -146,19 +146,19 @@ def _places(records: Sequence[Unhonoured]) -> str:
     return records[0].where if len(records) == 1 else f"{len(records):,} places, first {records[0].where}"
 
 
-def _spelt(word: str) -> str:
+def _normal(word: str) -> str:
     return word.lower().replace("-", "_")
 
 
 def _is_ignored(each: Unhonoured, ignore: Iterable[str]) -> bool:
-    return not {ALL, _spelt(each.key)}.isdisjoint(map(_spelt, ignore))
+    return not {ALL, _normal(each.key)}.isdisjoint(map(_normal, ignore))
 
 
 def _check_words(ignore: Iterable[str], features: Iterable[Unhonoured]) -> None:
     """Raise if a word is not a key of any format or feature."""
-    valid = {_spelt(key) for keys in KEYS.values() for key in keys} | {_spelt(each.key) for each in features} | {ALL}
+    valid = {_normal(key) for keys in KEYS.values() for key in keys} | {_normal(each.key) for each in features} | {ALL}
     for word in ignore:
-        if _spelt(word) not in valid:
+        if _normal(word) not in valid:
             here = _keys(features)
             these = f"this file has {', '.join(here)}" if here else "nothing in this file needs to be ignored"
             raise InputError(f"unknown feature {shorten(word)!r} to ignore ({these})")

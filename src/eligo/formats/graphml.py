@@ -41,9 +41,9 @@ from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTas
 from eligo.formats.shared import json_text, xml_text
 from eligo.formats.shared.document import MisfitError, short, size, strings
 from eligo.formats.shared.drawings import Group, check_count
-from eligo.formats.shared.edits import Edit, Placed, applied, placed
+from eligo.formats.shared.edits import Edit, Placed, apply_edits, parse_places
 from eligo.formats.shared.names import unread
-from eligo.formats.shared.xml_text import Element, escaped
+from eligo.formats.shared.xml_text import Element, escape
 from eligo.workflow import Origin, Task, Workflow
 
 NAME = "graphml"
@@ -125,13 +125,13 @@ class _GraphmlReader:
         """Record the name and the default of data."""
         name = element.attributes.get("attr.name") or element.attributes.get("yfiles.type") or ""
         if "yfiles.type" in element.attributes:
-            self.drawn.add(element.needed("id"))
+            self.drawn.add(element.need("id"))
         default = next((item.all_text() for item in element.content if isinstance(item, Element)), None)
-        self.keys[element.needed("id")] = name, default if element.attributes.get("for") in {"node", "all"} else None
+        self.keys[element.need("id")] = name, default if element.attributes.get("for") in {"node", "all"} else None
 
     def node(self, element: Element, parent: Group | None = None) -> None:
         """Add a node, or the nodes and edges of a group; *parent* is the group that contains it."""
-        name = element.needed("id")
+        name = element.need("id")
         if name in self.nodes or name in self.groups:
             raise DuplicateTaskError(name).at(element.line)
         data: dict[str, str] = {}
@@ -149,7 +149,7 @@ class _GraphmlReader:
 
     def _group(self, element: Element, graphs: list[Element], data: Mapping[str, str], parent: Group | None) -> None:
         """Add the nodes and edges of a node that contains graphs."""
-        name, group = element.needed("id"), Group()
+        name, group = element.need("id"), Group()
         if detail := next((key for key in data if key in _READERS), None):
             cure = "move it to a node inside, or remove the group"
             raise FormatError(
@@ -196,7 +196,7 @@ class _GraphmlReader:
         if direction == "false" or (not usual and direction != "true"):
             message = "an undirected edge does not say which task depends on which (make the graph directed)"
             raise FormatError(message, line=element.line)
-        self.edges.append((element.needed("source"), element.needed("target"), element.line))
+        self.edges.append((element.need("source"), element.need("target"), element.line))
         for item in element.children("data"):
             self._datum(item, {}, "edges")
         arrows = element.inside("Arrows")
@@ -362,11 +362,11 @@ def generate(flow: Workflow) -> str:
     lines += (f'  <key id="graph-{key}" for="graph" attr.name="{key}" attr.type="string"/>\n' for key in texts)
     lines.append('  <graph edgedefault="directed">\n')
     lines += (
-        f'    <data key="graph-{k}">{escaped(text, f"the workflow: its {k}")}</data>\n' for k, text in texts.items()
+        f'    <data key="graph-{k}">{escape(text, f"the workflow: its {k}")}</data>\n' for k, text in texts.items()
     )
     for name, id_, row in zip(flow.dag.tasks, ids, rows, strict=True):
         what = f"task {shorten(name)!r}: its "
-        inside = "".join(f'<data key="{key}">{escaped(text, what + key)}</data>' for key, text in row.items())
+        inside = "".join(f'<data key="{key}">{escape(text, what + key)}</data>' for key, text in row.items())
         lines.append(f'    <node id="{id_}">{inside}</node>\n' if inside else f'    <node id="{id_}"/>\n')
     arcs = zip(flow.dag.tails.tolist(), flow.dag.child.tolist(), strict=True)
     lines += (f'    <edge source="{ids[u]}" target="{ids[v]}"/>\n' for u, v in arcs)
@@ -375,8 +375,8 @@ def generate(flow: Workflow) -> str:
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
     """The text with these priorities, as data of the nodes."""
-    top = placed(text)
-    elements = list(top.walked())
+    top = parse_places(text)
+    elements = list(top.walk())
     keys = [e for e in elements if e.tag.endswith("key") and e.attributes.get("for", "node") in {"node", "all"}]
     old_id = next((e.attributes["id"] for e in keys if e.attributes.get("attr.name", "").lower() == "priority"), None)
     key = old_id or next(
@@ -387,7 +387,7 @@ def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | 
     if old_id is None:
         declared = f'<key id="{key}" for="node" attr.name="priority" attr.type="long"/>\n  '
         edits.append(Edit(graph.start, graph.start, declared))
-    return applied(text, edits)
+    return apply_edits(text, edits)
 
 
 def _ids(keys: list[Placed]) -> set[str]:
@@ -402,7 +402,7 @@ def _nodes(elements: list[Placed]) -> list[Placed]:
 def _node_edit(node: Placed, key: str, number: int) -> Edit:
     for child in node.children:
         if child.tag.endswith("data") and child.attributes.get("key") == key:
-            return child.filled(str(number))
+            return child.fill(str(number))
     return node.put(f'<data key="{key}">{number}</data>')
 
 

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import document_of, workflow_of
-from eligo.formats.shared.edits import applied, json_elements, json_place, put_in_object
+from eligo.formats.shared.edits import apply_edits, json_elements, json_place, put_in_object
 from eligo.workflow import Workflow
 
 NAME = "json"
@@ -53,7 +53,7 @@ def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | 
     if tasks is None:
         return None
     starts = zip(flow.dag.tasks, json_elements(text, tasks), strict=True)
-    return applied(text, [put_in_object(text, start, "priority", numbers[name]) for name, start in starts])
+    return apply_edits(text, [put_in_object(text, start, "priority", numbers[name]) for name, start in starts])
 
 
 def sniff(text: str) -> bool:

@@ -155,7 +155,7 @@ def _file_pieces(line: str, lookup: Lookup, budget: Allowance, number: int, dept
             budget.spend(len(value), depth, number)
             yield from _file_pieces(value, lookup, budget, number, depth + 1)
         elif kind == "double":
-            yield expanded(text[1:-1], lookup, budget, number)
+            yield expand(text[1:-1], lookup, budget, number)
         else:
             yield _ESCAPED.sub(r"\1", text[1:-1] if kind == "single" else text)
 
@@ -184,12 +184,12 @@ def _command_pieces(line: str, lookup: Lookup, budget: Allowance, number: int, d
                 budget.spend(len(value), depth, number)
                 yield from _command_pieces(value, lookup, budget, number, depth + 1)
         elif kind == "double":
-            yield f'"{expanded(text[1:-1], lookup, budget, number, strict=False)}"'
+            yield f'"{expand(text[1:-1], lookup, budget, number, strict=False)}"'
         else:
             yield _ESCAPED.sub(r"\1", text)
 
 
-def expanded(text: str, lookup: Lookup, budget: Allowance, number: int, strict: bool = True) -> str:
+def expand(text: str, lookup: Lookup, budget: Allowance, number: int, strict: bool = True) -> str:
     """The text in double quotes or after a =, with expanded variables and escape sequences such as \\n."""
     parts = []
     for token in _INSIDE.finditer(text):
@@ -399,7 +399,7 @@ class _MakeflowReader:
         if not match:
             raise FormatError(f"a variable must be NAME=VALUE, got {shorten(line)!r}", line=number)
         name, text = match[1], line[match.end() :]
-        value = expanded(_plain(text) if name in _NAMES else text, self.lookup, self.budget, number)
+        value = expand(_plain(text) if name in _NAMES else text, self.lookup, self.budget, number)
         self._set(name, value, number, match[2])
 
     def _set(self, name: str, value: str, number: int, append: str = "") -> None:

@@ -137,7 +137,7 @@ class Chart:
 def begins(text: str) -> bool:
     """Whether the text begins like a flowchart."""
     front = _FRONT.match(text)
-    return _HEADER.match(_cleared(text[front.end() if front else 0 :][:10_000])) is not None
+    return _HEADER.match(_without_comments(text[front.end() if front else 0 :][:10_000])) is not None
 
 
 def read_chart(text: str) -> Chart:
@@ -145,7 +145,7 @@ def read_chart(text: str) -> Chart:
     return _ChartReader(text).chart()
 
 
-def _cleared(text: str) -> str:
+def _without_comments(text: str) -> str:
     """The text without comments and directives, with the same number of lines."""
     parts, place = [], 0
     while (begin := text.find("%%{", place)) >= 0 and (end := text.find("}%%", begin)) >= 0:
@@ -165,7 +165,7 @@ class _ChartReader:
         front = _FRONT.match(text)
         self.front = front[1] if front else ""
         lead = "\n" * text.count("\n", 0, front.end()) if front else ""  # keeps the numbers of lines
-        self.text, self.place = lead + _cleared(text[front.end() :] if front else text), 0
+        self.text, self.place = lead + _without_comments(text[front.end() :] if front else text), 0
         if _JOBS.search(self.front):
             self.text = _JOB.sub(lambda job: job[1] + _SIGN.sub(_code, job[2]) + job[3], self.text)
         self.nodes: dict[str, int] = {}
@@ -435,7 +435,7 @@ def _cytoscape(page: str) -> Drawing:
 def generate(flow: Workflow) -> str:
     """The flowchart of a workflow: all tasks, then all arcs."""
     front = "" if flow.name is None else f"---\ntitle: {json_text.quote(flow.name)}\n---\n"
-    nodes = [f'    t{i}["{_coded(name) or " "}"]\n' for i, name in enumerate(flow.dag.tasks)]
+    nodes = [f'    t{i}["{_encode(name) or " "}"]\n' for i, name in enumerate(flow.dag.tasks)]
     arcs = zip(flow.dag.tails.tolist(), flow.dag.child.tolist(), strict=True)
     return "".join([front, "flowchart TD\n", *nodes, *(f"    t{u} --> t{v}\n" for u, v in arcs)])
 
@@ -445,7 +445,7 @@ def sniff(text: str) -> bool:
     return begins(text) or (is_page(text) and holds_drawing(text))
 
 
-def _coded(name: str) -> str:
+def _encode(name: str) -> str:
     """The name with codes for characters that Mermaid would interpret, and for spaces that it would remove."""
     return _CODED.sub(lambda match: f"#{ord(match[0])};", name)
 

@@ -38,7 +38,7 @@ as unknown.
 
 >>> command_of("align", ["-t", "4"]), command_of("sh", ["-c", "ls | wc"])
 (('align', '-t', '4'), 'ls | wc')
->>> profiled([("pegasus", "memory", "2"), ("dagman", "PRIORITY", 7)])
+>>> details_of([("pegasus", "memory", "2"), ("dagman", "PRIORITY", 7)])
 {'memory': 2097152, 'priority': 7}
 """
 
@@ -51,7 +51,7 @@ from typing import Any, NamedTuple
 
 from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
 from eligo.formats.shared import data_arcs, json_text, names, yaml_text
-from eligo.formats.shared.data_arcs import Jobs, combined
+from eligo.formats.shared.data_arcs import Jobs, combine
 from eligo.formats.shared.document import (
     MisfitError,
     array,
@@ -63,7 +63,7 @@ from eligo.formats.shared.document import (
     string,
     strings,
 )
-from eligo.formats.shared.edits import applied, put_in_mapping, yaml_rows
+from eligo.formats.shared.edits import apply_edits, put_in_mapping, yaml_rows
 from eligo.rows import Ints
 from eligo.workflow import MEGABYTE, Origin, Task, Unhonoured, Workflow
 
@@ -123,7 +123,7 @@ class JobFacts(NamedTuple):
     command: Command
     category: str | None
 
-    def corrected(self, metadata: Mapping[str, object]) -> "JobFacts":
+    def with_metadata(self, metadata: Mapping[str, object]) -> "JobFacts":
         """The same, corrected by the job's metadata."""
         if not metadata:
             return self
@@ -150,7 +150,7 @@ def command_of(transformation: str, arguments: Sequence[str]) -> str | tuple[str
     return (transformation, *arguments)
 
 
-def redirected(command: str | tuple[str, ...], streams: Iterable[tuple[str, str | None]]) -> str | tuple[str, ...]:
+def redirect(command: str | tuple[str, ...], streams: Iterable[tuple[str, str | None]]) -> str | tuple[str, ...]:
     """The command with redirected streams, as a command line; each stream has a sign, such as <, and a file or None."""
     used = [f"{sign} {shlex.quote(file)}" for sign, file in streams if file is not None]
     if not used:
@@ -180,7 +180,7 @@ def category_of(transformation: str, name: str) -> str | None:
     return None if transformation == name else transformation
 
 
-def profiled(profiles: Iterable[tuple[str, str, object]]) -> dict[str, Any]:
+def details_of(profiles: Iterable[tuple[str, str, object]]) -> dict[str, Any]:
     """The details of a task from profiles, each a namespace, a key and a value."""
     details: dict[str, float] = {}
     for space, key, value in profiles:
@@ -191,10 +191,10 @@ def profiled(profiles: Iterable[tuple[str, str, object]]) -> dict[str, Any]:
     return details
 
 
-def unhonoured(profiles: Iterable[tuple[str, str, object]]) -> list[str]:
+def unhonoured_keys(profiles: Iterable[tuple[str, str, object]]) -> list[str]:
     """The keys of profiles that a run does not honour: the namespace `env`, or a namespace and a key.
 
-    >>> unhonoured([("env", "PATH", "/bin"), ("pegasus", "runtime", 3), ("condor", "request_cpus", "n")])
+    >>> unhonoured_keys([("env", "PATH", "/bin"), ("pegasus", "runtime", 3), ("condor", "request_cpus", "n")])
     ['env', 'condor.request_cpus']
     """
     keys = dict[str, None]()
@@ -322,28 +322,28 @@ def parse(text: str) -> Workflow:
                 raise DuplicateTaskError(task.name)
             tasks[task.name] = task
         used = Jobs(tuple(tasks), [task.inputs for task in tasks.values()], [task.outputs for task in tasks.values()])
-        dag, remarks = combined(used, _stated(top, tuple(tasks)))
+        dag, remarks = combine(used, _declared(top, tuple(tasks)))
         details = {name: task for name, task in tasks.items() if task.category or task.details()}
         version = None if top.get("pegasus") is None else string(top["pegasus"], '"pegasus"')
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
-        asked = tuple(_unhonoured(top, jobs, tuple(tasks)))
+        asked = tuple(_unhonoured_features(top, jobs, tuple(tasks)))
         origin = Origin(format=NAME, version=version, remarks=remarks, unhonoured=asked)
         return Workflow(dag, details, name, origin, sizes)
 
 
-def _unhonoured(top: Row, jobs: Sequence[Row], names: tuple[str, ...]) -> Iterator[Unhonoured]:
+def _unhonoured_features(top: Row, jobs: Sequence[Row], names: tuple[str, ...]) -> Iterator[Unhonoured]:
     """The features of the file that a run does not honour."""
     for key in ("transformationCatalog", "replicaCatalog", "siteCatalog", "hooks"):
         if top.get(key):
             yield Unhonoured(key, "at the top")
-    everywhere = unhonoured(_profiles(top, "the workflow") if isinstance(top.get("profiles"), dict) else ())
+    everywhere = unhonoured_keys(_profiles(top, "the workflow") if isinstance(top.get("profiles"), dict) else ())
     yield from (Unhonoured(key, "profiles of the workflow") for key in everywhere)
     for name, row in zip(names, jobs, strict=True):
         type_ = row.get("type")
         keys = [str(type_)] if type_ in RUNNERS else []
         keys += ["hooks"] if row.get("hooks") else []
         yield from (Unhonoured(key, "its job", (name,)) for key in keys)
-        yield from (Unhonoured(key, "its profiles", (name,)) for key in unhonoured(_profiles(row, name)))
+        yield from (Unhonoured(key, "its profiles", (name,)) for key in unhonoured_keys(_profiles(row, name)))
 
 
 def _jobs(top: Row) -> list[Any]:
@@ -352,7 +352,7 @@ def _jobs(top: Row) -> list[Any]:
     return array(top["jobs"], '"jobs"')
 
 
-def _stated(top: Row, names: tuple[str, ...]) -> tuple[Ints, Ints]:
+def _declared(top: Row, names: tuple[str, ...]) -> tuple[Ints, Ints]:
     """The tails and heads of the arcs in jobDependencies."""
     index = {name: i for i, name in enumerate(names)}
     ends: list[tuple[int, int]] = []
@@ -369,7 +369,7 @@ def _stated(top: Row, names: tuple[str, ...]) -> tuple[Ints, Ints]:
 
 def _task(row: Row, number: int, sizes: dict[str, int]) -> Task:
     name = string(row.get("id"), f"the id of job {number}")
-    inputs, outputs = _used(row, name, sizes)
+    inputs, outputs = _files(row, name, sizes)
     streams = [
         (sign, None if row.get(key) is None else _lfn(row[key], f'"{key}" of {shorten(name)!r}'))
         for key, sign in (("stdin", "<"), ("stdout", ">"), ("stderr", "2>"))
@@ -386,14 +386,14 @@ def _task(row: Row, number: int, sizes: dict[str, int]) -> Task:
     else:
         transformation = string(row.get("name"), f"the transformation of {shorten(name)!r}")
         category = category_of(transformation, name)
-        command = redirected(command_of(transformation, arguments), streams)
+        command = redirect(command_of(transformation, arguments), streams)
     metadata = row.get("metadata")
-    job = JobFacts(command, category).corrected(metadata if isinstance(metadata, dict) else {})
-    details = profiled(_profiles(row, name))
+    job = JobFacts(command, category).with_metadata(metadata if isinstance(metadata, dict) else {})
+    details = details_of(_profiles(row, name))
     return Task(name=name, inputs=tuple(inputs), outputs=tuple(outputs), **job._asdict(), **details)
 
 
-def _used(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], dict[str, None]]:
+def _files(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], dict[str, None]]:
     """The files that a job reads and the files that it writes, in order."""
     inputs: dict[str, None] = {}
     outputs: dict[str, None] = {}
@@ -450,18 +450,18 @@ def generate(flow: Workflow, clusters: Mapping[str, str] = _NONE, old: Mapping[s
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
     """The text with these priorities, as profiles for HTCondor and DAGMan."""
     for space, key in PRIORITY:
-        text = _profiled(text, flow, ["profiles", space, key], numbers)
+        text = _with_profiles(text, flow, ["profiles", space, key], numbers)
     return text
 
 
 def clustered(text: str, flow: Workflow, labels: Mapping[str, str]) -> str:
     """The text with these labels, by which Pegasus clusters jobs."""
-    return _profiled(text, flow, ["profiles", "pegasus", "label"], labels)
+    return _with_profiles(text, flow, ["profiles", "pegasus", "label"], labels)
 
 
-def _profiled(text: str, flow: Workflow, keys: Sequence[str], values: Mapping[str, int | str]) -> str:
+def _with_profiles(text: str, flow: Workflow, keys: Sequence[str], values: Mapping[str, int | str]) -> str:
     pairs = zip(flow.dag.tasks, yaml_rows(text, "jobs"), strict=True)
-    return applied(text, [put_in_mapping(text, node, keys, values[name]) for name, node in pairs if name in values])
+    return apply_edits(text, [put_in_mapping(text, node, keys, values[name]) for name, node in pairs if name in values])
 
 
 def _row(task: Task, sizes: Mapping[str, int], cluster: str | None, old: str | None) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def read_loaded(  # noqa: PLR0913, PLR0917 - what `read` takes
             if encoding == "latin-1" and format in UNICODE:
                 raise not_utf_8(text, path)
             beside = Beside(None if path == "-" else path, limit - len(text), allow_outside)
-            flow = parsed(text, format, beside, reverse, **given)
+            flow = parse_as(text, format, beside, reverse, **given)
             source = text if path == "-" and hasattr(module(format), "prioritised") else None
             return replace(flow, origin=replace(_origin(flow, path, encoding), files=beside.files, text=source))
     except InputError as error:
@@ -139,10 +139,10 @@ def _order_names(document: object) -> tuple[str, ...]:
 def parse(text: str, format: str | None = None, reverse: bool = False, **given: Unpack[Given]) -> Workflow:
     """The workflow in a text; without *format*, it is detected. Other arguments are as for `read`."""
     with _collector_paused():
-        return parsed(text, format or detect(None, text), None, reverse, **given)
+        return parse_as(text, format or detect(None, text), None, reverse, **given)
 
 
-def parsed(text: str, format: str, beside: Beside | None, reverse: bool, **options: Any) -> Workflow:
+def parse_as(text: str, format: str, beside: Beside | None, reverse: bool, **options: Any) -> Workflow:
     """The workflow in a text of this format, with the files *beside* it and further *options*."""
     if reverse and format in IN_WORDS:
         raise InputError(f"arcs of {format} cannot be reversed: the format states dependencies explicitly")
@@ -153,7 +153,7 @@ def parsed(text: str, format: str, beside: Beside | None, reverse: bool, **optio
     origin = cast(Origin, flow.origin)
     if reverse:
         return replace(flow, dag=flow.dag.dual(), origin=replace(origin, reversed=True))
-    return flow if origin.backward is None else replace(flow, origin=_hinted(origin))
+    return flow if origin.backward is None else replace(flow, origin=_with_hint(origin))
 
 
 def _accepted_options(chosen: Format, beside: Beside | None, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _accepted_options(chosen: Format, beside: Beside | None, options: Mapping[st
     return {name: value for name, value in {"beside": beside, **options}.items() if name in takes}
 
 
-def _hinted(origin: Origin) -> Origin:
+def _with_hint(origin: Origin) -> Origin:
     """The origin with the remark that the arcs probably have the opposite direction."""
     hint = f"{origin.backward} draws arcs from a task to its dependencies: read this graph with reverse"
     return replace(origin, remarks=(*origin.remarks, hint))

@@ -61,7 +61,7 @@ from eligo.formats.shared.document import (
     size,
     string,
 )
-from eligo.formats.shared.edits import applied, json_elements, json_items, json_place, put_in_object
+from eligo.formats.shared.edits import apply_edits, json_elements, json_items, json_place, put_in_object
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 
@@ -156,7 +156,7 @@ def _runs(execution: Row, names: list[str], refer: "_Referee") -> Columns:
     if len(set(ran)) < len(ran):
         twice = Counter(ran).most_common(1)[0][0]
         raise MisfitError(f"task {shorten(names[twice])!r} is listed twice in the execution")
-    return runs.placed(ran, len(names))
+    return runs.place(ran, len(names))
 
 
 def _table(rows: list[Row], keys: Collection[str]) -> Columns:
@@ -176,8 +176,8 @@ def _version(top: Row) -> str | None:
 
 
 def _flat_names(tasks: Columns) -> list[str]:
-    names = [string(name, f"the name of task {i}") for i, name in enumerate(tasks.filled("name"), 1)]
-    ids = tasks.filled("id")
+    names = [string(name, f"the name of task {i}") for i, name in enumerate(tasks.full_column("name"), 1)]
+    ids = tasks.full_column("id")
     if len(set(names)) == len(names) or not all(ids):
         return names
     return [f"{name}_{string(id, 'the id of a task')}" for name, id in zip(names, ids, strict=True)]
@@ -289,8 +289,8 @@ def _priority(value: object, _name: str, _key: str) -> int | None:
 def _memory(runs: Columns, names: Sequence[str]) -> Column:
     """Memory in bytes; before 1.4, files have it in thousands of bytes."""
     return _first(
-        _read(runs["memoryInBytes"], names, "memoryInBytes", _rounded),
-        _read(runs["memory"], names, "memory", lambda n, *where: _rounded(number(n, *where) * 1000, *where)),
+        _read(runs["memoryInBytes"], names, "memoryInBytes", _round),
+        _read(runs["memory"], names, "memory", lambda n, *where: _round(number(n, *where) * 1000, *where)),
     )
 
 
@@ -329,7 +329,7 @@ def _sizes(names: list[str], files: Columns) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for name, value in zip(names, _either(files, "sizeInBytes", "size") or repeat(None, len(names)), strict=True):
         if value is not None and name not in sizes:
-            sizes[name] = _rounded(value, name, "size")
+            sizes[name] = _round(value, name, "size")
     return sizes
 
 
@@ -353,7 +353,7 @@ def _first(column: Column, other: Column) -> Column:
     return [b if a is None else a for a, b in zip(column, other, strict=True)]
 
 
-def _rounded(value: object, name: str, key: str) -> int:
+def _round(value: object, name: str, key: str) -> int:
     """A number of bytes, rounded, because some files have a fraction."""
     return size(round(value) if isinstance(value, float) and abs(value) < 2**63 else value, name, key)
 
@@ -422,10 +422,12 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
 def _specification(flow: Workflow, old: Mapping[str, str]) -> dict[str, Any]:
     dag = flow.dag
     tasks = [
-        _specified_row(flow.task(_allowed(name, _TASK_ID, "task")), above, below) | _label(flow.task(name), old)
+        _specified_row(flow.task(_check_allowed(name, _TASK_ID, "task")), above, below) | _label(flow.task(name), old)
         for name, above, below in zip(dag.tasks, parents(dag), children(dag), strict=True)
     ]
-    files = [{"id": _allowed(name, _FILE_ID, "file"), "sizeInBytes": size} for name, size in flow.file_sizes.items()]
+    files = [
+        {"id": _check_allowed(name, _FILE_ID, "file"), "sizeInBytes": size} for name, size in flow.file_sizes.items()
+    ]
     return {"tasks": tasks, "files": files} if files else {"tasks": tasks}
 
 
@@ -433,7 +435,7 @@ def _specified_row(task: Task, above: tuple[str, ...], below: tuple[str, ...]) -
     row = {"name": task.category or task.name, "id": task.name, "parents": list(above), "children": list(below)}
     for key, files in (("inputFiles", task.inputs), ("outputFiles", task.outputs)):
         if files:
-            row[key] = [_allowed(file, _FILE_ID, "file") for file in files]
+            row[key] = [_check_allowed(file, _FILE_ID, "file") for file in files]
     return row
 
 
@@ -463,7 +465,7 @@ def _command_row(command: str | tuple[str, ...]) -> dict[str, Any]:
     return {"program": command[0], "arguments": list(command[1:])}
 
 
-def _allowed(name: str, pattern: re.Pattern[str], what: str) -> str:
+def _check_allowed(name: str, pattern: re.Pattern[str], what: str) -> str:
     if pattern.fullmatch(name):
         return name
     signs = "-_.#" if what == "task" else "-_./:#"
@@ -483,7 +485,7 @@ def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | 
         starts = {} if runs is None else _starts(text, runs, flow)
     if len(starts) < len(flow):
         return None
-    return applied(text, [put_in_object(text, start, "priority", numbers[name]) for name, start in starts.items()])
+    return apply_edits(text, [put_in_object(text, start, "priority", numbers[name]) for name, start in starts.items()])
 
 
 def _starts(text: str, runs: int, flow: Workflow) -> dict[str, int]:

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eligo.formats.shared.document import document_of, workflow_of
-from eligo.formats.shared.edits import applied, put_in_mapping, yaml_rows
+from eligo.formats.shared.edits import apply_edits, put_in_mapping, yaml_rows
 from eligo.formats.shared.json_text import quote
 from eligo.formats.shared.yaml_text import load
 from eligo.workflow import Workflow
@@ -52,7 +52,7 @@ def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | 
     if not tasks:
         return None
     pairs = zip(flow.dag.tasks, tasks, strict=True)
-    return applied(text, [put_in_mapping(text, node, ["priority"], numbers[name]) for name, node in pairs])
+    return apply_edits(text, [put_in_mapping(text, node, ["priority"], numbers[name]) for name, node in pairs])
 
 
 def sniff(text: str) -> bool:

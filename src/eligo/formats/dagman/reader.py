@@ -14,7 +14,7 @@ from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.dagman.scripts import Script, at, script_of
 from eligo.formats.dagman.splices import Joined, Joiner, Library, Note
-from eligo.formats.dagman.submission import Asked, Description, Facts, Variable, described, unhonoured_in, variables_in
+from eligo.formats.dagman.submission import Description, Facts, NodeJob, Variable, job_of, unhonoured_in, variables_in
 from eligo.formats.shared.document import Column, Described
 from eligo.formats.shared.files import Beside
 from eligo.rows import Ints
@@ -45,7 +45,7 @@ def runnable(flow: Workflow) -> Workflow:
     origin = flow.origin or Origin(format="dagman")
     reader = _DescriptionReader(origin, LARGEST_DESCRIPTION * len(flow))
     details = {name: reader.task(flow.task(name)) for name in flow.dag.tasks}
-    return replace(flow, details=details, origin=replace(origin, unhonoured=reader.unhonoured(), script=None))
+    return replace(flow, details=details, origin=replace(origin, unhonoured=reader.features(), script=None))
 
 
 class _DescriptionReader:
@@ -58,7 +58,7 @@ class _DescriptionReader:
         self.files: dict[str, Description] = {}
         self.places: dict[tuple[str, str], list[str]] = {}
 
-    def unhonoured(self) -> tuple[Unhonoured, ...]:
+    def features(self) -> tuple[Unhonoured, ...]:
         """The features that a run does not honour."""
         notes = (Unhonoured(key, where, tuple(tasks)) for (key, where), tasks in self.places.items())
         return (*self.earlier, *notes)
@@ -73,7 +73,7 @@ class _DescriptionReader:
             if description is None:
                 return task
             variables = self._variables(name)
-            asked = described(description, variables)
+            asked = job_of(description, variables)
         except FormatError as error:
             message = f"node {shorten(name)!r}: {error.message}"
             raise FormatError(message, error.path, error.line).cured_by(error.remedy or "") from None
@@ -81,7 +81,7 @@ class _DescriptionReader:
         task = replace(task, inputs=asked.inputs, outputs=asked.outputs)
         return replace(task, command=asked.facts.command, cores=asked.facts.cores, memory=asked.facts.memory)
 
-    def _list(self, name: str, description: Description, asked: Asked) -> None:
+    def _list(self, name: str, description: Description, asked: NodeJob) -> None:
         """Record the features of a description that a run does not honour."""
         for key, line in description.unhonoured.items():
             self._note(key, description.file if description.is_inline else f"{description.file}:{line}", name)
@@ -139,7 +139,7 @@ _RESCUE = re.compile(r"(.+)\.rescue([0-9]{3,})", re.DOTALL)
 def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
     """The workflow that a DAGMan text describes, with the files *beside* it."""
     root = script_of(text, beside.root if beside else None)
-    root, rescue = _rescued(root, beside)
+    root, rescue = _script_and_rescue(root, beside)
     library = Library(root, beside)
     library.check()
     piece = Joiner(library).root_graph(rescue)
@@ -158,7 +158,7 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
         done=dag.named(sorted(piece.done)),
         joins=len(piece.joins),
         remarks=tuple(remarks),
-        unhonoured=_unhonoured(piece, skipped.union(piece.joins)),
+        unhonoured=_unhonoured_features(piece, skipped.union(piece.joins)),
         script=_node_script(piece, beside),
     )
     nodes = [i for i in range(len(dag)) if i not in skipped]
@@ -180,7 +180,7 @@ def _details(dag: Dag, piece: Joined, kept: Sequence[int]) -> Described:
     return Described(dag, fields)
 
 
-def _unhonoured(piece: Joined, left_out: set[int]) -> tuple[Unhonoured, ...]:
+def _unhonoured_features(piece: Joined, left_out: set[int]) -> tuple[Unhonoured, ...]:
     """The features that a run does not honour: one record for each key that concerns nodes, with its first place."""
     places, tasks, file_level = dict[str, str](), dict[str, list[str]](), list[Unhonoured]()
     for note in piece.notes:
@@ -247,7 +247,7 @@ def _done_remark(executed: int, tasks: int, rescue: Script | None) -> str:
 # Rescue files: x.dag.rescue001 says which nodes of x.dag are done
 
 
-def _rescued(script: Script, beside: Beside | None) -> tuple[Script, Script | None]:
+def _script_and_rescue(script: Script, beside: Beside | None) -> tuple[Script, Script | None]:
     """The script to read and its rescue file: the last one, as in DAGMan, or the one that the user gave."""
     if beside is None or beside.root is None:
         return script, None

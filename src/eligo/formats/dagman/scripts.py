@@ -69,12 +69,12 @@ def tokens(line: str, trim: bool = False) -> list[str]:
             words.append(word)
             word = ""
         else:
-            word += piece["plain"] or _unquoted(piece[0], trim)
+            word += piece["plain"] or _unquote(piece[0], trim)
         at = piece.end()
     return [word for word in [*words, word] if word]
 
 
-def _unquoted(quoted: str, trim: bool) -> str:
+def _unquote(quoted: str, trim: bool) -> str:
     inner = _ESCAPE.sub(r"\1", quoted[1:-1])
     return inner if trim else quoted[0] + inner + quoted[0]
 
@@ -263,7 +263,7 @@ class _Reading:
             "FINAL": self._outside, "PROVISIONER": self._outside, "SERVICE": self._outside, "REJECT": self._reject,
             "SUBMIT_DESCRIPTION": self._description,
             "CONFIG": self._setting, "ENV": self._setting, "SET_JOB_ATTR": self._setting,
-            "SCRIPT": self._script, "VARS": self._vars, **dict.fromkeys(NOTED, self._noted),
+            "SCRIPT": self._script, "VARS": self._vars, **dict.fromkeys(NOTED, self._note),
         }  # fmt: skip
 
     def read(self) -> Script:
@@ -358,7 +358,7 @@ class _Reading:
         self._define(words[1], description, rest)
 
     def _subdag(self, line: str, words: list[str]) -> None:
-        rest = _trimmed(line, words)[3:]
+        rest = _unquoted_words(line, words)[3:]
         if not rest or keyword(words[1]) != "EXTERNAL":
             raise FormatError(f"a sub-DAG must be SUBDAG EXTERNAL, a name and a file, got {shorten(line)!r}")
         self._define(words[2], Facts(("condor_submit_dag", rest[0])), rest[1:])
@@ -403,7 +403,7 @@ class _Reading:
 
     def _description_at(self, line: str, words: list[str], place: int) -> tuple[NodeFacts, list[str]]:
         """The submit description at a place in the line, and the words after it."""
-        trimmed = _trimmed(line, words)
+        trimmed = _unquoted_words(line, words)
         if len(trimmed) <= place:
             raise FormatError(f"{words[0]} needs a name and a submit description, got {shorten(line)!r}")
         inline = self.lines.description(words[place])
@@ -427,7 +427,7 @@ class _Reading:
         self.script.descriptions[words[1]] = description
 
     def _splice(self, line: str, words: list[str]) -> None:
-        options = _trimmed(line, words)[2:]
+        options = _unquoted_words(line, words)[2:]
         if len(options) not in {1, 3} or (len(options) == 3 and keyword(options[1]) != "DIR"):
             message = f"a splice must be SPLICE, a name and a file, optionally DIR and a folder, got {shorten(line)!r}"
             raise FormatError(message)
@@ -478,7 +478,7 @@ class _Reading:
         self._expect(words, 2, "a node")
 
     def _include(self, line: str, words: list[str]) -> None:
-        words[1:] = _trimmed(line, words)[1:]
+        words[1:] = _unquoted_words(line, words)[1:]
         self._expect(words, 2, "a file")
 
     def _setting(self, line: str, words: list[str]) -> None:
@@ -497,7 +497,7 @@ class _Reading:
         if len(words) > 2:
             self._remark("VARS", words[1], line.split(None, 2)[2])
 
-    def _noted(self, line: str, words: list[str]) -> None:
+    def _note(self, line: str, words: list[str]) -> None:
         self._remark(words[0].replace("_", "-"), words[1] if NOTED[words[0]] and len(words) > 1 else "")
 
     def _remark(self, key: str, node: str = "", text: str = "") -> None:
@@ -517,5 +517,5 @@ def _child(words: list[str]) -> int:
     return next((i for i, word in enumerate(words) if i and keyword(word) == "CHILD"), len(words))
 
 
-def _trimmed(line: str, words: list[str]) -> list[str]:
+def _unquoted_words(line: str, words: list[str]) -> list[str]:
     return tokens(line, trim=True) if '"' in line or "'" in line else words

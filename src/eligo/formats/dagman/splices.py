@@ -70,11 +70,11 @@ class Library:
             self._scripts[key.path] = script_of(self._beside.load(key.path), key.path)
         return self._scripts[key.path]
 
-    def included(self, key: FileKey, statement: Statement) -> FileKey:
+    def include_key(self, key: FileKey, statement: Statement) -> FileKey:
         """The file of an INCLUDE in another."""
         return self._key(key, statement.words[0], key.folder, statement.line)
 
-    def spliced(self, key: FileKey, splice: Splice) -> FileKey:
+    def splice_key(self, key: FileKey, splice: Splice) -> FileKey:
         """The file of a SPLICE in another."""
         folder = f"{key.folder}/{splice.folder}".strip("/") if not splice.folder.startswith("/") else splice.folder
         return self._key(key, splice.file, folder, splice.line)
@@ -103,9 +103,9 @@ class Library:
         size = Size(len(script.index), sum(map(len, script.index)))
         for statement in script.statements:
             if isinstance(statement, Statement) and statement.kind == "INCLUDE":
-                self._add(size, self.included(key, statement), key, statement.line, None)
+                self._add(size, self.include_key(key, statement), key, statement.line, None)
         for splice in script.splices:
-            self._add(size, self.spliced(key, splice), key, splice.line, splice.name)
+            self._add(size, self.splice_key(key, splice), key, splice.line, splice.name)
         self._open.pop()
         return self._sizes.setdefault(key, size)
 
@@ -174,7 +174,7 @@ class Note(NamedTuple):
         """The file and the line."""
         return f"{self.path}:{self.remark.line}" if self.path else f"line {self.remark.line}"
 
-    def moved(self, start: int) -> "Note":
+    def shift(self, start: int) -> "Note":
         """The note for the nodes of an inserted splice, whose numbers begin at *start*."""
         return self._replace(nodes=[node + start for node in self.nodes])
 
@@ -275,8 +275,8 @@ class _Scope:
             script = self.library.script(key)
             for splice in script.splices:
                 start = len(self.graph.names)
-                with located(script, splice.line):
-                    arcs.append(self._put_in(splice, self.library.spliced(key, splice)))
+                with error_place(script, splice.line):
+                    arcs.append(self._put_in(splice, self.library.splice_key(key, splice)))
                 if splice.folder not in {"", "."}:
                     nodes = range(start, len(self.graph.names))
                     self.graph.notes.append(Note(Remark("DIR", splice.line), script.path, nodes))
@@ -308,8 +308,8 @@ class _Scope:
             yield (tails + start, heads + start) if start else (tails, heads)
         for statement in script.statements:
             if isinstance(statement, Statement) and statement.kind == "INCLUDE":
-                with located(script, statement.line):
-                    yield from self._nodes_of(self.library.included(key, statement))
+                with error_place(script, statement.line):
+                    yield from self._nodes_of(self.library.include_key(key, statement))
 
     def _name(self, script: Script) -> None:
         before = self.index.keys() | self.outside.keys()
@@ -331,7 +331,7 @@ class _Scope:
         self.joiner.spend(len(piece.tails) + sum(1 + len(note.nodes) for note in piece.notes))
         self.splices[splice.name] = start, piece
         joined.names.extend([f"{splice.name}+{name}" for name in piece.names])
-        joined.facts.extend(_moved(description, splice.folder) for description in piece.facts)
+        joined.facts.extend(_move(description, splice.folder) for description in piece.facts)
         joined.joins.extend(join + start for join in piece.joins)
         joined.done.update(i + start for i in piece.done)
         joined.priorities.update((i + start, value) for i, value in piece.priorities.items())
@@ -339,7 +339,7 @@ class _Scope:
             (i + start, name if name.startswith("+") else f"{splice.name}+{name}")
             for i, name in piece.categories.items()
         )
-        joined.notes.extend(note.moved(start) for note in piece.notes)
+        joined.notes.extend(note.shift(start) for note in piece.notes)
         return piece.tails + np.int32(start), piece.heads + np.int32(start)
 
     def _find(self, name: str) -> int:
@@ -366,7 +366,7 @@ class _Scope:
                 if isinstance(statement, Remark):
                     self._note(statement, script.path)
                 elif statement.kind == "INCLUDE":
-                    inner = self.library.included(key, statement)
+                    inner = self.library.include_key(key, statement)
                     self._obey(self.library.script(inner), inner)
                     self.seen = len(self.graph.names)  # after an INCLUDE, DAGMan also knows the nodes of splices
                 else:
@@ -457,7 +457,7 @@ class _Scope:
 
 
 @contextmanager
-def located(script: Script, line: int) -> Iterator[None]:
+def error_place(script: Script, line: int) -> Iterator[None]:
     """Add the file and the line to errors that have no place."""
     try:
         yield
@@ -474,5 +474,5 @@ def is_join(name: str) -> bool:
     return _JOIN.fullmatch(name) is not None
 
 
-def _moved(description: NodeFacts, folder: str) -> NodeFacts:
+def _move(description: NodeFacts, folder: str) -> NodeFacts:
     return f"{folder}/{description}" if folder and isinstance(description, str) else description

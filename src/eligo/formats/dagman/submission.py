@@ -15,7 +15,7 @@ last value of a key counts, a backslash joins lines, and $(name) is a value of t
 node, but only inside VARS. Only HTCondor knows the values of other macros, so a command that uses them is refused.
 
 >>> fit = Description.of("a.sub", ["executable = fit", "arguments = $(seed)", "log = a.log", "output = fit.out"])
->>> described(fit, [Variable("seed", "7")]).facts.command, fit.unhonoured
+>>> job_of(fit, [Variable("seed", "7")]).facts.command, fit.unhonoured
 (('./fit', '7'), {'output': 4})
 """
 
@@ -74,7 +74,7 @@ def description_of(task: Task, literal: bool = True) -> list[str]:
     if program.startswith("/"):
         lines.append("transfer_executable = false")
     if arguments:
-        lines.append(f'arguments = "{" ".join(map(_quoted, arguments))}"')
+        lines.append(f'arguments = "{" ".join(map(_quote, arguments))}"')
     if task.cores:
         lines.append(f"request_cpus = {math.ceil(task.cores)}")
     if task.memory:
@@ -123,7 +123,7 @@ def _arguments(text: str) -> list[str]:
     return [re.sub(r"'((?:[^']|'')*+)'", lambda quote: quote[1].replace("''", "'"), word) for word in words]
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     word = word.replace('"', '""')
     plain = word and "'" not in word and not re.search(r"\s", word)
     return word if plain else "'" + word.replace("'", "''") + "'"
@@ -284,7 +284,7 @@ def _entry(file: str, line: str, number: int) -> Iterator[SubmitLine]:
     yield SubmitLine(key, value, number)
 
 
-class Asked(NamedTuple):
+class NodeJob(NamedTuple):
     """The facts about a node's job, and the keys that are not honoured because their values are not plain numbers."""
 
     facts: Facts
@@ -294,7 +294,7 @@ class Asked(NamedTuple):
     outputs: tuple[str, ...] = ()
 
 
-def described(description: Description, variables: Sequence[Variable]) -> Asked:
+def job_of(description: Description, variables: Sequence[Variable]) -> NodeJob:
     """The job of a node that has these *variables* in VARS."""
     macros = _Macros(description, variables)
     program = macros.value("executable")
@@ -304,7 +304,7 @@ def described(description: Description, variables: Sequence[Variable]) -> Asked:
     facts = facts_in([*lines, *(f"{key} = {amount}" for key, amount in amounts.items())])
     requests = {"request_cpus": facts.cores, "request_memory": facts.memory}
     inputs, outputs = (_files(macros, f"transfer_{way}_files") for way in ("input", "output"))
-    return Asked(facts, [key for key in amounts if requests[key] is None], inputs, outputs)
+    return NodeJob(facts, [key for key in amounts if requests[key] is None], inputs, outputs)
 
 
 def _files(macros: "_Macros", key: str) -> tuple[str, ...]:

@@ -143,7 +143,7 @@ def write_wrapper(flow: Workflow, order: Sequence[str], path: str, first: int | 
     if path != "-":
         _check_place(origin, path)
     wanted = values(order, FIRST if first is None else first)
-    priorities = [priority_line(_spelt(name), value) for name, value in wanted.items()]
+    priorities = [priority_line(_portable_name(name), value) for name, value in wanted.items()]
     if priorities and origin.joins:
         priorities.insert(0, priority_line("ALL_NODES", max(wanted.values()) + 1))  # joins have no names of their own
     text = load_any(origin.path or "").text
@@ -220,7 +220,7 @@ def with_priority_lines(text: str, wanted: dict[str, int]) -> str:
     body = "\n".join(line for line in lines if line is not None)
     if lines[-1] is None:
         body = body.removesuffix("\r")  # of the line before, whose line end is removed
-    added = [priority_line(_spelt(name), value) for name, value in wanted.items() if name not in updated]
+    added = [priority_line(_portable_name(name), value) for name, value in wanted.items() if name not in updated]
     if added and _ends_in_continuation(body):
         raise FormatError("the last line ends in a backslash, so no PRIORITY line can follow (remove the backslash)")
     gap = end if added and body and not body.endswith("\n") else ""
@@ -276,7 +276,7 @@ def _check_place(origin: Origin, path: str) -> None:
         raise FormatError("DAGMan cannot read compressed files", path)
 
 
-def _spelt(name: str) -> str:
+def _portable_name(name: str) -> str:
     if tokens(name) != [name]:
         raise FormatError(f"the name {shorten(name)!r} cannot be written so that all versions of DAGMan read it")
     return name
@@ -351,7 +351,7 @@ def _with_value(line: str, name: str, value: int) -> str:
     match = _LINE.fullmatch(line)
     if match:
         return f"{match[1]}{value}{match[2]}"
-    return priority_line(_spelt(name), value).rstrip("\n") + ("\r" if line.endswith("\r") else "")
+    return priority_line(_portable_name(name), value).rstrip("\n") + ("\r" if line.endswith("\r") else "")
 
 
 # Rescue files

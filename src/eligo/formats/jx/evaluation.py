@@ -23,8 +23,8 @@ from typing import Any
 
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.jx import functions
-from eligo.formats.jx.expressions import Clause, Item, Node, Operation, Pair, parsed
-from eligo.formats.jx.functions import compared, computed, kind, literal_text
+from eligo.formats.jx.expressions import Clause, Item, Node, Operation, Pair, parse_tree
+from eligo.formats.jx.functions import compare, compute, kind, literal_text
 from eligo.formats.shared import files
 
 #: The maximum depth of expressions and the names in them
@@ -43,7 +43,7 @@ class Object(dict[str, Any]):
 
 def load(text: str, arguments: Mapping[str, Any], used: set[str] | None = None) -> object:
     """The value of a JX text, with the names in "define" and the arguments; the names in it are added to *used*."""
-    tree = parsed(text)
+    tree = parse_tree(text)
     definitions: dict[str, Any] = {}
     if _is_object(tree):
         pairs, line = tree.parts
@@ -123,18 +123,18 @@ class Evaluation:
             return not self.truth(value, "'not'")
         if type(value) not in {int, float}:
             raise FormatError(f"{sign!r} cannot be applied to {kind(value)}")
-        return computed(0, sign, value)
+        return compute(0, sign, value)
 
     def chain(self, scope: Scope, operands: Sequence[Node], signs: Sequence[str]) -> Any:
         """The result of arithmetic or concatenation, if evaluation from left to right and from right to left agree."""
         values = [self.value(operand, scope) for operand in operands]
         if len(values) == 2:
-            return computed(values[0], signs[0], values[1])
+            return compute(values[0], signs[0], values[1])
         if all(isinstance(value, str) for value in values) and set(signs) == {"+"}:
             return "".join(values)
         backward = values[-1]
         for value, sign in zip(values[-2::-1], reversed(signs), strict=True):
-            backward = computed(value, sign, backward)
+            backward = compute(value, sign, backward)
             self.spend(backward)
         forward = self.forward(values, signs)
         if forward == backward and type(forward) is type(backward):
@@ -155,7 +155,7 @@ class Evaluation:
         result = values[0]
         try:
             for sign, value in zip(signs, values[1:], strict=True):
-                result = computed(result, sign, value)
+                result = compute(result, sign, value)
                 self.spend(result)
         except FormatError:
             return None
@@ -163,7 +163,7 @@ class Evaluation:
 
     def comparison(self, scope: Scope, left: Node, sign: str, right: Node) -> bool:
         """Whether a comparison is true."""
-        return compared(self.value(left, scope), sign, self.value(right, scope))
+        return compare(self.value(left, scope), sign, self.value(right, scope))
 
     def junction(self, scope: Scope, sign: str, operands: Sequence[Node]) -> bool:
         """Whether all ("and") or any ("or") values are true; evaluates no more operands than necessary."""

@@ -4,9 +4,9 @@ Makeflow's manual and its program disagree on precedence without parentheses. In
 follows comparisons, and evaluation is from left to right; in the program, it is the opposite. Expressions whose value would
 depend on this are refused: here if the signs show it, and in `evaluation` if only the values do.
 
->>> parsed('a + 1')
+>>> parse_tree('a + 1')
 Operation(method='chain', parts=((Operation(method='symbol', parts=('a',), line=1), 1), ('+',)), line=1)
->>> parsed("a or b and c")
+>>> parse_tree("a or b and c")
 Traceback (most recent call last):
 eligo.errors.FormatError: line 1: 'and' next to 'or' is ambiguous (add parentheses)
 
@@ -180,7 +180,7 @@ class Pair(NamedTuple):
     line: int
 
 
-def parsed(text: str) -> Node:
+def parse_tree(text: str) -> Node:
     """The tree of a JX text."""
     reader = _TreeReader(text)
     tree = reader.expression(1)
@@ -208,7 +208,7 @@ class _TreeReader(Scanner):
             signs.append(sign)
             value, is_negated = self.operand(depth)
             operands.append(value)
-        return grouped(operands, signs, line)
+        return group(operands, signs, line)
 
     def operand(self, depth: int) -> tuple[Node, bool]:
         """Read a value with the signs before it and the lookups after it; also returns whether it begins with `not`."""
@@ -312,7 +312,7 @@ class _TreeReader(Scanner):
         return tuple(clauses)
 
 
-def grouped(operands: list[Node], signs: list[str], line: int) -> Node:
+def group(operands: list[Node], signs: list[str], line: int) -> Node:
     """The tree of operands with signs between them."""
     if not signs:
         return operands[0]
@@ -339,7 +339,7 @@ def _split_at(
     if not cuts:
         return tuple(operands[:1]), ()
     ends = zip([-1, *cuts], [*cuts, len(signs)], strict=True)
-    parts = tuple(grouped(operands[a + 1 : b + 1], signs[a + 1 : b], line) for a, b in ends)
+    parts = tuple(group(operands[a + 1 : b + 1], signs[a + 1 : b], line) for a, b in ends)
     return parts, tuple(signs[i] for i in cuts)
 
 

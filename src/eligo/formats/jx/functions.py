@@ -5,7 +5,7 @@
 
 Integers have 64 bits, division rounds towards zero, and numbers can be appended to strings.
 
->>> computed(-7, "/", 2), computed(-7, "%", 2), computed("a", "+", 1.5), computed([1], "+", [2])
+>>> compute(-7, "/", 2), compute(-7, "%", 2), compute("a", "+", 1.5), compute([1], "+", [2])
 (-3, -1, 'a1.5', [1, 2])
 
 The patterns of like() are POSIX extended regular expressions that can be searched in reasonable time.
@@ -59,7 +59,7 @@ def literal_text(value: object) -> str:
     return "null" if value is None else str(value)
 
 
-def computed(left: Any, sign: str, right: Any) -> Any:
+def compute(left: Any, sign: str, right: Any) -> Any:
     """The result of + - * / or % between two values."""
     if is_number(left) and is_number(right):
         return _number(left, sign, right)
@@ -97,7 +97,7 @@ def _quotient(left: float, sign: str, right: float, integers: bool) -> float:
     return quotient if sign == "/" else first - quotient * second
 
 
-def compared(left: Any, sign: str, right: Any) -> bool:
+def compare(left: Any, sign: str, right: Any) -> bool:
     """The result of == != < <= > or >= between two values."""
     numbers = is_number(left) and is_number(right)
     if sign in {"==", "!="}:
@@ -128,12 +128,12 @@ def pattern_cost(text: str, pattern: str) -> int:
 def like(text: str, pattern: str) -> bool:
     """Whether the pattern occurs in the text."""
     try:
-        return re.search(_translated(pattern), text, re.DOTALL) is not None
+        return re.search(_translate(pattern), text, re.DOTALL) is not None
     except (re.error, OverflowError):
         raise _refused_pattern(pattern) from None
 
 
-def _translated(pattern: str) -> str:
+def _translate(pattern: str) -> str:
     parts: list[str] = []
     end, before = 0, ""
     for part in _PART.finditer(pattern):
@@ -176,7 +176,7 @@ def unknown(name: str) -> str:
 def call(name: str, values: Values) -> Any:
     """The result of a function for these values."""
     if name == "format":
-        return _formatted(values)
+        return _format(values)
     function, usages = FUNCTIONS[name]
     if not any(_fit(values, types) for types in usages):
         usage = " or ".join(f"{name}({', '.join(map(_kind_name, types))})" for types in usages if types)
@@ -208,7 +208,7 @@ def _range(*bounds: int) -> list[int]:
     return list(range(*bounds))
 
 
-def _formatted(values: Values) -> str:
+def _format(values: Values) -> str:
     """The text with the values in place of %d, %s and other fields."""
     text, *rest = values or [None]
     if not isinstance(text, str):
@@ -243,7 +243,7 @@ def template_values(values: Values, lookup: Callable[[str], Any]) -> Values:
 
 
 def _template(text: str, values: dict[str, Any]) -> str:
-    def filled(match: re.Match[str]) -> str:
+    def fill(match: re.Match[str]) -> str:
         if match[2]:
             raise FormatError(f"template() has an unmatched {match[2]!r} (a field is one name in braces)")
         if not match[1]:
@@ -253,10 +253,10 @@ def _template(text: str, values: dict[str, Any]) -> str:
             raise FormatError(f"template() takes numbers and strings, but {match[1]!r} is {kind(value)}")
         return literal_text(value)
 
-    return _FIELD.sub(filled, text)
+    return _FIELD.sub(fill, text)
 
 
-def _joined(words: list[Any], between: str = " ") -> str:
+def _join(words: list[Any], between: str = " ") -> str:
     if not all(isinstance(word, str) for word in words):
         raise FormatError("join() takes a list of strings")
     return between.join(words)
@@ -288,10 +288,10 @@ def _schema(rows: list[Any]) -> dict[str, str]:
 
 #: The functions, with the types of their possible arguments; objects are listed from their last key to the first.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Sequence[Sequence[type]]]] = {
-    "format": (_formatted, ()),
+    "format": (_format, ()),
     "range": (_range, ((int,), (int, int), (int, int, int))),
     "template": (_template, ((str, dict),)),
-    "join": (_joined, ((list,), (list, str))),
+    "join": (_join, ((list,), (list, str))),
     "len": (len, ((list,),)),
     "ceil": (lambda x: x if type(x) is int else float(ceil(x)), ((int,), (float,))),
     "floor": (lambda x: x if type(x) is int else float(floor(x)), ((int,), (float,))),

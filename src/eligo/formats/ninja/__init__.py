@@ -39,7 +39,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, shorten
-from eligo.formats.ninja.manifest import PHONY, PIPE, Edge, Manifest, read_manifest, written
+from eligo.formats.ninja.manifest import PHONY, PIPE, Edge, Manifest, escape, read_manifest
 from eligo.formats.ninja.manifest import fitted_file as fitted_file
 from eligo.formats.shared import data_arcs
 from eligo.formats.shared.data_arcs import through
@@ -227,7 +227,7 @@ def _rule_name(rule: Rule) -> str:
 def _lines(name: str, rule: Rule) -> Iterator[str]:
     what = f"of task {shorten(name)!r}"
     outputs, inputs = (
-        "".join(" " + written(file, f"a file {what}", path=True) for file in files)
+        "".join(" " + escape(file, f"a file {what}", path=True) for file in files)
         for files in (rule.outputs, rule.inputs)
     )
     kind = _rule_name(rule)
@@ -241,4 +241,4 @@ def _lines(name: str, rule: Rule) -> Iterator[str]:
     }
     for key, value in values.items():
         if value is not None:
-            yield f"  {VARIABLES[key]} = {written(value, f'the {key} {what}')}\n"
+            yield f"  {VARIABLES[key]} = {escape(value, f'the {key} {what}')}\n"

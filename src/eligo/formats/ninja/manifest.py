@@ -66,7 +66,7 @@ class Cursor:
             raise self.error("an indented line must follow a rule, a pool or a build statement")
         return True
 
-    def indented(self) -> bool:
+    def next_indented(self) -> bool:
         """Go to the text of the next line, after comments, if it is indented; returns whether it is."""
         start = self.at
         self._pass(_COMMENTS)
@@ -180,7 +180,7 @@ def canonical(path: str) -> str:
     return root + "/".join(parts) or "."
 
 
-def quoted(path: str) -> str:
+def quote_path(path: str) -> str:
     """The path as ninja quotes it in a command."""
     return path if _SAFE.fullmatch(path) else "'" + path.replace("'", "'\\''") + "'"
 
@@ -188,10 +188,10 @@ def quoted(path: str) -> str:
 # Words of the output
 
 
-def written(text: str, what: str, path: bool = False) -> str:
+def escape(text: str, what: str, path: bool = False) -> str:
     """A value or a path, escaped; *what* describes it in the error if ninja cannot represent it.
 
-    >>> print(written("a b:c$", "a file", path=True), written(" x $", "a command"))
+    >>> print(escape("a b:c$", "a file", path=True), escape(" x $", "a command"))
     a$ b$:c$$ $ x $$
     """
     wrong = re.search(r"[\0\r\n]", text)
@@ -320,7 +320,7 @@ class _Values:
         return text
 
     def _paths(self, paths: list[str], between: str) -> str:
-        return between.join(map(quoted, paths) if self.quote else paths)
+        return between.join(map(quote_path, paths) if self.quote else paths)
 
 
 def read_manifest(text: str, beside: Beside | None) -> Manifest:
@@ -384,7 +384,7 @@ class _Reader:
         recipe = Recipe(self._read_name("rule"))
         if recipe.name in self.bindings.recipes.maps[0]:
             raise FormatError(f"duplicate rule {shorten(recipe.name)!r}", line=line)
-        while self.cursor.indented():
+        while self.cursor.next_indented():
             name, value = self._let()
             if name not in RULE_VARIABLES:
                 message = f"unknown variable {shorten(name)!r} in a rule (known: {', '.join(sorted(RULE_VARIABLES))})"
@@ -403,7 +403,7 @@ class _Reader:
         name = self._read_name("pool")
         if name in self.manifest.pools:
             raise FormatError(f"duplicate pool {shorten(name)!r}", line=line)
-        while self.cursor.indented():
+        while self.cursor.next_indented():
             key, value = self._let()
             if key != "depth":
                 message = f"unknown variable {shorten(key)!r} in a pool (known: depth)"
@@ -482,7 +482,7 @@ class _Reader:
     def _own(self) -> Bindings:
         """The variables of an edge: those of the file if it has none of its own."""
         own: dict[str, str] = {}
-        while self.cursor.indented():
+        while self.cursor.next_indented():
             name, value = self._let()
             own[name] = self._expand(value, self.bindings)
         return Bindings(self.bindings.values.new_child(own), self.bindings.recipes) if own else self.bindings

@@ -18,7 +18,7 @@ writer that the declared arcs do not place after the reader. If there are still 
 are ignored. Remarks list all ignored arcs. In a document without declared arcs, cycles are errors.
 
 >>> jobs = Jobs(("a", "b", "c"), [(), ("f",), ()], [("f",), (), ("f",)])
->>> dag, remarks = combined(jobs, columns([(1, 2)]))
+>>> dag, remarks = combine(jobs, columns([(1, 2)]))
 >>> list(dag.arcs()), remarks
 ([('a', 'b'), ('b', 'c')], ("ignored the arc from c to b through 'f', which contradicts declared arcs",))
 """
@@ -206,7 +206,7 @@ class _FileArc(NamedTuple):
     file: str
 
 
-def combined(jobs: Jobs, declared: tuple[Ints, Ints]) -> tuple[Dag, tuple[str, ...]]:
+def combine(jobs: Jobs, declared: tuple[Ints, Ints]) -> tuple[Dag, tuple[str, ...]]:
     """The dag of the declared arcs and those that files make, and remarks on ignored file arcs."""
     try:
         return dag_of(jobs.names, declared, file_arcs(jobs.inputs, jobs.outputs)), ()

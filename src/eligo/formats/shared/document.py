@@ -139,11 +139,11 @@ class Columns:
     def __getitem__(self, key: str) -> Column:
         return self._columns.get(key)
 
-    def filled(self, key: str) -> list[Any]:
+    def full_column(self, key: str) -> list[Any]:
         """The column of a key; a list of None if no row has the key."""
         return self._columns.get(key) or [None] * self.size
 
-    def placed(self, places: Sequence[int], size: int) -> "Columns":
+    def place(self, places: Sequence[int], size: int) -> "Columns":
         """A table of *size* rows, whose row places[i] is row i of this table; the others are empty."""
         table = Columns((), ())
         table.size = size
@@ -229,7 +229,7 @@ def _tasks(top: Mapping[str, Any]) -> tuple[Dag, Described]:
         for i, row in enumerate(rows, 1):
             _check_keys(row, f"task {i}", TASK_KEYS)
     table = Columns(rows, TASK_KEYS)
-    names = table.filled("name")
+    names = table.full_column("name")
     if not set(map(type, names)) <= {str}:
         for i, name in enumerate(names, 1):
             string(name, f"the name of task {i}")

@@ -24,10 +24,10 @@ class Edit(NamedTuple):
     text: str
 
 
-def applied(text: str, edits: Iterable[Edit]) -> str:
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """The text with all edits, no two of which overlap.
 
-    >>> applied("a: 1", [Edit(3, 4, "2"), Edit(0, 0, "# ")])
+    >>> apply_edits("a: 1", [Edit(3, 4, "2"), Edit(0, 0, "# ")])
     '# a: 2'
     """
     parts, position = [], 0
@@ -37,10 +37,10 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def nested(keys: Iterable[str], value: int | str) -> str:
+def nest(keys: Iterable[str], value: int | str) -> str:
     """A value nested under keys, on one line, as YAML writes it; with quoted keys, it is JSON.
 
-    >>> nested(["dagman", "PRIORITY"], 3)
+    >>> nest(["dagman", "PRIORITY"], 3)
     '{dagman: {PRIORITY: 3}}'
     """
     text = str(value)
@@ -143,9 +143,9 @@ def put_in_mapping(text: str, node: Node, keys: Sequence[str], value: int | str)
         inner = _value_of(node, key)
         if inner is None:
             rest = keys[depth + 1 :]
-            return _new_key_edit(text, node, key, nested(rest, value) if rest else str(value))
+            return _new_key_edit(text, node, key, nest(rest, value) if rest else str(value))
         if depth + 1 < len(keys) and inner.id != "mapping":
-            return Edit(inner.start_mark.index, inner.end_mark.index, nested(keys[depth + 1 :], value))
+            return Edit(inner.start_mark.index, inner.end_mark.index, nest(keys[depth + 1 :], value))
         node = inner
     return Edit(node.start_mark.index, node.end_mark.index, str(value))
 
@@ -177,7 +177,7 @@ class Placed:
     empty: bool = False
     children: list["Placed"] = field(default_factory=list)
 
-    def walked(self) -> Iterator["Placed"]:
+    def walk(self) -> Iterator["Placed"]:
         """The element and all elements inside it, in the order of the text."""
         waiting = [self]
         while waiting:
@@ -185,7 +185,7 @@ class Placed:
             yield element
             waiting += reversed(element.children)
 
-    def filled(self, text: str) -> Edit:
+    def fill(self, text: str) -> Edit:
         """The edit that replaces the content by this text."""
         return Edit(self.inside, self.end, text) if not self.empty else self.put(text)
 
@@ -201,7 +201,7 @@ def _end_of(element: Placed) -> int:
     return element.inside if element.empty else element.end + len(f"</{element.tag}>")
 
 
-def placed(text: str) -> Placed:
+def parse_places(text: str) -> Placed:
     """The outermost element of a valid XML text, with places; tags keep their prefixes."""
     data = without_declaration(text).encode()
     parser = expat.ParserCreate("utf-8")
@@ -244,7 +244,7 @@ def _tag_end(data: bytes, at: int) -> int:
 
 def _in_characters(data: bytes, top: Placed) -> None:
     """Convert the places of all elements from bytes to characters, in one pass."""
-    elements: list[Any] = list(top.walked())
+    elements: list[Any] = list(top.walk())
     places = sorted({at for e in elements for at in (e.start, e.inside, e.end)})
     offsets, previous, count = {}, 0, 0
     for at in places:

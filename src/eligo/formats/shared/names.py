@@ -2,7 +2,7 @@
 
 >>> from eligo.dag import Dag
 >>> flow = Workflow(Dag.from_arcs([("a b", "a+b")], ["a_b", "a b", "a+b"]))
->>> changed, old = renamed(flow, lambda name: fitted(name, "-0-9A-Za-z_"))
+>>> changed, old = rename_tasks(flow, lambda name: fitted(name, "-0-9A-Za-z_"))
 >>> changed.dag.tasks, old
 (('a_b', 'a_b_2', 'a_b_3'), {'a_b_2': 'a b', 'a_b_3': 'a+b'})
 
@@ -33,7 +33,7 @@ def fitted(name: str, signs: str) -> str:
     return re.sub(rf"[^{signs}]", "_", name) or "_"
 
 
-def renamed(flow: Workflow, fit: Callable[[str], str]) -> tuple[Workflow, dict[str, str]]:
+def rename_tasks(flow: Workflow, fit: Callable[[str], str]) -> tuple[Workflow, dict[str, str]]:
     """The workflow with the names that *fit* returns, made unique, and the old name for each new one."""
     wanted = {name: fit(name) for name in flow.dag.tasks}
     taken = {name for name, new in wanted.items() if name == new}
@@ -66,11 +66,11 @@ def with_files(flow: Workflow, fit: Callable[[str], str | None]) -> Workflow:
     if not other:
         return flow
 
-    def replaced(names: tuple[str, ...]) -> tuple[str, ...]:
+    def replace_names(names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(new for name in names if (new := other.get(name, name)) is not None))
 
     details = {
-        name: replace(task, inputs=replaced(task.inputs), outputs=replaced(task.outputs))
+        name: replace(task, inputs=replace_names(task.inputs), outputs=replace_names(task.outputs))
         for name, task in flow.details.items()
     }
     sizes = {new: size for file, size in flow.file_sizes.items() if (new := other.get(file, file)) is not None}

@@ -82,11 +82,11 @@ def workflow_of(
         task = _task(name, rule, marks)
         if task.details():
             details[name] = task
-    asked = tuple(_unhonoured(rules, names))
+    asked = tuple(_unhonoured_features(rules, names))
     return Workflow(dag, details, None, replace(origin, unhonoured=origin.unhonoured + asked), sizes)
 
 
-def _unhonoured(rules: Sequence[Rule], names: Sequence[str]) -> Iterator[Unhonoured]:
+def _unhonoured_features(rules: Sequence[Rule], names: Sequence[str]) -> Iterator[Unhonoured]:
     for number, (name, rule) in enumerate(zip(names, rules, strict=True), 1):
         for key in dict.fromkeys(rule.unhonoured):
             yield Unhonoured(key, f"line {rule.line}" if rule.line else f"rule {number}", (name,))

@@ -54,7 +54,7 @@ class Element:
         """The text of the element and of all elements inside."""
         return "".join(item if isinstance(item, str) else item.all_text() for item in self.content)
 
-    def needed(self, attribute: str) -> str:
+    def need(self, attribute: str) -> str:
         """The value of an attribute; raises if it is missing."""
         value = self.attributes.get(attribute)
         if value is None:
@@ -147,17 +147,17 @@ class _XmlReader:
 # Writing
 
 
-def quoted(value: str, what: str) -> str:
+def quote(value: str, what: str) -> str:
     """An attribute's value, escaped, in double quotes; *what* names it in the error if XML cannot represent it.
 
-    >>> quoted('<a & "b">', "a name")
+    >>> quote('<a & "b">', "a name")
     '"&lt;a &amp; &quot;b&quot;&gt;"'
     """
     _possible(value, what)
     return '"' + _IN_ATTRIBUTE.sub(lambda match: _WRITTEN[match[0]], value) + '"'
 
 
-def escaped(value: str, what: str) -> str:
+def escape(value: str, what: str) -> str:
     """Text, escaped for use between tags; *what* names it in the error if XML cannot represent it."""
     _possible(value, what)
     return _IN_TEXT.sub(lambda match: _WRITTEN[match[0]], value)
