@@ -215,7 +215,7 @@ MISFITS = {
     '{"tasks": [{"name": "a", "category": 7}]}': "\"category\" of 'a' must be a string,"
     " got a number (put it in quotes)",
     '{"tasks": [], "arcs": []}': '1: "tasks" and "arcs" cannot be combined (give one of them)',
-    '{"arcs": [], "files": {"f": "big"}}': "\"size\" of 'f' must be an integer number of bytes, got a string",
+    '{"arcs": [], "files": {"f": "big"}}': "\"size\" of 'f' must be an integer number of bytes, got 'big'",
     '{"arcs": [], "files": ["f"]}': '"files" must be an object with the size in bytes of each file, got a list',
     '{"name": "empty"}': 'no tasks (give "tasks", "arcs" or "nodes")',
     '{"name": 5, "arcs": []}': "the workflow's name must be a string, got a number (put it in quotes)",

@@ -60,25 +60,10 @@ from eligo.formats.shared.names import rename_tasks, with_files
 from eligo.workflow import Origin, Task, Workflow, in_priority_order, priority_numbers, with_priorities
 
 __all__ = [
-    "LARGEST_FILE",
-    "MODULES",
-    "History",
-    "detect",
-    "format_for_priorities",
-    "format_to_write",
-    "generate",
-    "lost",
-    "module",
-    "parse",
-    "read",
-    "read_claim",
-    "read_history",
-    "read_order",
-    "refuse_source",
-    "source_text",
-    "write",
+    "LARGEST_FILE", "MODULES", "History", "detect", "format_for_priorities", "format_to_write", "generate", "lost",
+    "module", "parse", "read", "read_claim", "read_history", "read_order", "refuse_source", "source_text", "write",
     "write_priorities",
-]
+]  # fmt: skip
 
 
 def write(flow: Dag | Workflow, path: StrPath, format: str | None = None, names: str = "keep") -> dict[str, str]:

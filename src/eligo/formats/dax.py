@@ -50,11 +50,9 @@ advice, fitted = pegasus.advice, pegasus.fitted
 KINDS = {"dax": "pegasusWorkflow", "dag": "condorWorkflow"}
 #: The elements of catalogs and hooks, which a run does not honour
 CATALOGS = {
-    "executable": "transformationCatalog",
-    "transformation": "transformationCatalog",
-    "file": "replicaCatalog",
+    "executable": "transformationCatalog", "transformation": "transformationCatalog", "file": "replicaCatalog",
     "invoke": "hooks",
-}
+}  # fmt: skip
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <adag xmlns="http://pegasus.isi.edu/schema/DAX" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"\

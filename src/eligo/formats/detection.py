@@ -23,26 +23,16 @@ from eligo.workflow import Workflow
 
 #: What a format may be unable to represent, in words.
 WORDS = {
-    "name": "the workflow's name",
-    "command": "commands",
-    "inputs": "the files that tasks read",
-    "outputs": "the files that tasks write",
-    "seconds": "run times",
-    "cores": "cores",
-    "memory": "memory",
-    "labels": "labels",
-    "category": "categories",
-    "priority": "priorities",
-    "file_sizes": "sizes of files",
-}
+    "name": "the workflow's name", "command": "commands", "inputs": "the files that tasks read",
+    "outputs": "the files that tasks write", "seconds": "run times", "cores": "cores", "memory": "memory",
+    "labels": "labels", "category": "categories", "priority": "priorities", "file_sizes": "sizes of files",
+}  # fmt: skip
 
 #: What may be given with a text, in words.
 GIVEN = {
-    "arguments": "values for its names",
-    "environment": "variables of the environment",
-    "columns": "titles of columns",
+    "arguments": "values for its names", "environment": "variables of the environment", "columns": "titles of columns",
     "trace": "a trace",
-}
+}  # fmt: skip
 
 
 class Given(TypedDict, total=False):
@@ -110,62 +100,30 @@ class Stranger(NamedTuple):
 
 
 STRANGERS = (
-    Stranger(
-        "a CWL document",
-        r".*\.cwl",
-        r'(?:^|\{)\s*+"?cwlVersion"?\s*+:',
-        "`cwltool --print-dot FILE > dag.dot` draws its dag",
-    ),
-    Stranger(
-        "a Snakefile",
-        r"snakefile.*|.*\.smk",
-        r"^(?:rule|checkpoint)[ \t]+\w+:\s[^\0]*?^[ \t]+(?:input|output|shell|run|script):",
-        "`snakemake --dag > dag.dot` or `snakemake --d3dag > dag.json` draws its dag",
-    ),
-    Stranger(
-        "a Nextflow script",
-        r".*\.nf",
-        r"^nextflow\.(?:enable|preview)\.|^process[ \t]+\w+[ \t]*+\{",
-        "`nextflow run FILE -preview -with-dag dag.mmd` draws its dag",
-    ),
-    Stranger(
-        "the trace of a Nextflow run",
-        "",
-        r"\Atask_id\t",
-        "a trace has no dependencies; draw them with `nextflow run ... -with-dag dag.mmd` and give the trace with that file",
-    ),
-    Stranger(
-        "a WDL document",
-        r".*\.wdl",
-        r"^version[ \t]+(?:1\.\d|draft-\d|development)\s[^\0]*?^(?:workflow|task)[ \t]+\w+[ \t]*+\{"
-        r"|^workflow[ \t]+\w+[ \t]*+\{[^\0]*?^[ \t]*+call[ \t]",
-        "`wdlviz --no-render FILE > dag.dot`, of wdlviz, draws its dag",
-    ),
-    Stranger(
-        "a Makefile",
-        r"(?:gnu)?makefile(?:\..*)?|.*\.mk",
-        r"^\.PHONY[ \t]*+:",
-        "`make -Bnd | make2graph > dag.dot`, of makefile2graph, draws its dag",
-    ),
-    Stranger(
-        "a Python program",
-        r".*\.pyw?",
-        r"\A#!\s*+/[^\n]*python",
-        "pass its graph to eligo.plan, or write one arc per line, parent and child, to a .arcs file",
-    ),
-    Stranger(
-        "a script",
-        r".*\.(?:sh|bash|pl|r)",
-        r"\A#!\s*+/[^\n]*\b(?:(?:[bdk]a|z|k|c|tc|fi)?sh|perl|ruby|Rscript|node|awk|lua|tclsh|php|groovy|julia)\b",
-        "write one arc per line, parent and child, to a .arcs file",
-    ),
-    Stranger(
-        "an HTML page",
-        "",
-        _PAGE,
-        "draw the dag as .dot or .mmd, as `nextflow run ... -with-dag dag.mmd` does",
-    ),
-)
+    Stranger("a CWL document", r".*\.cwl", r'(?:^|\{)\s*+"?cwlVersion"?\s*+:',
+             "`cwltool --print-dot FILE > dag.dot` draws its dag"),
+    Stranger("a Snakefile", r"snakefile.*|.*\.smk",
+             r"^(?:rule|checkpoint)[ \t]+\w+:\s[^\0]*?^[ \t]+(?:input|output|shell|run|script):",
+             "`snakemake --dag > dag.dot` or `snakemake --d3dag > dag.json` draws its dag"),
+    Stranger("a Nextflow script", r".*\.nf", r"^nextflow\.(?:enable|preview)\.|^process[ \t]+\w+[ \t]*+\{",
+             "`nextflow run FILE -preview -with-dag dag.mmd` draws its dag"),
+    Stranger("the trace of a Nextflow run", "", r"\Atask_id\t",
+             "a trace has no dependencies; draw them with `nextflow run ... -with-dag dag.mmd` and give the trace with"
+             " that file"),
+    Stranger("a WDL document", r".*\.wdl",
+             r"^version[ \t]+(?:1\.\d|draft-\d|development)\s[^\0]*?^(?:workflow|task)[ \t]+\w+[ \t]*+\{"
+             r"|^workflow[ \t]+\w+[ \t]*+\{[^\0]*?^[ \t]*+call[ \t]",
+             "`wdlviz --no-render FILE > dag.dot`, of wdlviz, draws its dag"),
+    Stranger("a Makefile", r"(?:gnu)?makefile(?:\..*)?|.*\.mk", r"^\.PHONY[ \t]*+:",
+             "`make -Bnd | make2graph > dag.dot`, of makefile2graph, draws its dag"),
+    Stranger("a Python program", r".*\.pyw?", r"\A#!\s*+/[^\n]*python",
+             "pass its graph to eligo.plan, or write one arc per line, parent and child, to a .arcs file"),
+    Stranger("a script", r".*\.(?:sh|bash|pl|r)",
+             r"\A#!\s*+/[^\n]*\b(?:(?:[bdk]a|z|k|c|tc|fi)?sh|perl|ruby|Rscript|node|awk|lua|tclsh|php|groovy|julia)\b",
+             "write one arc per line, parent and child, to a .arcs file"),
+    Stranger("an HTML page", "", _PAGE,
+             "draw the dag as .dot or .mmd, as `nextflow run ... -with-dag dag.mmd` does"),
+)  # fmt: skip
 
 #: A file that begins like this, if its name does not determine a format.
 SCRIPT = Stranger("a script", "", r"\A#!\s*+/", "write one arc per line, parent and child, to a .arcs file")

@@ -326,16 +326,10 @@ def _bytes(text: str, name: str, key: str) -> int:
 
 
 _READERS: dict[str, tuple[str, Callable[[str, str, str], Any]]] = {
-    "command": ("command", _text),
-    "argv": ("command", _list),
-    "inputs": ("inputs", _list),
-    "outputs": ("outputs", _list),
-    "seconds": ("seconds", _real),
-    "cores": ("cores", _cores),
-    "memory": ("memory", _bytes),
-    "category": ("category", _text),
-    "priority": ("priority", _integer),
-}
+    "command": ("command", _text), "argv": ("command", _list), "inputs": ("inputs", _list), "outputs": ("outputs", _list),
+    "seconds": ("seconds", _real), "cores": ("cores", _cores), "memory": ("memory", _bytes),
+    "category": ("category", _text), "priority": ("priority", _integer),
+}  # fmt: skip
 
 
 def _sizes(own: Mapping[str, str]) -> dict[str, int]:

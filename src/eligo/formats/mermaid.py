@@ -447,7 +447,7 @@ def sniff(text: str) -> bool:
 
 def _encode(name: str) -> str:
     """The name with codes for characters that Mermaid would interpret, and for spaces that it would remove."""
-    return _CODED.sub(lambda match: f"#{ord(match[0])};", name)
+    return _CODED.sub(_code, name)
 
 
 def _label(text: str | None) -> Label:

@@ -50,19 +50,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
-from eligo.formats.shared import data_arcs, json_text, names, yaml_text
+from eligo.formats.shared import data_arcs, document, json_text, names, yaml_text
 from eligo.formats.shared.data_arcs import Jobs, combine
-from eligo.formats.shared.document import (
-    MisfitError,
-    array,
-    children,
-    kind,
-    mapping,
-    misfits_in,
-    short,
-    string,
-    strings,
-)
+from eligo.formats.shared.document import MisfitError, array, children, mapping, misfits_in, short, string, strings
 from eligo.formats.shared.edits import apply_edits, put_in_mapping, yaml_rows
 from eligo.rows import Ints
 from eligo.workflow import MEGABYTE, Origin, Task, Unhonoured, Workflow
@@ -94,24 +84,18 @@ FIRST = -1
 #: The detail in each profile, and whether the profile takes precedence
 _PLACES = {
     ("pegasus", "runtime"): ("seconds", True),
-    ("pegasus", "cores"): ("cores", True),
-    ("condor", "request_cpus"): ("cores", False),
-    ("pegasus", "memory"): ("memory", True),
-    ("condor", "request_memory"): ("memory", False),
-    ("dagman", "priority"): ("priority", True),
-    ("condor", "priority"): ("priority", False),
-}
+    ("pegasus", "cores"): ("cores", True), ("condor", "request_cpus"): ("cores", False),
+    ("pegasus", "memory"): ("memory", True), ("condor", "request_memory"): ("memory", False),
+    ("dagman", "priority"): ("priority", True), ("condor", "priority"): ("priority", False),
+}  # fmt: skip
 #: Profiles with which Pegasus selects a site, groups jobs and transfers files; they do not affect what a job does.
 _PLANNING = re.compile(
     r"(?:hints|selector|stat)\.|condor\.(?:accounting_group|priority)|dagman\.(?:category|priority)|pegasus\.(?:label|runtime"
     r"|clusters|job\.|collapse|bundle|group|project|queue|diskspace|data\.|stage|transfer|gridstart|style|exitcode|pmc_)"
 )
 _UNITS: dict[str, Callable[[float], float]] = {
-    "seconds": float,
-    "cores": lambda number: number,
-    "memory": lambda number: round(number * MEGABYTE),
-    "priority": int,
-}
+    "seconds": float, "cores": lambda n: n, "memory": lambda n: round(n * MEGABYTE), "priority": int,
+}  # fmt: skip
 
 
 Command = str | tuple[str, ...] | None
@@ -402,8 +386,8 @@ def _files(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None],
         file = string(use.get("lfn"), f'the lfn of a file in "uses" of {shorten(name)!r}')
         link = use.get("type")
         if not isinstance(link, str) or link not in LINKS:
-            actual = repr(shorten(link)) if isinstance(link, str) else kind(link)
-            raise MisfitError(f'"type" of file {shorten(file)!r} must be one of {", ".join(LINKS)}, got {actual}')
+            links = ", ".join(LINKS)
+            raise MisfitError(f'"type" of file {shorten(file)!r} must be one of {links}, got {document.actual(link)}')
         if "i" in LINKS[link]:
             inputs[file] = None
         if "o" in LINKS[link]:

@@ -41,26 +41,8 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, UnknownTaskError, shorten
-from eligo.formats.shared import json_text, names
-from eligo.formats.shared.document import (
-    Column,
-    Columns,
-    Described,
-    MisfitError,
-    Reader,
-    array,
-    children,
-    kind,
-    lists,
-    mapping,
-    misfits_in,
-    number,
-    parents,
-    references,
-    short,
-    size,
-    string,
-)
+from eligo.formats.shared import document, json_text, names
+from eligo.formats.shared.document import Column, Columns, Described, MisfitError, Reader, array, mapping, string
 from eligo.formats.shared.edits import apply_edits, json_elements, json_items, json_place, put_in_object
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
@@ -89,7 +71,7 @@ def sniff(text: str) -> bool:
 
 def parse(text: str) -> Workflow:
     """The workflow that a WfFormat text describes."""
-    with misfits_in(text):
+    with document.misfits_in(text):
         top = mapping(json_text.load(text), "the document")
         flow = mapping(top.get("workflow"), '"workflow"')
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
@@ -118,7 +100,7 @@ def _specified_parts(flow: Row) -> Parts:
     tasks = _table(_tasks(specification, "tasks"), _TASK)
     names = _ids(tasks, "the id of task {}")
     refer = _Referee(tasks, names)
-    inputs, outputs = (lists(tasks[key], names, key) for key in ("inputFiles", "outputFiles"))
+    inputs, outputs = (document.lists(tasks[key], names, key) for key in ("inputFiles", "outputFiles"))
     by_files = tasks["parents"] is tasks["children"] is None
     dag = _dag(
         names,
@@ -231,7 +213,7 @@ def _references(tasks: Columns, names: list[str], refer: _Referee) -> tuple[Ints
     named: list[Ints] = []
     owners: list[Ints] = []
     for key in ("parents", "children"):
-        numbers, counts = references(tasks[key], names, key, refer.quick, refer.slowly)
+        numbers, counts = document.references(tasks[key], names, key, refer.quick, refer.slowly)
         named.append(numbers)
         owners.append(np.repeat(np.arange(len(names), dtype=np.int32), counts))
     return np.concatenate((named[0], owners[1])), np.concatenate((owners[0], named[1]))
@@ -262,8 +244,8 @@ def _details(dag: Dag, tasks: Columns, runs: Columns, inputs: Lists, outputs: Li
             "command": _read(runs["command"], names, "command", _command),
             "inputs": [tuple(files) or None for files in inputs] if any(inputs) else None,
             "outputs": [tuple(files) or None for files in outputs] if any(outputs) else None,
-            "seconds": _read(_either(runs, "runtimeInSeconds", "runtime"), names, "runtime", number, float),
-            "cores": _read(_either(runs, "coreCount", "cores"), names, "cores", number),
+            "seconds": _read(_either(runs, "runtimeInSeconds", "runtime"), names, "runtime", document.number, float),
+            "cores": _read(_either(runs, "coreCount", "cores"), names, "cores", document.number),
             "memory": _memory(runs, names),
             "category": _read(_either(tasks, "category", "name"), names, "category", _category),
             "priority": _read(runs["priority"], names, "priority", _priority, int),
@@ -290,7 +272,7 @@ def _memory(runs: Columns, names: Sequence[str]) -> Column:
     """Memory in bytes; before 1.4, files have it in thousands of bytes."""
     return _first(
         _read(runs["memoryInBytes"], names, "memoryInBytes", _round),
-        _read(runs["memory"], names, "memory", lambda n, *where: _round(number(n, *where) * 1000, *where)),
+        _read(runs["memory"], names, "memory", lambda n, *where: _round(document.number(n, *where) * 1000, *where)),
     )
 
 
@@ -313,8 +295,8 @@ def _links(names: list[str], files: list[Row]) -> tuple[list[str], list[str]]:
     for name, row in zip(names, files, strict=True):
         link = row.get("link")
         if not isinstance(link, str) or link.lower() not in links:
-            actual = repr(shorten(link)) if isinstance(link, str) else kind(link)
-            raise MisfitError(f'"link" of file {shorten(name)!r} must be "input" or "output", got {actual}')
+            got = document.actual(link)
+            raise MisfitError(f'"link" of file {shorten(name)!r} must be "input" or "output", got {got}')
         links[link.lower()].append(name)
     return links["input"], links["output"]
 
@@ -355,7 +337,7 @@ def _first(column: Column, other: Column) -> Column:
 
 def _round(value: object, name: str, key: str) -> int:
     """A number of bytes, rounded, because some files have a fraction."""
-    return size(round(value) if isinstance(value, float) and abs(value) < 2**63 else value, name, key)
+    return document.size(round(value) if isinstance(value, float) and abs(value) < 2**63 else value, name, key)
 
 
 def _tasks(row: Row, key: str) -> list[Row]:
@@ -403,7 +385,7 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
     """The WfFormat 1.5 text of a workflow, one task per line; *old* has the old names of renamed tasks."""
     if not len(flow):
         raise FormatError("a WfCommons file must have at least one task, got an empty workflow")
-    document: dict[str, Any] = {
+    result: dict[str, Any] = {
         "name": flow.name or "workflow",
         "schemaVersion": "1.5",
         "workflow": {"specification": _specification(flow, old)},
@@ -411,19 +393,19 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
     tasks = (flow.task(name) for name in flow.dag.tasks)
     runs = [_run(task) for task in tasks if task.seconds is not None]
     if runs:
-        document["workflow"]["execution"] = {
-            "makespanInSeconds": short(sum(run["runtimeInSeconds"] for run in runs)),
+        result["workflow"]["execution"] = {
+            "makespanInSeconds": document.short(sum(run["runtimeInSeconds"] for run in runs)),
             "executedAt": "1970-01-01T00:00:00Z",
             "tasks": runs,
         }
-    return json_text.dump(document, levels=4)
+    return json_text.dump(result, levels=4)
 
 
 def _specification(flow: Workflow, old: Mapping[str, str]) -> dict[str, Any]:
     dag = flow.dag
     tasks = [
         _specified_row(flow.task(_check_allowed(name, _TASK_ID, "task")), above, below) | _label(flow.task(name), old)
-        for name, above, below in zip(dag.tasks, parents(dag), children(dag), strict=True)
+        for name, above, below in zip(dag.tasks, document.parents(dag), document.children(dag), strict=True)
     ]
     files = [
         {"id": _check_allowed(name, _FILE_ID, "file"), "sizeInBytes": size} for name, size in flow.file_sizes.items()
@@ -445,11 +427,11 @@ def _label(task: Task, old: Mapping[str, str]) -> dict[str, str]:
 
 
 def _run(task: Task) -> dict[str, Any]:
-    run: dict[str, Any] = {"id": task.name, "runtimeInSeconds": short(task.seconds)}
+    run: dict[str, Any] = {"id": task.name, "runtimeInSeconds": document.short(task.seconds)}
     if task.command:
         run["command"] = _command_row(task.command)
     if task.cores is not None and task.cores >= 1:
-        run["coreCount"] = short(task.cores)
+        run["coreCount"] = document.short(task.cores)
     if task.memory is not None:
         run["memoryInBytes"] = task.memory
     if task.priority is not None:

@@ -33,20 +33,9 @@ from eligo.formats.shared.files import Beside
 from eligo.workflow import Workflow
 
 __all__ = [
-    "CANNOT",
-    "NAME",
-    "PRIORITIES",
-    "TAKES",
-    "advice",
-    "fitted",
-    "generate",
-    "lost",
-    "parse",
-    "runnable",
-    "sniff",
-    "write_in_place",
-    "write_wrapper",
-]
+    "CANNOT", "NAME", "PRIORITIES", "TAKES", "advice", "fitted", "generate", "lost", "parse", "runnable", "sniff",
+    "write_in_place", "write_wrapper",
+]  # fmt: skip
 
 NAME = "dagman"
 PRIORITIES = True

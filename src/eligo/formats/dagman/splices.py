@@ -259,14 +259,10 @@ class _Scope:
         self.ends: dict[FileKey, int] = {}
         self.seen = 0  # the number of nodes that ALL_NODES means at this place
         self.takers: dict[str, Callable[[list[str]], None]] = {
-            "PARENT": self._dependency,
-            "PRIORITY": self._priority,
-            "CATEGORY": self._category,
-            "DONE": self._done,
+            "PARENT": self._dependency, "PRIORITY": self._priority, "CATEGORY": self._category, "DONE": self._done,
             "PIN_IN": lambda words: self._pin(self.graph.pins_in, words),
-            "PIN_OUT": lambda words: self._pin(self.graph.pins_out, words),
-            "CONNECT": self._connect,
-        }
+            "PIN_OUT": lambda words: self._pin(self.graph.pins_out, words), "CONNECT": self._connect,
+        }  # fmt: skip
 
     def piece(self, rescue: Script | None = None) -> Joined:
         arcs = list(self._nodes_of(self.key))

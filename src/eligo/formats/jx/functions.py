@@ -25,19 +25,11 @@ from eligo.errors import FormatError, shorten
 # Arithmetic
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 _KINDS: dict[type, str] = {
-    bool: "a boolean",
-    int: "an integer",
-    float: "a float",
-    str: "a string",
-    list: "a list",
-    type(None): "null",
-}
+    bool: "a boolean", int: "an integer", float: "a float", str: "a string", list: "a list", type(None): "null",
+}  # fmt: skip
 
 
 def kind(value: object) -> str:
@@ -289,18 +281,13 @@ def _schema(rows: list[Any]) -> dict[str, str]:
 #: The functions, with the types of their possible arguments; objects are listed from their last key to the first.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Sequence[Sequence[type]]]] = {
     "format": (_format, ()),
-    "range": (_range, ((int,), (int, int), (int, int, int))),
-    "template": (_template, ((str, dict),)),
-    "join": (_join, ((list,), (list, str))),
-    "len": (len, ((list,),)),
+    "range": (_range, ((int,), (int, int), (int, int, int))), "template": (_template, ((str, dict),)),
+    "join": (_join, ((list,), (list, str))), "len": (len, ((list,),)),
     "ceil": (lambda x: x if type(x) is int else float(ceil(x)), ((int,), (float,))),
     "floor": (lambda x: x if type(x) is int else float(floor(x)), ((int,), (float,))),
-    "basename": (_basename, ((str,), (str, str))),
-    "dirname": (_dirname, ((str,),)),
-    "escape": (_escape, ((str,),)),
-    "schema": (_schema, ((list,),)),
-    "like": (like, ((str, str),)),
+    "basename": (_basename, ((str,), (str, str))), "dirname": (_dirname, ((str,),)), "escape": (_escape, ((str,),)),
+    "schema": (_schema, ((list,),)), "like": (like, ((str, str),)),
     "keys": (lambda row: list(reversed(row)), ((dict,),)),
     "values": (lambda row: list(reversed(row.values())), ((dict,),)),
     "items": (lambda row: [[key, value] for key, value in reversed(row.items())], ((dict,),)),
-}
+}  # fmt: skip

@@ -233,12 +233,8 @@ def _lines(name: str, rule: Rule) -> Iterator[str]:
     kind = _rule_name(rule)
     yield f"build{outputs}: {kind}{inputs}\n"
     category = rule.more.get("category")
-    values = {
-        TASK: name,
-        "mark": rule.mark,
-        "category": None if kind == category else category,
-        "command": rule.command,
-    }
+    other = None if kind == category else category
+    values = {TASK: name, "mark": rule.mark, "category": other, "command": rule.command}
     for key, value in values.items():
         if value is not None:
             yield f"  {VARIABLES[key]} = {escape(value, f'the {key} {what}')}\n"

@@ -334,13 +334,8 @@ class _Reader:
     """Reads one file."""
 
     def __init__(self, text: str, manifest: Manifest, beside: Beside | None, scope: Bindings, depth: int) -> None:
-        self.cursor, self.manifest, self.beside, self.bindings, self.depth = (
-            Cursor(text),
-            manifest,
-            beside,
-            scope,
-            depth,
-        )
+        self.cursor, self.manifest, self.beside = Cursor(text), manifest, beside
+        self.bindings, self.depth = scope, depth
 
     def read(self) -> None:
         statements: dict[str, Callable[[], None]] = {

@@ -244,8 +244,7 @@ def _source_of_arcs(top: Mapping[str, Any]) -> str:
     """The value of "arcs_from", or its default."""
     source = FILES if top.get("arcs_from") is None else top["arcs_from"]
     if source not in SOURCES:
-        actual = repr(shorten(source)) if isinstance(source, str) else kind(source)
-        raise MisfitError(f'"arcs_from" must be "after" or "files", got {actual}', "arcs_from")
+        raise MisfitError(f'"arcs_from" must be "after" or "files", got {actual(source)}', "arcs_from")
     return str(source)
 
 
@@ -365,8 +364,8 @@ def _arcs(top: Mapping[str, Any]) -> Dag:
     arcs, nodes = array(top.get("arcs"), '"arcs"'), top.get("nodes")
     if not set(map(type, arcs)) <= {list} or not set(map(len, arcs)) <= {2}:
         wrong = next(i for i, arc in enumerate(arcs, 1) if type(arc) is not list or len(arc) != 2)
-        actual = f"a list of {len(arc)}" if isinstance(arc := arcs[wrong - 1], list) else kind(arc)
-        raise MisfitError(f'arc {wrong} must be a pair of names such as ["a", "b"], got {actual}')
+        got = f"a list of {len(arc)}" if isinstance(arc := arcs[wrong - 1], list) else kind(arc)
+        raise MisfitError(f'arc {wrong} must be a pair of names such as ["a", "b"], got {got}')
     _all_strings(list(chain.from_iterable(arcs)), "the name of a task in an arc")
     if nodes is not None:
         _all_strings(array(nodes, '"nodes"'), "the name of a node")
@@ -448,7 +447,7 @@ def size(value: object, name: str, key: str) -> int:
     """The value of *key* of the task or file *name*, a number of bytes such as 100 or 1e6; raises for other values."""
     count = int(value) if type(value) is float and value.is_integer() else value
     if type(count) is not int or not 0 <= count < 2**63:
-        raise MisfitError(f"{_of_task(key, name)} must be an integer number of bytes, got {_number_or_kind(value)}")
+        raise MisfitError(f"{_of_task(key, name)} must be an integer number of bytes, got {actual(value)}")
     return count
 
 
@@ -463,8 +462,10 @@ def kind(value: object) -> str:
     return "a string" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"
 
 
-def _number_or_kind(value: object) -> str:
-    """A number as it is, unless it is very long; the type of other values."""
+def actual(value: object) -> str:
+    """A string or number for a message, shortened; the type of other values."""
+    if isinstance(value, str):
+        return repr(shorten(value))
     return str(value) if type(value) is float or (type(value) is int and abs(value) < 2**64) else kind(value)
 
 
@@ -498,21 +499,14 @@ def _labels(value: object, name: str, key: str) -> tuple[str, ...]:
 
 def _integer(value: object, name: str, key: str) -> int:
     if type(value) is not int:
-        raise MisfitError(f"{_of_task(key, name)} must be an integer, got {_number_or_kind(value)}", key)
+        raise MisfitError(f"{_of_task(key, name)} must be an integer, got {actual(value)}", key)
     return value
 
 
 _READERS: dict[str, Reader] = {
-    "run": _command,
-    "inputs": _words,
-    "outputs": _words,
-    "seconds": number,
-    "cores": number,
-    "memory": size,
-    "labels": _labels,
-    "category": _word,
-    "priority": _integer,
-}
+    "run": _command, "inputs": _words, "outputs": _words, "seconds": number, "cores": number, "memory": size,
+    "labels": _labels, "category": _word, "priority": _integer,
+}  # fmt: skip
 _FIELDS = {"run": "command"}
 _PLAIN: dict[str, type] = {"run": str, "seconds": float, "category": str, "priority": int}  # returned as they are
 
