@@ -19,7 +19,7 @@ from benchmarks.timing import heading, row, verdict
 from eligo.client.assignment import assignments
 from eligo.client.results import Delivery
 from eligo.dag import Dag
-from eligo.formats.shared.columns import Described
+from eligo.formats.shared.document import Described
 from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.document import packed
 from eligo.server.rules.leaf import KEY, Leaf, grant_of, prepare_grant

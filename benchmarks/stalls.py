@@ -23,7 +23,7 @@ from benchmarks.timing import heading, row, verdict
 from eligo.allocating import ALLOCATORS
 from eligo.dag import Dag
 from eligo.execution import FAILED
-from eligo.formats.shared.columns import Described
+from eligo.formats.shared.document import Described
 from eligo.pages.views import view
 from eligo.policies import POLICIES
 from eligo.rows import Ints

@@ -38,7 +38,7 @@ GRAPH = draw.module_graph()
 #: a library that is not always installed, and the only modules, by the end of their names, that import it
 OPTIONAL = {
     "dask": ("interop.dask", "engines.dask", "plugins.dask"),
-    "distributed": ("interop.distributed", "engines.dask", "plugins.dask"),
+    "distributed": ("interop.dask", "engines.dask", "plugins.dask"),
     "networkx": ("interop.networkx",), "rustworkx": ("interop.rustworkx",), "pyarrow": ("interop.pyarrow",),
     "snakemake": ("plugins.snakemake",), "matplotlib": ("plotting",), "ray": ("engines.ray",),
     "parsl": ("engines.parsl", "plugins.parsl"),

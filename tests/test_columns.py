@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError
 from eligo.formats import arcs, json_format, wfcommons
-from eligo.formats.shared.columns import Columns, Described
+from eligo.formats.shared.document import Columns, Described
 from eligo.workflow import Task
 
 

@@ -88,7 +88,11 @@ def test_what_is_written_is_read_back(ordered: list[str], kind: str | None) -> N
         ({"nodes": [{"id": "a"}], "edges": [["a"]]}, FormatError, "an edge must be an object, got a list: ['a']"),
         ({"nodes": [{"id": "a"}], "links": [{"u": "a", "v": "a"}]}, CycleError,
          "a task depends on itself: a -> a"),
-        ({"directed": False, "nodes": []}, FormatError, "an undirected graph does not say which task depends on which"),
+        (
+            {"directed": False, "nodes": []},
+            FormatError,
+            "an undirected graph does not say which task depends on which (make the graph directed)",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused(document: object, error: type[InputError], message: str) -> None:

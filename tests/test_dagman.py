@@ -84,8 +84,8 @@ def test_spellings_of_two_nodes_and_an_arc(text: str) -> None:
 
 WRONG = {
     "JOB a x\nJOBB b x": (2, "unknown DAGMan command 'JOBB'"),
-    "JOB a": (1, "JOB needs a name and a submit description"),
-    'JOB a ""': (1, "JOB needs a name and a submit description"),
+    "JOB a": (1, "JOB needs a name and a submit description, got 'JOB a'"),
+    'JOB a ""': (1, "JOB needs a name and a submit description, got 'JOB a \"\"'"),
     "JOB a x SOON": (1, "unexpected 'SOON' (only DIR with a folder, NOOP or DONE may follow)"),
     "JOB a x DIR": (1, "unexpected 'DIR' (only DIR with a folder, NOOP or DONE may follow)"),
     "JOB a+b x": (1, "node name 'a+b' contains +, which separates the names of splices and nodes"),
@@ -96,27 +96,33 @@ WRONG = {
     "JOB a {\nx": (1, "the submit description is not closed (it needs } on its own line)"),
     "JOB a @=\nx": (1, "@= must be followed directly by the word that ends the description"),
     "JOB a 'x": (1, "missing closing quote"),
-    "SUBMIT-DESCRIPTION a x": (1, "SUBMIT-DESCRIPTION needs a name and a description in { }"),
-    "SUBDAG a x": (1, "a sub-DAG must be SUBDAG EXTERNAL, a name and a file"),
-    'SUBDAG EXTERNAL a ""': (1, "a sub-DAG must be SUBDAG EXTERNAL, a name and a file"),
-    "SPLICE a": (1, "a splice must be SPLICE, a name and a file, optionally DIR and a folder"),
-    "SPLICE a b DIE c": (1, "a splice must be SPLICE, a name and a file, optionally DIR and a folder"),
-    "JOB a x\nPARENT a": (2, "a dependency must be PARENT, one or more nodes, CHILD, and one or more nodes"),
-    "JOB a x\nPARENT CHILD a": (2, "a dependency must be PARENT, one or more nodes, CHILD, and one or more nodes"),
-    "JOB a x\nWEAK a CHILD b": (2, "WEAK must be followed by PARENT"),
+    "SUBMIT-DESCRIPTION a x": (
+        1,
+        "SUBMIT-DESCRIPTION needs a name and a description in { }, got 'SUBMIT-DESCRIPTION a x'",
+    ),
+    "SUBDAG a x": (1, "a sub-DAG must be SUBDAG EXTERNAL, a name and a file, got 'SUBDAG a x'"),
+    'SUBDAG EXTERNAL a ""': (1, "a sub-DAG must be SUBDAG EXTERNAL, a name and a file, got 'SUBDAG EXTERNAL a \"\"'"),
+    "SPLICE a": (1, "a splice must be SPLICE, a name and a file, optionally DIR and a folder, got 'SPLICE a'"),
+    "SPLICE a b IN c": (
+        1,
+        "a splice must be SPLICE, a name and a file, optionally DIR and a folder, got 'SPLICE a b IN c'",
+    ),
+    "JOB a x\nPARENT a": (2, "a dependency must be PARENT, nodes, CHILD, and nodes, got 'PARENT a'"),
+    "JOB a x\nPARENT CHILD a": (2, "a dependency must be PARENT, nodes, CHILD, and nodes, got 'PARENT CHILD a'"),
+    "JOB a x\nWEAK a CHILD b": (2, "WEAK must be followed by PARENT, got 'WEAK a CHILD b'"),
     "JOB a x\nPARENT a CHILD b": (2, "there is no task named 'b'"),
     "JOB a x\nFINAL f x\nPARENT a CHILD f": (3, "'f' is a FINAL node, which has no place in the order"),
-    "JOB a x\nPRIORITY a": (2, "PRIORITY takes a node and an integer"),
+    "JOB a x\nPRIORITY a": (2, "PRIORITY takes a node and an integer, got a"),
     "JOB a x\nPRIORITY a 1.5": (2, "the priority of 'a' must be an integer, got '1.5'"),
     "JOB a x\nPRIORITY a 2147483648": (2, "the priority of 'a' must be an integer, got '2147483648'"),
     "JOB a x\nPRIORITY b 1": (2, "there is no task named 'b'"),
     "JOB a x\nDONE b": (2, "there is no task named 'b'"),
-    "JOB a x\nCATEGORY a": (2, "CATEGORY takes a node and the name of a category"),
+    "JOB a x\nCATEGORY a": (2, "CATEGORY takes a node and the name of a category, got a"),
     "JOB a x\nPIN_IN a 0": (2, "the number of the pin must be a positive integer, got '0'"),
-    "CONNECT a": (1, "CONNECT takes two splices"),
+    "CONNECT a": (1, "CONNECT takes two splices, got a"),
     "CONNECT a b": (1, "CONNECT takes two splices, but 'a' is not a splice"),
-    "JOB a x\nREJECT": (2, "REJECT marks this file as not to be run"),
-    "INCLUDE": (1, "INCLUDE takes a file"),
+    "JOB a x\nREJECT": (2, "REJECT marks this file as not to be run (remove that line to read it)"),
+    "INCLUDE": (1, "INCLUDE takes a file, got nothing"),
     "JOB a x\nINCLUDE b": (
         2,
         "refers to the file 'b', which needs a folder to look in (read the workflow from a file)",
@@ -156,7 +162,7 @@ def test_lines_are_counted_through_everything() -> None:
     lines = Lines(text)
     found = []
     for command in lines.take(text):
-        found.append((lines.begun, command))
+        found.append((lines.start, command))
         if command.endswith("{"):
             lines.description("{")
     assert found == [(2, "JOB a {"), (6, "PARENT a  CHILD a"), (8, "JOB b x")]

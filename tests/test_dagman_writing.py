@@ -13,7 +13,7 @@ from eligo.cli import run
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats import dagman, generate, parse
-from eligo.formats.dagman.writer import changed, values
+from eligo.formats.dagman.writer import values, with_priority_lines
 from eligo.workflow import Task, Workflow
 
 nasty = st.sampled_from(
@@ -332,6 +332,7 @@ commands_ab = st.sampled_from(
 )  # fmt: skip
 
 
+@example(lines=["PRIORITY ALL_NODES 2"], end="\r\n", last=False)
 @given(lines=st.lists(commands_ab, max_size=12), end=st.sampled_from(["\n", "\r\n"]), last=st.booleans())
 def test_in_place_keeps_every_other_line(lines: list[str], end: str, last: bool) -> None:
     text = end.join(["# x", "JOB z x", *lines]) + (end if last else "")
@@ -341,11 +342,11 @@ def test_in_place_keeps_every_other_line(lines: list[str], end: str, last: bool)
         return
     order = [*reversed(before.dag.tasks)]
     wanted = values(order)
-    after = changed(text, wanted)
+    after = with_priority_lines(text, wanted)
     flow = parse(after, "dagman")
     assert flow.dag == before.dag
     assert {task.name: task.priority for task in flow.details.values()} == wanted
-    assert changed(after, wanted) == after
+    assert with_priority_lines(after, wanted) == after
     kept = [line for line in text.split(end) if "PRIORITY" not in line.upper() and line != " a 4"]
     left = [line for line in after.split(end) if "PRIORITY" not in line.upper() and line != " a 4"]
     assert [line for line in left if line] == [line for line in kept if line]
@@ -397,7 +398,7 @@ def test_convert_tells_what_is_lost(
     message = "eligo: dagman cannot represent the workflow's name, sizes of files, run times (1 task): left out\n"
     assert capfd.readouterr().err == f"{message}eligo: wrote rich.dag\n"
     assert run(["convert", "rich.json", "rich.what"]) == 2
-    assert capfd.readouterr().err.startswith("eligo: rich.what: cannot tell the format")
+    assert capfd.readouterr().err.startswith("eligo: rich.what: cannot determine the format")
 
 
 @pytest.mark.parametrize("verb", ["show", "plan", "explain", "convert", "verify"])

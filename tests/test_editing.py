@@ -17,7 +17,7 @@ from eligo.dag import Dag
 from eligo.errors import FormatError
 from eligo.formats import read, write, write_priorities
 from eligo.formats.shared import edits as editing
-from eligo.formats.shared.edits import Edit, applied
+from eligo.formats.shared.edits import Edit, apply_edits
 from eligo.workflow import Task, Workflow
 
 PEGASUS = """\
@@ -322,7 +322,7 @@ def test_edits_are_made_where_they_were_meant() -> None:
     text = '{"a": [1, {"b": "}"}], "c":2}'
     assert [text[s:e] for _, s, e in editing.json_items(text, 0)] == ['[1, {"b": "}"}]', "2"]
     assert [text[at] for at in editing.json_elements(text, 6)] == ["1", "{"]
-    assert applied(text, [editing.put_in_object(text, 0, "c", 5), editing.put_in_object(text, 10, "d", 1)]) == (
+    assert apply_edits(text, [editing.put_in_object(text, 0, "c", 5), editing.put_in_object(text, 10, "d", 1)]) == (
         '{"a": [1, {"b": "}", "d": 1}], "c":5}'
     )
     assert editing.put_in_object("{ }", 0, "a", 1) == Edit(1, 1, '"a": 1')
@@ -333,6 +333,7 @@ def test_yaml_edits_keep_indentation() -> None:
     text = "t:\n  - a: 1\n    b: [x]\n"
     (row,) = editing.yaml_rows(text, "t")
     assert (
-        applied(text, [editing.put_in_mapping(text, row, ["p", "q"], 3)]) == "t:\n  - a: 1\n    p: {q: 3}\n    b: [x]\n"
+        apply_edits(text, [editing.put_in_mapping(text, row, ["p", "q"], 3)])
+        == "t:\n  - a: 1\n    p: {q: 3}\n    b: [x]\n"
     )
     assert editing.yaml_rows("t: 1", "t") == []

@@ -12,9 +12,9 @@ import pytest
 from eligo import formats
 from eligo.dag import Dag
 from eligo.errors import FormatError
+from eligo.formats.detection import WORDS
 from eligo.formats.shared import files
 from eligo.formats.shared.files import Beside, load, load_any, plain_name, save
-from eligo.formats.shared.interface import WORDS
 
 zstd = files._zstd()
 

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from eligo import formats
 from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError
-from eligo.formats import arcs, detect, dot, generate, json_format, orders, parse, yaml_format
+from eligo.formats import arcs, detect, dot, generate, json_format, parse, yaml_format
+from eligo.formats.reader import order_text, parse_order
 from eligo.formats.shared import document, files, yaml_text
 from eligo.names import LABEL
 from eligo.workflow import Task, Workflow
@@ -111,9 +112,9 @@ def test_yaml_reads_the_same_with_a_plain_parser(flow: Workflow) -> None:
 
 @given(order=st.lists(names))
 def test_orders_are_read_back(order: list[str]) -> None:
-    assert orders.parse(orders.generate(order)) == tuple(order)
-    assert orders.parse(json.dumps(order)) == tuple(order)
-    assert orders.parse(json.dumps({"order": order, "area": 3})) == tuple(order)
+    assert parse_order(order_text(order)) == tuple(order)
+    assert parse_order(json.dumps(order)) == tuple(order)
+    assert parse_order(json.dumps({"order": order, "area": 3})) == tuple(order)
 
 
 # The native document
@@ -193,8 +194,8 @@ MISFITS = {
     '{"nodes": [["a"]]}': "the name of a node must be a string, got a list",
     '{"nodes": "abc"}': '"nodes" must be a list, got a string',
     '{"arcs": [[1, "b"]]}': "the name of a task in an arc must be a string, got a number (put it in quotes)",
-    '{"arcs": [["a", "b", "c"]]}': 'arc 1 is not a pair of names such as ["a", "b"]',
-    '{"arcs": [["a", "b"], "ab"]}': 'arc 2 is not a pair of names such as ["a", "b"]',
+    '{"arcs": [["a", "b", "c"]]}': 'arc 1 must be a pair of names such as ["a", "b"], got a list of 3',
+    '{"arcs": [["a", "b"], "ab"]}': 'arc 2 must be a pair of names such as ["a", "b"], got a string',
     '{"arcs": {"a": "b"}}': '"arcs" must be a list, got an object',
     '{"tasks": [{"name": 1}]}': "the name of task 1 must be a string, got a number (put it in quotes)",
     '{"tasks": [{"run": "ls"}]}': "the name of task 1 is missing",
@@ -206,7 +207,7 @@ MISFITS = {
     '{"tasks": [{"name": "a", "run": 1}]}': "\"run\" of 'a' must be a list of strings, got a number",
     '{"tasks": [{"name": "a", "seconds": "2"}]}': "\"seconds\" of 'a' must be a number, got a string",
     '{"tasks": [{"name": "a", "seconds": true}]}': "\"seconds\" of 'a' must be a number, got true",
-    '{"tasks": [{"name": "a", "seconds": 99999999999999999999}]}': "\"seconds\" of 'a' is too large",
+    '{"tasks": [{"name": "a", "seconds": 99999999999999999999}]}': "\"seconds\" of 'a' must have at most 63 bits, got 67",
     '{"tasks": [{"name": "a", "memory": 1.5}]}': "\"memory\" of 'a' must be an integer number of bytes, got 1.5",
     '{"tasks": [{"name": "a", "memory": -1}]}': "\"memory\" of 'a' must be an integer number of bytes, got -1",
     '{"tasks": [{"name": "a", "labels": "gpu"}]}': "\"labels\" of 'a' must be a list of strings, got a string",
@@ -215,7 +216,7 @@ MISFITS = {
     '{"tasks": [{"name": "a", "category": 7}]}': "\"category\" of 'a' must be a string,"
     " got a number (put it in quotes)",
     '{"tasks": [], "arcs": []}': '1: "tasks" and "arcs" cannot be combined (give one of them)',
-    '{"arcs": [], "files": {"f": "big"}}': "\"size\" of 'f' must be an integer number of bytes, got a string",
+    '{"arcs": [], "files": {"f": "big"}}': "\"size\" of 'f' must be an integer number of bytes, got 'big'",
     '{"arcs": [], "files": ["f"]}': '"files" must be an object with the size in bytes of each file, got a list',
     '{"name": "empty"}': 'no tasks (give "tasks", "arcs" or "nodes")',
     '{"name": 5, "arcs": []}': "the workflow's name must be a string, got a number (put it in quotes)",
@@ -245,19 +246,19 @@ def test_arc_lists_in_all_their_spellings() -> None:
     assert flow.dag.tasks == ("a", "b", "c", "two words", "->", "d#1", "lonely")
 
 
+ONE_ARC = "a line must be a parent and a child, or one task"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a b\na b c", "a line must be a parent and a child, or one task (put names with spaces in double quotes)"),
-        ("a b\na ->", "a line must be a parent and a child, or one task (put names with spaces in double quotes)"),
-        ("a b\n-> a b", "a line must be a parent and a child, or one task (put names with spaces in double quotes)"),
-        (
-            "a b\na -> b -> c",
-            "a line must be a parent and a child, or one task (put names with spaces in double quotes)",
-        ),
+        ("a b\na b c", f"{ONE_ARC}, got 'a b c' (put names with spaces in double quotes)"),
+        ("a b\na ->", f"{ONE_ARC}, got 'a ->' (put names with spaces in double quotes)"),
+        ("a b\n-> a b", f"{ONE_ARC}, got '-> a b' (put names with spaces in double quotes)"),
+        ("a b\na -> b -> c", f"{ONE_ARC}, got 'a -> b -> c' (put names with spaces in double quotes)"),
         ("a b\nb->c", "an arrow must have spaces around it (put names with arrows in double quotes)"),
-        ('a b\n"b c', "a quoted name has no closing quote, or no space after it"),
-        ('a b\n"b"c', "a quoted name has no closing quote, or no space after it"),
+        ('a b\n"b c', 'the name "b has no closing quote, or no space after it'),
+        ('a b\n"b"c', 'the name "b"c has no closing quote, or no space after it'),
         ('a b\n"\\q" c', '"\\q" is not a valid JSON string'),
         ('a b\n"\\ud800" c', '"\\ud800" is not a valid JSON string'),
     ],
@@ -402,7 +403,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
 
 
 def test_a_path_without_a_telling_suffix_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"flow.x: cannot tell the format to write from the file's name"):
+    with pytest.raises(FormatError, match=r"flow.x: cannot determine the format to write from the file's name"):
         formats.write(Dag.from_arcs([]), tmp_path / "flow.x")
     assert not (tmp_path / "flow.x").exists()
 
@@ -420,7 +421,7 @@ def test_orders_in_files(tmp_path: Path) -> None:
     path.write_text('# best first\na\n"b"\nthe end\n')
     assert formats.read_order(path) == ("a", "b", "the end")
     path.write_text('{"verdict": "optimal"}')
-    with pytest.raises(FormatError, match=r'order: the document has no key "order"$'):
+    with pytest.raises(FormatError, match=r'order: the document has no key "order" \(an order is'):
         formats.read_order(path)
     path.write_text('["a", 1]')
     with pytest.raises(FormatError, match="order: name 2 of the order must be a string, got a number"):
@@ -449,10 +450,10 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         ":2: the tag 'tag:yaml.org,2002:python/object/apply:os.system' is not allowed",
     ),
     "own tag": ("f.yaml", b"nodes: !mine [a]", ":1: the tag '!mine' is not allowed"),
-    "deep flow yaml": ("f.yaml", b"[" * 100_000, ":1: the YAML is nested too deeply"),
-    "deep block yaml": ("f.yaml", b"- " * 100_000, ":1: the YAML is nested too deeply"),
-    "deep map yaml": ("f.yaml", b"{a: " * 100_000, ":1: the YAML is nested too deeply"),
-    "deep keys yaml": ("f.yaml", b"? " * 100_000, ":1: the YAML is nested too deeply"),
+    "deep flow yaml": ("f.yaml", b"[" * 100_000, ":1: the YAML is nested more than 16 levels deep"),
+    "deep block yaml": ("f.yaml", b"- " * 100_000, ":1: the YAML is nested more than 16 levels deep"),
+    "deep map yaml": ("f.yaml", b"{a: " * 100_000, ":1: the YAML is nested more than 16 levels deep"),
+    "deep keys yaml": ("f.yaml", b"? " * 100_000, ":1: the YAML is nested more than 16 levels deep"),
     "yaml duplicate": ("f.yaml", b"nodes: [a]\nnodes: [b]\n", ":2: the key 'nodes' appears twice in one mapping"),
     "yaml merge": (
         "f.yaml",
@@ -467,8 +468,8 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         b"nodes:\n- 1\n",
         ": the name of a node must be a string, got a number (put it in quotes)",
     ),
-    "yaml key": ("f.yaml", b"1: a", ":1: a key must be a string (put it in quotes)"),
-    "yaml list key": ("f.yaml", b"? [a]\n: b", ":1: a key must be a string (put it in quotes)"),
+    "yaml key": ("f.yaml", b"1: a", ":1: a key must be a string, got 1 (put it in quotes)"),
+    "yaml list key": ("f.yaml", b"? [a]\n: b", ":1: a key must be a string, got ['a'] (put it in quotes)"),
     "two documents": (
         "f.yaml",
         b"nodes: [a]\n---\nnodes: [b]",
@@ -544,12 +545,12 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "a long way to go": (
         "f.arcs",
         b'"a" b' + b" " * 1_000_000 + b"c",
-        ":1: a line must be a parent and a child, or one task (put names with spaces in double quotes)",
+        f""":1: {ONE_ARC}, got '"a" b{25 * " "}...{9 * " "}c' (put names with spaces in double quotes)""",
     ),
     "a quote without end": (
         "f.arcs",
         b'"' + b'\\" ' * 500_000,
-        ":1: a quoted name has no closing quote, or no space after it",
+        r""":1: the name "\" has no closing quote, or no space after it""",
     ),
     "nul": ("f.arcs", b"a b\nc \0", ":2: byte 6 is NUL: not a text file"),
     "latin-1": ("f.yaml", b"nodes:\n- caf\xe9", ":2: byte 12 (0xe9) is not UTF-8 (save the file as UTF-8)"),

@@ -291,16 +291,16 @@ def test_times_that_are_none_are_refused_by_line(reading: Read, name: str, wrong
         ("x.foo", "some words here\n", "cannot detect the format"),
         (".ninja_log", "# ninja log v4\n", "unsupported ninja log version '# ninja log v4'"),
         (".ninja_log", "# ninja log v5\n1\t2\n3\t4\t5\ta\tb\n", ":2: a line must have 5 cells"),
-        (".ninja_log", "# ninja log v5\n9\t2\t5\ta\tb\n", ":2: invalid duration from '9' to '2'"),
+        (".ninja_log", "# ninja log v5\n9\t2\t5\ta\tb\n", ":2: start and end must be integers in order, got '9' and '2'"),
         ("trace.txt", TRACE.replace("\t1m 5s\t1m 3s\t99.0%", ""), ":2: a row must have 10 cells like the header, got 7"),
-        ("trace.txt", "name\trealtime\n-\t2s\n", ":2: the row has no task name"),
-        ("x.csv", "task,seconds\n,2\n", ":2: the row has neither"),
+        ("trace.txt", "name\trealtime\n-\t2s\n", ":2: the row must have a process or a task name"),
+        ("x.csv", "task,seconds\n,2\n", ":2: the row must have a task or a kind, got only the time '2'"),
         ("x.csv", 'task,seconds\n"a,2\n', "not a valid table"),
-        ("x.jsonl", JSONL + "{\n", ":2: invalid JSON in this row"),
-        ("x.jsonl", JSONL + "[]\n", ":2: this row must be a JSON object"),
-        ("x.log", EVENTS.replace("...\n001 (13", "...\noops\n001 (13"), ": not the first line of an event"),
-        ("x.log", EVENTS.replace("03:07:30", "03:00:30"), ":12: the job terminated before it started"),
-        ("x.log", EVENTS.replace("2026-01-02 03:07:30", "13/45 03:07:30"), ":12: invalid date and time: 13/45 03:07:30"),
+        ("x.jsonl", JSONL + "{\n", ":2: this row must be valid JSON, got '{'"),
+        ("x.jsonl", JSONL + "[]\n", ":2: this row must be a JSON object, got '[]'"),
+        ("x.log", EVENTS.replace("...\n001 (13", "...\noops\n001 (13"), ": an event must begin with a number"),
+        ("x.log", EVENTS.replace("03:07:30", "03:00:30"), ":12: the end of the job must be after its start"),
+        ("x.log", EVENTS.replace("2026-01-02 03:07:30", "13/45 03:07:30"), "valid, got 13/45 03:07:30"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told(reading: Read, name: str, text: str, told: str) -> None:
@@ -560,5 +560,9 @@ def test_compare_tells_of_which_workflow_it_speaks(say: Words) -> None:
 
 def test_errors_of_a_history_name_the_file_and_line(say: Words) -> None:
     Path("bad.csv").write_text("task,seconds\na_1,-3\n")
-    assert say("plan", "flow.arcs", "--history", "bad.csv") == (2, "", "eligo: bad.csv:2: invalid duration '-3'\n")
+    assert say("plan", "flow.arcs", "--history", "bad.csv") == (
+        2,
+        "",
+        "eligo: bad.csv:2: a duration must be at least 0, such as 63, 1m 3s or 0:01:03, got '-3'\n",
+    )
     assert say("show", "flow.arcs", "--history", "nowhere")[0] == 2

@@ -251,8 +251,8 @@ WRONG = {
     "a:\n": "line 1: a rule has no command (write it on the next line, after a tab)",
     "a:\nb:\n\tx\n": "line 1: a rule has no command",
     "a:\n\tx\n\ty\n": "line 3: a command has no rule",
-    "\nls\n": "line 2: not a rule (files: files), a variable (X=value) or a command after a tab",
-    "=x\n": "line 1: a variable has no name, or no =",
+    "\nls\n": "line 2: a line must be a rule (files: files), a variable (X=value) or a command after a tab, got 'ls'",
+    "=x\n": "line 1: a variable must be NAME=VALUE, got '=x'",
     "\na: 'b\n\tx\n": "line 2: the line has an unclosed quote",
     "a:\n\techo 'b\n": "line 2: the line has an unclosed quote",
     "a: $X\n\tx\n": "line 1: the variable 'X' is not set in the file",
@@ -307,7 +307,7 @@ WRONG_JX = {
     "{5: 6}": "line 1: a key must be a string",
     "[]": "the document must be an object, got a list",
     "{}": 'no rules (a Makeflow document lists them under "rules")',
-    "[" * 100_000: "line 1: the JX is nested too deeply",
+    "[" * 100_000: "line 1: the JX is nested more than 64 levels deep",
     '{"rules": ' + "1" * 10_000 + "}": "line 1: a number has too many digits",
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from eligo import formats
 from eligo.cli import run
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError
-from eligo.formats.shared.names import fitted, renamed
+from eligo.formats.shared.names import fitted, rename_tasks
 from eligo.workflow import Task, Workflow
 
 RENAMING = sorted(name for name in formats.MODULES if hasattr(formats.module(name), "fitted"))
@@ -22,7 +22,7 @@ odd |= st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_s
 
 def test_every_sign_that_cannot_be_held_becomes_a_line_and_numbers_part_those_that_agree() -> None:
     flow = Workflow(Dag.from_arcs([("a b", "a+b"), ("a+b", "a_b_2")], ["a b", "a+b", "a.b", "a_b_2", "c"]))
-    changed, old = renamed(flow, lambda name: fitted(name, "0-9A-Za-z_"))
+    changed, old = rename_tasks(flow, lambda name: fitted(name, "0-9A-Za-z_"))
     assert changed.dag.tasks == ("a_b", "a_b_3", "a_b_4", "a_b_2", "c")  # a_b_2 fits and stays
     assert old == {"a_b": "a b", "a_b_3": "a+b", "a_b_4": "a.b"}
     assert list(changed.dag.arcs()) == [("a_b", "a_b_3"), ("a_b_3", "a_b_2")]
@@ -30,12 +30,12 @@ def test_every_sign_that_cannot_be_held_becomes_a_line_and_numbers_part_those_th
 
 def test_what_fits_stays_the_object_that_it_is() -> None:
     flow = Workflow(Dag.from_arcs([("a", "b")]))
-    assert renamed(flow, str)[0] is flow
+    assert rename_tasks(flow, str)[0] is flow
 
 
 def test_many_names_that_agree_take_no_longer() -> None:
     flow = Workflow(Dag.from_arcs([], ["+" * n for n in range(1, 4)] + [f"{n}+" for n in range(3)]))
-    changed, old = renamed(flow, lambda name: "x")
+    changed, old = rename_tasks(flow, lambda name: "x")
     assert changed.dag.tasks == ("x", "x_2", "x_3", "x_4", "x_5", "x_6")
     assert len(old) == 6
 
@@ -49,7 +49,7 @@ def test_what_is_renamed_is_read_back(format: str, ordered: list[str], data: st.
     flow = Workflow(Dag.from_arcs(chosen, ordered), details)
     text = formats.generate(flow, format, names="change")
     again = formats.parse(text, format)
-    changed, old = renamed(flow, formats.module(format).fitted)
+    changed, old = rename_tasks(flow, formats.module(format).fitted)
     assert set(again.dag.arcs()) == set(changed.dag.arcs())
     assert set(again.dag.tasks) == set(changed.dag.tasks)
     assert [old.get(name, name) for name in changed.dag.tasks] == ordered

@@ -287,7 +287,7 @@ def test_many_files_against_the_declared_arcs_are_counted(monkeypatch: pytest.Mo
 
 
 def test_the_last_writer_counts() -> None:
-    tails, heads = data_arcs.made([(), (), ("f",), ("g",)], [("f",), ("f",), ("g",), ("g",)])
+    tails, heads = data_arcs.file_arcs([(), (), ("f",), ("g",)], [("f",), ("f",), ("g",), ("g",)])
     assert list(zip(tails.tolist(), heads.tolist(), strict=True)) == [(1, 2), (2, 3)]
 
 
@@ -328,13 +328,13 @@ WRONG_XML = {
     "<adag>\n<job id='a' name='x'/>\n<job id='a' name='x'/></adag>": "line 3: duplicate task 'a'",
     "<adag>\n<job id='a' name='x'/>\n<child ref='a'><parent ref='b'/></child></adag>": "line 3: there is no task named 'b'",
     "<adag>\n<job id='a' name='x'/>\n<child ref='a'><parent ref='a'/></child></adag>": "depends on itself: a -> a",
-    "<adag>\n<job name='x'/></adag>": "line 2: <job> has no id",
-    "<adag>\n<job id='x'/></adag>": "line 2: <job> has no name",
-    "<adag>\n<dax id='x'/></adag>": "line 2: <dax> has no name",
-    "<adag>\n<job id='x' name='y'><uses link='input'/></job></adag>": "line 2: <uses> has no name",
+    "<adag>\n<job name='x'/></adag>": "line 2: <job> has no attribute id",
+    "<adag>\n<job id='x'/></adag>": "line 2: <job> has no attribute name",
+    "<adag>\n<dax id='x'/></adag>": "line 2: <dax> has no attribute name",
+    "<adag>\n<job id='x' name='y'><uses link='input'/></job></adag>": "line 2: <uses> has no attribute name",
     "<adag>\n<job id='x' name='y'><uses name='f' link='i'/></job></adag>": "line 2: the link of file 'f' must be one of",
     "<adag>\n<job id='x' name='y'><job id='z' name='y'/></job></adag>": "line 2: <job> inside <job> is not supported",
-    "<adag>\n<child><parent ref='a'/></child></adag>": "line 2: <child> has no ref",
+    "<adag>\n<child><parent ref='a'/></child></adag>": "line 2: <child> has no attribute ref",
     "<dag/>": "line 1: not a DAX: no <adag> element",
     "<html/>": "line 1: not a DAX: the root element must be <adag>, got <html>",
     "<adag>\n<job>": "line 2: not valid XML: no element found",
@@ -342,8 +342,8 @@ WRONG_XML = {
     "": "line 1: not valid XML: no element found",
     "<adag name='\0'/>": "line 1: not valid XML: not well-formed (invalid token)",
     "<adag>\n\ud800</adag>": "line 2: '\\ud800' is not a valid character",
-    "\n" + "<adag>" * 100: "line 2: the XML is nested too deeply",
-    "<adag><job id='a' name='b'>\n" + "<a>" * 100: "line 2: the XML is nested too deeply",
+    "\n" + "<adag>" * 100: "line 2: the XML is nested more than 32 levels deep",
+    "<adag><job id='a' name='b'>\n" + "<a>" * 100: "line 2: the XML is nested more than 32 levels deep",
 }
 
 

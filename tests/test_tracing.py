@@ -150,10 +150,16 @@ def test_processes_of_one_name_need_their_whole_names(traced: Traced) -> None:
 @pytest.mark.parametrize(
     ("trace", "message"),
     [
-        ("parent,child\na,b\n", r"trace\.txt: not a Nextflow trace or report"),
-        ("name\tstatus\trealtime\nA\tFAILED\t1s\n", r"trace\.txt: no task of this trace is complete"),
-        ("name\trealtime\nA\tlong\n", r"trace\.txt:2: invalid duration 'long'"),
-        ("name\trealtime\n-\t2s\n", r"trace\.txt:2: the row has no task name"),
+        ("parent,child\na,b\n", r"trace\.txt: the file must be a Nextflow trace or report"),
+        (
+            "name\tstatus\trealtime\nA\tFAILED\t1s\n",
+            r"trace\.txt: the trace must have a completed task, got none in 1 rows",
+        ),
+        (
+            "name\trealtime\nA\tlong\n",
+            r"trace\.txt:2: a duration must be at least 0, such as 63, 1m 3s or 0:01:03, got 'long'",
+        ),
+        ("name\trealtime\n-\t2s\n", r"trace\.txt:2: the row must have a process or a task name"),
     ],
 )
 def test_what_is_wrong_with_a_trace_is_told(traced: Traced, trace: str, message: str) -> None:

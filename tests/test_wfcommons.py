@@ -206,7 +206,7 @@ REFUSED: list[tuple[type[InputError], Any, str]] = [
     (
         FormatError,
         document("1.4", tasks=[{"name": "a", "files": [{"name": "f", "link": "inout"}]}]),
-        '"link" of file \'f\' must be "input" or "output"',
+        '"link" of file \'f\' must be "input" or "output", got \'inout\'',
     ),
     (
         FormatError,

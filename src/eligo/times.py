@@ -10,7 +10,7 @@ from eligo.errors import InputError
 from eligo.estimating import Estimate, estimate, reached, with_records
 from eligo.formats import History, read_history
 from eligo.formats.histories.reader import is_run
-from eligo.formats.shared.files import shown
+from eligo.formats.shared.files import display_path
 from eligo.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class RunTimes:
     def sources(self) -> list[str]:
         """The sources of the run times."""
         in_file = int(self.estimate.own.sum()) > self.estimate.recalled
-        return [*(["the file"] if in_file else []), *map(shown, self.histories)]
+        return [*(["the file"] if in_file else []), *map(display_path, self.histories)]
 
     @property
     def says(self) -> str:
@@ -71,7 +71,7 @@ def times_of(flow: Workflow, histories: "Histories" = (), run: str | None = None
         return RunTimes(with_records(flow, several))  # type: ignore[arg-type]
     sources = [each if isinstance(each, History) else read_history(each) for each in several]  # type: ignore[arg-type]
     times = fit_times(flow, sources)
-    remarks = (f"{shown(history.path)}: {words}" for history in sources for words in history.remarks)
+    remarks = (f"{display_path(history.path)}: {words}" for history in sources for words in history.remarks)
     return replace(times, remarks=(*remarks, *times.remarks))
 
 
@@ -81,14 +81,14 @@ def fit_times(flow: Workflow, histories: Sequence[History], whose: str = "") -> 
     for history in fitting:
         flow = with_records(flow, history.records)
     times = RunTimes(flow, tuple(history.path for history in fitting))
-    named = ", ".join(map(shown, times.histories)) + (f" for {whose}" if whose else "")
+    named = ", ".join(map(display_path, times.histories)) + (f" for {whose}" if whose else "")
     remarks = [_left_out(history, whose) for history in histories if history not in fitting]
     return replace(times, remarks=(*remarks, *([f"{named}: {match_summary(times.estimate)}"] if fitting else [])))
 
 
 def _left_out(history: History, whose: str) -> str:
     held = f"no task with a name or kind of {whose or 'the workflow'}" if history.records else "no run times"
-    return f"{shown(history.path)} has {held}: ignored"
+    return f"{display_path(history.path)} has {held}: ignored"
 
 
 def _of_earlier_run(flow: Workflow, run: str | None) -> RunTimes:

@@ -14,7 +14,7 @@ from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import tell
 from eligo.errors import InputError
 from eligo.formats import generate, read_history
-from eligo.formats.shared.files import shown
+from eligo.formats.shared.files import display_path
 from eligo.simulation import Clients
 from eligo.simulation.comparison import answer, comparison
 from eligo.simulation.contests import contests_of
@@ -195,7 +195,7 @@ def with_histories(experiment: Experiment, flows: Mapping[Source, Workflow], pat
     if "-" in paths:
         raise InputError("--history cannot be read from standard input here: give a file")
     histories, several = [read_history(path) for path in paths], len(experiment.sources) > 1
-    tell([f"{shown(history.path)}: {words}" for history in histories for words in history.remarks])
+    tell([f"{display_path(history.path)}: {words}" for history in histories for words in history.remarks])
     timed_flows, times = dict[Source, Workflow](), dict[str, RunTimes]()
     for source in experiment.sources:
         flow = flows[source] if source in flows else source.load()

@@ -9,8 +9,9 @@ import numpy as np
 
 from eligo.errors import EligoError, InputError
 from eligo.estimating import estimate
-from eligo.formats import format_for_priorities, module, orders, read, refuse_source, write_priorities
+from eligo.formats import format_for_priorities, module, read, refuse_source, write_priorities
 from eligo.formats.fidelity import rewritten
+from eligo.formats.reader import order_text
 from eligo.formats.shared.files import plain_name, save
 from eligo.policies import Policy, rank_of
 from eligo.theory.eligibility import eligible_counts
@@ -52,7 +53,7 @@ def export(  # noqa: PLR0913, PLR0917 - the options of the command
         format, own = format_for_priorities(flow, output, to), flow.origin and flow.origin.format
         flow, remarks = (flow, []) if format == own else rewritten(flow, format)
         return remarks + write_priorities(flow, order, output, override, to, first=first)
-    lines, more = (orders.generate(order), []) if text == "names" else snakemake_rules(flow, order)
+    lines, more = (order_text(order), []) if text == "names" else snakemake_rules(flow, order)
     save(lines, output or "-")
     return more + ([] if output == "-" else [f"wrote {output}"])
 

@@ -115,8 +115,8 @@ def _titles(columns: str) -> tuple[str, str]:
 
 def _arguments(words: Sequence[str]) -> dict[str, Any]:
     """The values that --args gives: NAME=VALUE, or those in a file."""
+    from eligo.formats.detection import Typed
     from eligo.formats.jx.evaluation import read_arguments
-    from eligo.formats.shared.interface import Typed
 
     values: dict[str, Any] = {}
     for word in words:

@@ -1,10 +1,10 @@
-"""Workflows as text: one module a format, each with the same few names.
+"""Workflows as text: one module for each format, all with the same few names.
 
 | format      | what it is                                 | suffixes                        |
 |-------------|--------------------------------------------|---------------------------------|
 | `json`      | eligo's own                                | .json                           |
 | `yaml`      | the same as YAML                           | .yaml .yml                      |
-| `arcs`      | a parent and a child a line                | .arcs .edges .txt               |
+| `arcs`      | a parent and a child per line              | .arcs .edges .txt               |
 | `csv`       | a table of arcs                            | .csv .tsv                       |
 | `dagman`    | HTCondor DAGMan                            | .dag                            |
 | `wfcommons` | WfFormat 1.0 to 1.6                        | .json, with "workflow"          |
@@ -18,22 +18,25 @@
 | `jx`        | Makeflow's JSON                            | .jx .json, with "rules"         |
 | `graphml`   | networkx, igraph, yEd                      | .graphml .xml                   |
 
-A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`, `generate(flow)` and
-`sniff(text)`: whether a text looks like it. To add a format is to write its module and name it in `MODULES`. Some have more:
-`TAKES`: what its parse takes beside the text, as keywords: "beside", a `files.Beside`, or out of `Given`;
-`lost(task)`: what of this task cannot be written; `prioritised`: a text with priorities and no other change;
-`write_wrapper` and `write_in_place`: priorities for a file as it stands;
-`FIRST`: the priority that the first task of an order gets, where that is not their number; `advice`: what to tell then;
-`runnable(flow)`: the workflow with what its tasks run, where that is in other files: see `eligo.formats.fidelity`;
-`INSTEAD`: where there is no place for priorities, what the engine goes by.
+The module of a format is a `detection.Format`. It has `NAME`, `PRIORITIES`, `CANNOT` (the details it cannot represent),
+`parse(text)`, `generate(flow)` and `sniff(text)`, which returns whether a text looks like the format. A new format is such
+a module and an entry in `MODULES`. Some modules have more:
 
-`fitted(name)`: the name, or one like it that the format can hold; its `generate` then takes the *old* names too.
-`fitted_file(name)`: another name of the same file that the format can hold, or None: then the file is left out.
+- `TAKES`: keyword arguments of `parse`: "beside", a `files.Beside`, or keys of `Given`
+- `lost(task)`: the details of this task that cannot be written
+- `fitted(name)`: the name of a task, or a similar one that the format can represent; `generate` then takes the *old* names
+- `fitted_file(name)`: another name of the same file that the format can represent, or None to omit the file
+- `prioritised`: the text of a file with priorities and no other change
+- `write_wrapper` and `write_in_place`: write priorities for an existing file
+- `FIRST`: the priority of the first task of an order, if not the number of tasks
+- `advice`: messages for users of written priorities
+- `INSTEAD`: how the engine orders tasks, if it has no priorities
+- `runnable(flow)`: the workflow with the commands that other files describe, see `eligo.formats.fidelity`
 
-How long tasks took in earlier runs is read from other files too: see `eligo.formats.histories`.
+`eligo.formats.histories` reads run times of earlier runs from other files.
 
-Tasks and arcs are never lost: a format that cannot write a task's name refuses to, or changes it where that is asked for.
-What else a format cannot represent, such as the commands in an arc list, is left out; `lost` tells what that is.
+Tasks and arcs are never lost: a name that a format cannot represent is refused, or changed on request. Other details that
+a format cannot represent, such as the commands in a list of arcs, are left out; `lost` reports them.
 
 >>> flow = parse("a -> b", "arcs")
 >>> generate(flow, "json")
@@ -47,48 +50,33 @@ from typing import cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
-from eligo.formats.detection import MODULES, StrPath, detect, format_to_write, module, of_suffix, without_shebang
+from eligo.formats import detection
+from eligo.formats.detection import MODULES, WORDS, Format, StrPath, detect, format_to_write, module
 from eligo.formats.histories import History
 from eligo.formats.histories.reader import read_history
-from eligo.formats.reader import parse, parsed, read, read_claim, read_order
-from eligo.formats.shared.files import LARGEST_FILE, load_bytes, save, save_bytes, shown
-from eligo.formats.shared.interface import WORDS, Format
-from eligo.formats.shared.names import renamed, with_files
+from eligo.formats.reader import parse, parse_as, read, read_claim, read_order
+from eligo.formats.shared.files import LARGEST_FILE, display_path, load_bytes, save, save_bytes
+from eligo.formats.shared.names import rename_tasks, with_files
 from eligo.formats.shared.templates import may_use_templates
 from eligo.workflow import Origin, Task, Workflow, in_priority_order, priority_numbers, with_priorities
 
 __all__ = [
-    "LARGEST_FILE",
-    "MODULES",
-    "History",
-    "detect",
-    "format_for_priorities",
-    "format_to_write",
-    "generate",
-    "lost",
-    "module",
-    "parse",
-    "read",
-    "read_claim",
-    "read_history",
-    "read_order",
-    "refuse_source",
-    "source_text",
-    "write",
+    "LARGEST_FILE", "MODULES", "History", "detect", "format_for_priorities", "format_to_write", "generate", "lost",
+    "module", "parse", "read", "read_claim", "read_history", "read_order", "refuse_source", "source_text", "write",
     "write_priorities",
-]
+]  # fmt: skip
 
 
 def write(flow: Dag | Workflow, path: StrPath, format: str | None = None, names: str = "keep") -> dict[str, str]:
     """Write a workflow to a file, or to standard output if *path* is "-"; compressed if the name ends in .gz.
 
-    Without *format*, it is taken from the file's name; if several fit, it is the format that the workflow was read from. A
-    task name that the format cannot represent is an error, or is changed if *names* is "change". Returns the old names of
-    renamed tasks by their new names.
+    Without *format*, the file's name determines it; if several formats fit, it is the one that the workflow was read from.
+    A task name that the format cannot represent is an error, or is changed if *names* is "change". Returns the old names
+    of renamed tasks by their new names.
     """
     path = os.fspath(path)
     try:
-        text, old = _generated(flow, format or format_to_write(flow, path), names)
+        text, old = _generate(flow, format or format_to_write(flow, path), names)
     except FormatError as error:
         raise error.located(path) if path != "-" else error from None
     save(text, path)
@@ -106,9 +94,9 @@ def write_priorities(  # noqa: PLR0913
 ) -> list[str]:
     """Write a workflow with priorities for its tasks, so that an engine that uses them follows *order*.
 
-    Of the file that the workflow was read from, everything else stays as it is. Priorities that tasks have already part them
-    into classes, and *order* counts inside each class; where *override*, it counts throughout. Where *path* is None, that
-    file itself is changed. *first* is the priority of the first task. Returned is what to tell the user, a line each.
+    The rest of the file that the workflow was read from stays as it is; if *path* is None, that file itself is changed.
+    Existing priorities divide tasks into classes, and *order* applies within each class, or to all tasks with *override*.
+    *first* is the priority of the first task. Returns messages for the user, one per line.
     """
     path = None if path is None else os.fspath(path)
     order, messages = (list(order), []) if override else _in_classes(flow, order)
@@ -119,7 +107,7 @@ def write_priorities(  # noqa: PLR0913
         if path is None:
             return chosen.write_in_place(flow, order, first) + messages
         return chosen.write_wrapper(flow, order, path, first) + messages
-    data = _edited(flow, order, chosen, first) if format == came_from else None
+    data = _source_with_priorities(flow, order, chosen, first) if format == came_from else None
     if data is None and path is None:
         source = cast(Origin, flow.origin).path
         raise FormatError("priorities cannot be written into this file (name another file to write)", source)
@@ -128,15 +116,15 @@ def write_priorities(  # noqa: PLR0913
         wanted = with_priorities(flow, order, first)
         _check_room(wanted, chosen)
         write(wanted, cast(str, path), format)
-        messages = _wrote(path) + messages + _reduced(flow, format)
+        messages = _written_message(path) + messages + _losses(flow, format)
     else:
-        messages = _saved(flow, data, path) + messages
+        messages = _save(flow, data, path) + messages
     advice: Callable[[Workflow, str], list[str]] = getattr(chosen, "advice", lambda flow, path: [])
     return messages + advice(flow, path or "")
 
 
 def _check_room(flow: Workflow, chosen: Format) -> None:
-    """Refuse a format that would leave the priority of some task out."""
+    """Raise if the format would lose the priority of a task."""
     of_task: Callable[[Task], Collection[str]] = getattr(chosen, "lost", lambda task: ())
     name = next((task.name for task in flow.details.values() if "priority" in of_task(task)), None)
     if name is not None:
@@ -145,16 +133,16 @@ def _check_room(flow: Workflow, chosen: Format) -> None:
         )
 
 
-def _wrote(path: str | None) -> list[str]:
+def _written_message(path: str | None) -> list[str]:
     return [] if path in {None, "-"} else [f"wrote {path}"]
 
 
-def _saved(flow: Workflow, data: bytes, path: str | None) -> list[str]:
-    """Write the file that was read with its priorities, elsewhere or in its own place."""
+def _save(flow: Workflow, data: bytes, path: str | None) -> list[str]:
+    """Write the file that was read, with priorities, to a path or in its own place; returns messages."""
     if path is not None:
         refuse_source(flow, path)
         save_bytes(data, path)
-        return _wrote(path)
+        return _written_message(path)
     place = cast(Origin, flow.origin).path or "-"
     save_bytes(data, place)
     return [f"changed only the priorities of {len(flow):,} tasks in {place}"]
@@ -175,10 +163,10 @@ def refuse_source(flow: Workflow, path: str) -> None:
         raise FormatError("cannot overwrite the file that the workflow was read from", path).cured_by("in_place")
 
 
-def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | None) -> bytes | None:
-    """What the workflow was read from with priorities and nothing else changed, where that can be done.
+def _source_with_priorities(flow: Workflow, order: Sequence[str], chosen: Format, first: int | None) -> bytes | None:
+    """The file that the workflow was read from, with priorities and no other change; None if that is not possible.
 
-    It is read again, so that what is written has the tasks, the arcs and the details that it had, and the priorities.
+    The result is parsed again, to check that it has the same tasks, arcs and details.
     """
     origin = flow.origin
     if origin is None or not hasattr(chosen, "prioritised"):
@@ -186,11 +174,11 @@ def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | N
     source = source_text(flow)
     if source is None:
         return None
-    text, numbers = without_shebang(source.removeprefix("\ufeff")), priority_numbers(order, first)
+    text, numbers = detection.without_shebang(source.removeprefix("\ufeff")), priority_numbers(order, first)
     result = chosen.prioritised(text, flow, numbers)
     if result is None:
         return None
-    again = parsed(result, chosen.NAME, None, origin.reversed)
+    again = parse_as(result, chosen.NAME, None, origin.reversed)
     same = again.dag == flow.dag and all(
         again.task(name) == replace(flow.task(name), priority=number) for name, number in numbers.items()
     )
@@ -199,8 +187,8 @@ def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | N
     return (source[: len(source) - len(text)] + result).encode(origin.encoding)
 
 
-def _reduced(flow: Workflow, format: str) -> list[str]:
-    """What a file of this format has not of what the workflow, or the file that it was read from, had."""
+def _losses(flow: Workflow, format: str) -> list[str]:
+    """Messages on what a file in this format lacks of the workflow, or of the file that it was read from."""
     missing = lost(flow, format)
     messages = [f"{format} cannot represent {', '.join(missing)}"] if missing else []
     origin = flow.origin
@@ -222,20 +210,22 @@ def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | No
         hint = f" ({instead})" if instead else ""
         cure = "name another file, .json or .yaml" if path is None else "write .json or .yaml"
         place = path if path not in {None, "-"} else flow.origin and flow.origin.path
-        raise FormatError(f"{format} cannot represent priorities{hint}: {cure}", shown(place or "-"))
+        raise FormatError(f"{format} cannot represent priorities{hint}: {cure}", display_path(place or "-"))
     if path is None and (flow.origin is None or flow.origin.path is None):
         raise FormatError("standard input cannot be changed in place (name a file to write)")
     return format
 
 
 def _with_room(format: str, path: str) -> str:
-    """The format, or another one of this suffix where only that has a place for priorities."""
-    others = [] if module(format).PRIORITIES else [name for name in of_suffix(path) if module(name).PRIORITIES]
+    """The format, or another format of this suffix if only that can represent priorities."""
+    others = (
+        [] if module(format).PRIORITIES else [name for name in detection.of_suffix(path) if module(name).PRIORITIES]
+    )
     return others[-1] if others else format
 
 
 def lost(flow: Workflow, format: str) -> list[str]:
-    """What a format cannot represent of this workflow, in words.
+    """The parts of this workflow that a format cannot represent, in words.
 
     >>> lost(parse('{"tasks": [{"name": "a", "run": "ls"}]}'), "arcs")
     ['commands (1 task)']
@@ -253,7 +243,7 @@ def lost(flow: Workflow, format: str) -> list[str]:
 
 
 def _files_left_out(flow: Workflow, chosen: Format) -> list[str]:
-    """The files whose names the format cannot hold, in words."""
+    """The files whose names the format cannot represent, in words."""
     if not hasattr(chosen, "fitted_file"):
         return []
     fit = chosen.fitted_file
@@ -264,7 +254,7 @@ def _files_left_out(flow: Workflow, chosen: Format) -> list[str]:
 
 
 def generate(flow: Dag | Workflow, format: str, names: str = "keep") -> str:
-    """The text of a workflow in a format; *names* that it cannot represent are refused, or changed with "change".
+    """The text of a workflow in a format; task names that it cannot represent raise, or are changed if *names* is "change".
 
     >>> print(generate(parse("a+b c"), "dagman", names="change"), end="")
     # a_b was 'a+b'
@@ -272,24 +262,24 @@ def generate(flow: Dag | Workflow, format: str, names: str = "keep") -> str:
     JOB c noop.sub NOOP
     PARENT a_b CHILD c
     """
-    return _generated(flow, format, names)[0]
+    return _generate(flow, format, names)[0]
 
 
-def _generated(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict[str, str]]:
+def _generate(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict[str, str]]:
     chosen, workflow = module(format), (flow if isinstance(flow, Workflow) else Workflow(flow)).labelled()
     if names not in {"keep", "change"}:
         raise InputError(f"names must be 'keep' or 'change', got {shorten(names)!r}")
     if names == "change" and hasattr(chosen, "fitted_file"):
         workflow = with_files(workflow, chosen.fitted_file)
     if names == "change" and hasattr(chosen, "fitted"):
-        workflow, old = renamed(workflow, chosen.fitted)
+        workflow, old = rename_tasks(workflow, chosen.fitted)
         if old:
             return chosen.generate(workflow, old=old), old
     return chosen.generate(workflow), {}
 
 
 def _in_classes(flow: Workflow, order: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The order with tasks of larger priority first, and what to tell of that."""
+    """The order with tasks of larger priority first, and a message if that matters."""
     classes = len({priority or 0 for priority in flow.column("priority")})
     note = f"existing priorities are kept as {classes:,} classes; the order applies within each class unless overridden"
     return list(map(str, in_priority_order(flow, order))), [note] if classes > 1 else []

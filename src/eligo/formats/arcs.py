@@ -1,15 +1,15 @@
 """Plain lists of arcs: a line is a parent and a child, or one task alone.
 
-    # what comes after such a sign is a comment
+    # a comment
     fetch align
-    fetch -> count  # the arrow says the same
+    fetch -> count  # an arrow means the same
     "two words" -> align
     lonely
 
-What networkx writes after the two names of an arc, a dictionary or, on every line, a number, is passed over and told.
+networkx writes data after the two names of an arc: a dictionary, or a number on every line. They are ignored, with a remark.
 
-Names are parted by spaces or tabs. A name that is empty, holds white space or an arrow, or begins with a quote or # stands in
-double quotes, escaped as in JSON. Tasks are ordered as they appear; naming one alone first puts it first.
+Names are separated by spaces or tabs. A name that is empty, contains white space or an arrow, or begins with a quote or #
+is in double quotes, escaped as in JSON. Tasks are in order of appearance; a line with one task can put it first.
 
 >>> flow = parse('a -> b\\n"the end"  # nothing needs it')
 >>> flow.dag.tasks, list(flow.dag.arcs())
@@ -18,10 +18,8 @@ double quotes, escaped as in JSON. Tasks are ordered as they appear; naming one 
 a b
 "the end"
 
-Words in bulk: a plain text of millions of lines, one or two words each, taken apart by whole-array operations.
-
-What a person may also write, such as quotes and comments, makes a text not plain; such a text is for a reader that goes
-line by line and can say what is wrong where.
+A plain text, of millions of lines with one or two words each, is split into words by operations on arrays. A text with
+quotes or comments is not plain; it is read line by line, with a line number for every error.
 
 >>> numbered_pairs("a b\\nlonely\\na -> c")
 (('a', 'b', 'lonely', 'c'), array([0, 0], dtype=int32), array([1, 3], dtype=int32))
@@ -37,10 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.errors import FormatError
+from eligo.errors import FormatError, shorten
+from eligo.formats.detection import WORDS
 from eligo.formats.shared import json_text
 from eligo.formats.shared.data_arcs import arc_lines
-from eligo.formats.shared.interface import WORDS
 from eligo.rows import Ints, places
 from eligo.workflow import Origin, Workflow
 
@@ -55,7 +53,7 @@ Bytes = NDArray[np.uint8]
 Bools = NDArray[np.bool_]
 Words64 = NDArray[np.uint64]
 
-#: The longest word of a plain text.
+#: The maximum length of a word in a plain text.
 LONGEST = 256
 
 _CHUNK = 8
@@ -63,26 +61,26 @@ _BLOCK = 2**19
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: a multiplier that mixes well
 _MIX = np.uint64(32)
 _FACTORS = [np.uint64(0x9E3779B97F4A7C15 ** (2 * k + 1) % 2**64) for k in range(30)]
-#: for a word of which k bytes are left, what its next eight bytes are masked with
+#: masks for eight bytes of a word, by the number of bytes that belong to it
 _MASKS = np.array([(1 << 8 * k) - 1 for k in range(_CHUNK + 1)], np.uint64)
 _SPACE, _NEWLINE, _DASH, _POINT = 32, 10, ord("-"), ord(">")
-#: quotes, comments, and control characters beside those that part words and lines
+#: quotes, comments, and control characters, except those that separate words and lines
 _SPECIAL = frozenset('"#\x7f' + "".join(map(chr, range(_SPACE)))) - frozenset("\t\r\n")
 
 
 class Words(NamedTuple):
-    """Where words are in a text, and whether each has its pair after it."""
+    """The places of words in a text, and whether each is the first of a pair."""
 
-    data: Bytes  # the text, with eight bytes more
+    data: Bytes  # the text and eight more bytes
     start: Ints
     length: Ints
     paired: Bools
 
 
 def numbered_pairs(text: str) -> tuple[tuple[str, ...], Ints, Ints] | None:
-    """Every word once, by first appearance, and the numbers of the words of each pair; None where the text is not plain."""
+    """The distinct words in order of appearance, and the word numbers of each pair; None if the text is not plain."""
     words = _plain_words(text)
-    owner = None if words is None else _first_like(words)
+    owner = None if words is None else _first_equal_words(words)
     if words is None or owner is None:
         return None
     firsts = np.flatnonzero(owner == np.arange(len(owner), dtype=np.int32))
@@ -94,7 +92,7 @@ def numbered_pairs(text: str) -> tuple[tuple[str, ...], Ints, Ints] | None:
 
 
 def _plain_words(text: str) -> Words | None:
-    """The words of a plain text, without arrows between two."""
+    """The words of a plain text, without arrows; None if the text is not plain."""
     if not text.isascii() or any(sign in text for sign in _SPECIAL) or len(text) > 2**30 or sys.byteorder != "little":
         return None
     data = np.frombuffer(text.encode() + bytes(_CHUNK), np.uint8)
@@ -108,13 +106,13 @@ def _plain_words(text: str) -> Words | None:
         blocks.append(block)
         begin = end
     start, length, paired, arrow_counts = zip(*blocks, strict=True)
-    if sum(arrow_counts) != text.count("->"):  # one is inside a word
+    if sum(arrow_counts) != text.count("->"):  # an arrow is inside a word
         return None
     return Words(data, np.concatenate(start), np.concatenate(length), np.concatenate(paired))
 
 
 def _block(data: Bytes, begin: int, end: int) -> tuple[Ints, Ints, Bools, int] | None:
-    """The words of some whole lines, and the number of arrows; blocks that fit a processor's cache are walked faster."""
+    """The words of complete lines, and the number of arrows; blocks that fit the processor's cache are faster."""
     part = data[begin:end]
     inside = np.zeros(len(part) + 2, np.bool_)
     np.greater(part, _SPACE, out=inside[1:-1])
@@ -138,14 +136,14 @@ def _block(data: Bytes, begin: int, end: int) -> tuple[Ints, Ints, Bools, int] |
 
 
 def _all_between(where: NDArray[np.intp], arrow: Bools, line: Ints) -> bool:
-    """Whether each arrow stands between two words of its line."""
+    """Whether each arrow is between two words of its line."""
     if where[0] == 0 or where[-1] == len(arrow) - 1 or arrow[where - 1].any():
         return False
     return bool(((line[where - 1] == line[where]) & (line[where + 1] == line[where])).all())
 
 
-def _first_like(words: Words) -> Ints | None:
-    """For every word, the first word that is the same; None where different words cannot be told apart."""
+def _first_equal_words(words: Words) -> Ints | None:
+    """For every word, the number of the first equal word; None if hashes of different words collide."""
     key = np.zeros(len(words.start), np.uint64)
     several = int(words.length.max(initial=0)) > _CHUNK
     for offset in range(0, int(words.length.max(initial=0)), _CHUNK):
@@ -158,14 +156,14 @@ def _first_like(words: Words) -> Ints | None:
 
 
 def _chunk(words: Words, offset: int) -> Words64:
-    """Eight bytes of every word from *offset* on, zeros where it ends before."""
+    """Eight bytes of every word from *offset* on, padded with zeros."""
     wide: Words64 = np.ndarray(len(words.data) - _CHUNK + 1, np.uint64, words.data.data, strides=(1,))
     lengths = np.clip(words.length - offset, 0, _CHUNK)
     return wide[np.minimum(words.start + offset, len(wide) - 1)] & _MASKS[lengths]
 
 
 def _all_same(words: Words, owner: Ints) -> bool:
-    """Whether every word is letter by letter the same as its owner."""
+    """Whether every word has the same letters as its owner."""
     if not np.array_equal(words.length[owner], words.length):
         return False
     chunks = (_chunk(words, offset) for offset in range(0, int(words.length.max()), _CHUNK))
@@ -173,10 +171,10 @@ def _all_same(words: Words, owner: Ints) -> bool:
 
 
 def _first_equal(key: Words64) -> Ints | None:
-    """For every place, the first place of the same key; None for keys that were chosen to make this slow.
+    """For every place, the first place with the same key; None for keys that were chosen to make this slow.
 
-    Each round throws the keys that are left into slots; the first place in a slot settles all places of its key. What shared
-    a slot with an earlier key goes on to the next round, with another multiplier.
+    Each round hashes the remaining keys into slots. The first place in a slot is the answer for all places with its key.
+    Other keys in the slot remain for the next round, which has another multiplier.
     """
     owner = np.empty(len(key), np.int32)
     remaining = np.arange(len(key), dtype=np.int32)
@@ -187,7 +185,7 @@ def _first_equal(key: Words64) -> Ints | None:
         bits = max(len(remaining).bit_length() + 1, 4)
         slot = (((mine ^ (mine >> _MIX)) * factor) >> np.uint64(64 - bits)).astype(np.int32)
         table = np.empty(1 << bits, np.int32)
-        table[slot[::-1]] = remaining[::-1]  # of several that share a slot, what is written last stays: the first
+        table[slot[::-1]] = remaining[::-1]  # reversed, so that the first of several places in a slot is written last
         first = table[slot]
         settled = key[first] == mine
         owner[remaining[settled]] = first[settled]
@@ -221,16 +219,16 @@ def parse(text: str) -> Workflow:
 
 
 def _doubts(dag: Dag) -> tuple[str, ...]:
-    """What to tell where the list may be a table: it has no arc, and each name holds a sign that separates cells."""
+    """The remark on a list that may be a table: it has no arc, and each name contains a separator of cells."""
     if dag.arc_count or len(dag) < 2 or not all(re.search("[,;]", name) for name in dag.tasks):
         return ()
     return ("no line has two names separated by a space, so there are no arcs (a table must be named .csv)",)
 
 
 def _without_data(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text without what networkx writes after arcs, and what to tell of that.
+    """The text without the data that networkx writes after arcs, and the remark on it.
 
-    A number is only taken for a weight where every arc has one.
+    Numbers are weights only if every arc has one.
     """
     numbers = {data[0] != "{" for _, data in _WITH_DATA.findall(text)}
     if not numbers or (True in numbers and _PAIR.search(text)):
@@ -240,7 +238,7 @@ def _without_data(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _line_by_line(text: str) -> Dag:
-    """The dag of any list of arcs, however it is written."""
+    """The dag of any list of arcs."""
     index: dict[str, int] = {}
     ends: list[int] = []
     marks = [mark for mark in ('"', "#", "->") if mark in text]
@@ -258,12 +256,12 @@ def _line_by_line(text: str) -> Dag:
 
 
 def generate(flow: Workflow) -> str:
-    """The list of arcs of a workflow, with the tasks before them where the arcs do not show their order."""
-    return "".join(arc_lines(flow.dag, list(map(_quoted, flow.dag.tasks)), " ")) or "# no tasks\n"
+    """The list of arcs of a workflow, after a list of its tasks if the arcs do not show their order."""
+    return "".join(arc_lines(flow.dag, list(map(_quote, flow.dag.tasks)), " ")) or "# no tasks\n"
 
 
 def sniff(text: str) -> bool:
-    """Whether the text begins with a name and not as a JSON object or an XML file does."""
+    """Whether the text begins with a name, and not like a JSON object or an XML file."""
     return re.match(r"\s*[^\s{<]", text) is not None
 
 
@@ -282,20 +280,20 @@ def _words(line: str, number: int) -> list[str]:
             return [word for word in words if word is not None]
         case [str() as parent, None, str() as child]:
             return [parent, child]
-    message = "a line must be a parent and a child, or one task (put names with spaces in double quotes)"
-    raise FormatError(message, line=number)
+    message = f"a line must be a parent and a child, or one task, got {shorten(line.strip())!r}"
+    raise FormatError(f"{message} (put names with spaces in double quotes)", line=number)
 
 
 def _bare(word: str, number: int) -> str | None:
     if word == "->":
         return None
     if word.startswith('"'):
-        raise FormatError("a quoted name has no closing quote, or no space after it", line=number)
+        raise FormatError(f"the name {shorten(word)} has no closing quote, or no space after it", line=number)
     if "->" in word:
         raise FormatError("an arrow must have spaces around it (put names with arrows in double quotes)", line=number)
     return word
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     bare = name.split() == [name] and "->" not in name and name[0] not in '"#\ufeff'
     return name if bare else json_text.quote(name)

@@ -5,11 +5,11 @@
     "two, words",align
     lonely
 
-Cells are quoted as RFC 4180 says; spaces after a separator are no part of a cell, and an empty cell is no task. The first
-row may be a header, in any case: parent and child, or another one of `HEADERS`, or the *columns* that are given. It may
-have them in any order and among other columns, which are not read, and which remarks name. Without a header, the parent comes
-first. The separator is the first of tab, semicolon and comma that occurs outside quotes in the first row that has any. Lines
-at the top that begin with # are comments where a header follows or they have one cell; a repeated header is passed over.
+Cells are quoted as in RFC 4180. Spaces after a separator are ignored, and so are empty cells. The first row may be a header:
+parent and child, another pair of `HEADERS`, or the given *columns*, in any order and any letter case. Other columns are
+ignored, and remarks list them. Without a header, the parent comes first. The separator is the first of tab, semicolon and
+comma that occurs outside quotes in the first row that has any. Lines at the top that begin with # are comments if a header
+follows or if they have one cell. A repeated header is skipped.
 
 >>> flow = parse("To;From\\nb;a\\n;lonely")
 >>> flow.dag.tasks, list(flow.dag.arcs())
@@ -18,8 +18,6 @@ at the top that begin with # are comments where a header follows or they have on
 parent,child
 a,b
 lonely
-
-Tables as text: rows of cells with commas, semicolons or tabs between them, quoted as RFC 4180 says.
 
 >>> list(rows_of('task;seconds\\n"a;b"; 2'))
 [(['task', 'seconds'], 1), (['a;b', '2'], 2)]
@@ -36,8 +34,8 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, shorten
+from eligo.formats.detection import WORDS
 from eligo.formats.shared.data_arcs import arc_lines
-from eligo.formats.shared.interface import WORDS
 from eligo.formats.shared.names import unread
 from eligo.workflow import Origin, Workflow
 
@@ -50,11 +48,11 @@ CANNOT = tuple(WORDS)
 
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
 _SIGN = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)
-_GLANCE = 100_000  # characters in which the separator is looked for
+_GLANCE = 100_000  # characters in which the separator is searched
 
 
 def rows_of(text: str) -> Iterator[tuple[list[str], int]]:
-    """The rows of a table, but for empty ones, and the line at which each ends."""
+    """The rows of a table, except empty ones, and the line at which each ends."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator(text), skipinitialspace=True, strict=True)
     try:
         for row in reader:
@@ -65,8 +63,9 @@ def rows_of(text: str) -> Iterator[tuple[list[str], int]]:
 
 
 def separator(text: str) -> str:
-    """What parts the cells: what a first line such as `sep=;` says, as Excel writes it, or else the first of tab, semicolon
-    and comma that occurs outside quotes in the first line that has any; lines that begin with # count last.
+    """The separator of cells: as in a first line `sep=;`, which Excel writes, or else by the first line that has one.
+
+    In that line it is the first of tab, semicolon and comma outside quotes; lines that begin with # count last.
     """
     if match := _SIGN.match(text):
         return match[1]
@@ -96,12 +95,12 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 _TOP = re.compile(r"(?:#[^\n]*+\n|\s++)*+")  # comments and empty lines
-_KNOWN = " or ".join(f"{parent},{child}" for parent, child in HEADERS)
+_EXAMPLES = " or ".join(f"{parent},{child}" for parent, child in HEADERS)
 _SPECIAL = re.compile(r'[,;\t"\r\n]|^\s|\s$')
 
 
 def parse(text: str, columns: tuple[str, str] | None = None) -> Workflow:
-    """The workflow that a table of arcs describes; *columns* are the titles of its parents and children."""
+    """The workflow that a table of arcs describes; *columns* are the titles of the parent and the child."""
     index: dict[str, int] = {}
     ends: list[int] = []
     rows = list(_without_comments(rows_of(text), columns))
@@ -111,7 +110,7 @@ def parse(text: str, columns: tuple[str, str] | None = None) -> Workflow:
         raise FormatError(f"no columns {_titles(columns)} in the header, which has {_titles(row)}", line=line)
     again = 0
     for row, line in rows[1:] if places else rows:
-        if places and row == rows[0][0]:  # tables that were put together
+        if places and row == rows[0][0]:  # concatenated tables
             again += 1
             continue
         pair = [row[i] for i in places if i < len(row)] if places else row
@@ -126,7 +125,7 @@ def parse(text: str, columns: tuple[str, str] | None = None) -> Workflow:
 
 
 def _without_comments(rows: Iterable[Row], columns: tuple[str, str] | None) -> Iterator[Row]:
-    """The rows without those at the top that begin with # and are alone in their row, or stand before a header."""
+    """The rows without those at the top that begin with # and have one cell, or precede a header."""
     top: list[Row] = []
     rows = iter(rows)
     for row in rows:
@@ -142,20 +141,20 @@ def _without_comments(rows: Iterable[Row], columns: tuple[str, str] | None) -> I
 
 
 def _remarks(header: Sequence[str], places: Sequence[int], again: int) -> tuple[str, ...]:
-    """What to tell of a table with a header."""
+    """The remarks on a table with a header."""
     repeated = (f"skipped rows that repeat the header: {again:,}",) if again else ()
     return unread(f"{title} (column)" for i, title in enumerate(header) if i not in places and title.strip()) + repeated
 
 
 def _without_header(cells: int, line: int) -> FormatError:
-    message = f"a row must have a parent and a child, got {cells} cells: name the columns in a header, {_KNOWN}"
+    message = f"a row must have a parent and a child, got {cells} cells: name the columns in a header, {_EXAMPLES}"
     return FormatError(message, line=line).cured_by("columns")
 
 
 def _doubts(ends: NDArray[np.int32], tasks: Sequence[str]) -> tuple[str, ...]:
-    """What to tell where the first row may have been a header: the names in it appear nowhere else.
+    """The remark on a first row that may be a header, because its names appear nowhere else.
 
-    Refused is what has no arc, and names with a space or an arrow in them, as a list of arcs has.
+    Raises for a table without arcs whose names contain spaces or arrows, like a list of arcs.
     """
     if not len(ends) and any(re.search(r"\S\s|->", name) for name in tasks):
         raise FormatError(
@@ -164,29 +163,26 @@ def _doubts(ends: NDArray[np.int32], tasks: Sequence[str]) -> tuple[str, ...]:
     if len(ends) < 4 or ends[:2].tolist() != [0, 1] or ends[2:].min() < 2:
         return ()
     first = f"the first row was read as an arc, from {shorten(tasks[0])!r} to {shorten(tasks[1])!r}"
-    return (f"{first}, which appear nowhere else; if it is a header, name the columns {_KNOWN}",)
+    return (f"{first}, which appear nowhere else; if it is a header, name the columns {_EXAMPLES}",)
 
 
 def fitted(name: str) -> str:
-    """The name, which may be any but none."""
+    """The name, or _ if it is empty."""
     return name or "_"
 
 
 def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The table of a workflow's arcs, with the tasks before them where the arcs do not show their order.
-
-    There is no room for *old* names of tasks that were renamed.
-    """
+    """The table of a workflow's arcs, after its tasks if the arcs do not show their order; *old* names are not written."""
     return "".join(["parent,child\n", *arc_lines(flow.dag, list(map(_cell, flow.dag.tasks)), ",")])
 
 
 def sniff(text: str) -> bool:
-    """Whether the text begins with a header that is known."""
+    """Whether the text begins with a known header."""
     return _HEADER.match(text, _TOP.match(text).end()) is not None  # type: ignore[union-attr]
 
 
 def _places(row: Sequence[str], headers: Sequence[tuple[str, str]]) -> Sequence[int]:
-    """Where the parent and the child stand, if the row is one of these headers; else nothing."""
+    """The places of the parent and the child in a row that has one of these headers; empty for other rows."""
     titles = [cell.strip().lower() for cell in row]
     for pair in headers:
         parent, child = (title.strip().lower() for title in pair)

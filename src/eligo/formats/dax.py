@@ -1,4 +1,4 @@
-"""DAX, the XML in which Pegasus described workflows before version 5: 2.0 to 3.6 are read, 3.6 is written.
+"""DAX, the XML format of Pegasus before version 5: versions 2.0 to 3.6 are read, 3.6 is written.
 
     <adag version="3.6" name="diamond">
       <job id="ID1" name="findrange">
@@ -10,16 +10,16 @@
       <child ref="ID2"><parent ref="ID1"/></child>
     </adag>
 
-A task is named by the job's id; `eligo.formats.pegasus` says what becomes of the rest. Files of DAX 2 have `file` for
-`name` and `filename` for `file`; those of the old workflow gallery have a `runtime` attribute, which is read too.
-Arguments are words as a shell parts them.
+A task is named by the job's id; `eligo.formats.pegasus` describes how other parts are read. Files of DAX 2 have `file` for
+`name` and `filename` for `file`; those of the old workflow gallery have a `runtime` attribute, which is also read.
+Arguments are split into words as in a shell.
 
-There is an arc for every parent of a child, and one to every job from the job that writes a file that it reads: DAX was made
-to state all arcs, but since Pegasus 4.4 the planner adds these too, unless it is told not to. Where both would go round in a
-circle, the declared ones stand: see `eligo.formats.shared.data_arcs`.
+There is an arc for every parent of a child, and an arc to every job from the job that writes a file that it reads. DAX was
+designed to state all arcs, but since Pegasus 4.4 the planner adds those of files by default. If both together form a cycle,
+the declared arcs count: see `eligo.formats.shared.data_arcs`.
 
-What is written is valid by the schema of DAX 3.6, so ids are of letters, digits and -_, and there is at least one job. The
-sizes of files that no task uses are not written.
+The output is valid by the schema of DAX 3.6. Therefore ids consist of letters, digits and -_, and there is at least one job.
+Sizes of files that no task uses are not written.
 
 >>> flow = parse('<adag><job id="a" name="cut"/><job id="b" name="sort"/><child ref="b"><parent ref="a"/></child></adag>')
 >>> list(flow.dag.arcs()), flow.task("a").category
@@ -33,10 +33,10 @@ from types import MappingProxyType
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats import pegasus
 from eligo.formats.shared import data_arcs, xml_text
-from eligo.formats.shared.data_arcs import Jobs, combined
+from eligo.formats.shared.data_arcs import Jobs, combine
 from eligo.formats.shared.document import parents
-from eligo.formats.shared.edits import Edit, Placed, applied, placed
-from eligo.formats.shared.xml_text import Element, escaped, quoted
+from eligo.formats.shared.edits import Edit, Placed, apply_edits, parse_places
+from eligo.formats.shared.xml_text import Element, escape, quote
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Unhonoured, Workflow
 
@@ -46,15 +46,13 @@ CANNOT = ("labels",)
 FIRST = pegasus.FIRST
 advice, fitted = pegasus.advice, pegasus.fitted
 
-#: The elements of workflows inside of a workflow, and what Pegasus 5 calls them
+#: The elements for workflows inside a workflow, and their types in Pegasus 5
 KINDS = {"dax": "pegasusWorkflow", "dag": "condorWorkflow"}
 #: The elements of catalogs and hooks, which a run does not honour
 CATALOGS = {
-    "executable": "transformationCatalog",
-    "transformation": "transformationCatalog",
-    "file": "replicaCatalog",
+    "executable": "transformationCatalog", "transformation": "transformationCatalog", "file": "replicaCatalog",
     "invoke": "hooks",
-}
+}  # fmt: skip
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <adag xmlns="http://pegasus.isi.edu/schema/DAX" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"\
@@ -80,7 +78,7 @@ def parse(text: str) -> Workflow:
     tasks = reader.tasks
     names = tuple(tasks)
     jobs = Jobs(names, [task.inputs for task in tasks.values()], [task.outputs for task in tasks.values()])
-    dag, remarks = combined(jobs, reader.stated())
+    dag, remarks = combine(jobs, reader.declared())
     details = {name: task for name, task in tasks.items() if task.category or task.details()}
     asked = tuple(reader.unhonoured)
     origin = Origin(format=NAME, version=top.get("version"), remarks=remarks, unhonoured=asked)
@@ -88,7 +86,7 @@ def parse(text: str) -> Workflow:
 
 
 class _DaxReader:
-    """What has been read so far."""
+    """The parts of a DAX text, collected while it is parsed."""
 
     def __init__(self) -> None:
         self.top: dict[str, str] | None = None
@@ -98,7 +96,7 @@ class _DaxReader:
         self.unhonoured: list[Unhonoured] = []
 
     def enter(self, element: Element) -> None:
-        """Note the root, and what of the rest a run does not honour."""
+        """Record the root element, and features that a run does not honour."""
         if self.top is None:
             if element.tag != "adag":
                 raise FormatError(
@@ -109,28 +107,28 @@ class _DaxReader:
             self.unhonoured.append(Unhonoured(CATALOGS[element.tag], f"line {element.line}"))
 
     def job(self, element: Element) -> None:
-        """Take a job."""
+        """Add a job."""
         if self.top is None:
             raise FormatError("not a DAX: no <adag> element", line=element.line)
-        name = element.needed("id")
+        name = element.need("id")
         if name in self.tasks:
             raise DuplicateTaskError(name).at(element.line)
         where = f"line {element.line}"
-        self.unhonoured += (Unhonoured(key, where, (name,)) for key in _unhonoured(element))
+        self.unhonoured += (Unhonoured(key, where, (name,)) for key in _unhonoured_features(element))
         try:
             self.tasks[name] = _task(name, element, self.sizes)
         except InputError as error:
             raise error.at(element.line) from None
 
     def child(self, element: Element) -> None:
-        """Take the arcs to one child."""
+        """Add the arcs to a child."""
         if self.top is None:
             raise FormatError("not a DAX: no <adag> element", line=element.line)
-        child = element.needed("ref")
-        self.arcs += ((parent.needed("ref"), child, parent.line) for parent in element.children("parent"))
+        child = element.need("ref")
+        self.arcs += ((parent.need("ref"), child, parent.line) for parent in element.children("parent"))
 
-    def stated(self) -> tuple[Ints, Ints]:
-        """The ends of every arc that was taken."""
+    def declared(self) -> tuple[Ints, Ints]:
+        """The tails and heads of the declared arcs."""
         index = {name: i for i, name in enumerate(self.tasks)}
         try:
             return data_arcs.columns([(index[parent], index[child]) for parent, child, _ in self.arcs])
@@ -139,11 +137,11 @@ class _DaxReader:
             raise UnknownTaskError(name).at(next(arc[2] for arc in self.arcs if name in arc[:2])) from None
 
 
-def _unhonoured(element: Element) -> list[str]:
-    """What a job asks for and a run does not do."""
+def _unhonoured_features(element: Element) -> list[str]:
+    """The keys of a job's features that a run does not honour."""
     keys = [KINDS[element.tag]] if element.tag in KINDS else []
     keys += ["hooks"] if next(element.children("invoke"), None) is not None else []
-    return keys + pegasus.unhonoured(map(_profile, element.children("profile")))
+    return keys + pegasus.unhonoured_keys(map(_profile, element.children("profile")))
 
 
 def _profile(element: Element) -> tuple[str, str, object]:
@@ -173,40 +171,41 @@ def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
             sign, way = _STREAMS[item.tag]
             streams.append((sign, _file(item)))
             files[way].setdefault(_file(item))
-        elif item.tag in _WHOLE:
+        elif item.tag in _TOP_LEVEL:
             raise FormatError(f"<{item.tag}> inside <{element.tag}> is not supported", line=item.line)
-    job = _command_and_kind(name, element, arguments, streams).corrected(metadata)
+    job = _command_and_kind(name, element, arguments, streams).with_metadata(metadata)
     return Task(
         name=name,
         command=job.command,
         inputs=tuple(files["i"]),
         outputs=tuple(files["o"]),
         category=job.category,
-        **pegasus.profiled(profiles),
+        **pegasus.details_of(profiles),
     )
 
 
-_WHOLE = ("job", "dax", "dag", "child", "adag")
+_TOP_LEVEL = ("job", "dax", "dag", "child", "adag")
 _STREAMS = {"stdin": ("<", "i"), "stdout": (">", "o"), "stderr": ("2>", "o")}
 
 
 def _command_and_kind(
     name: str, element: Element, arguments: list[str], streams: list[tuple[str, str | None]]
-) -> pegasus.Known:
+) -> pegasus.JobFacts:
     if element.tag in KINDS:
         kind = KINDS[element.tag]
-        file = element.attributes.get("file") or element.needed("name")
-        return pegasus.Known((pegasus.RUNNERS[kind], *arguments, file), kind)
-    transformation = element.needed("name")
+        file = element.attributes.get("file") or element.need("name")
+        return pegasus.JobFacts((pegasus.RUNNERS[kind], *arguments, file), kind)
+    transformation = element.need("name")
     command = pegasus.command_of(transformation, arguments)
-    return pegasus.Known(pegasus.redirected(command, streams), pegasus.category_of(transformation, name))
+    return pegasus.JobFacts(pegasus.redirect(command, streams), pegasus.category_of(transformation, name))
 
 
 def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, int]) -> None:
     attributes = element.attributes
-    file, link = attributes.get("file") or element.needed("name"), attributes.get("link", "none")
+    file, link = attributes.get("file") or element.need("name"), attributes.get("link", "none")
     if link not in pegasus.LINKS:
-        message = f"the link of file {shorten(file)!r} must be one of {', '.join(pegasus.LINKS)}"
+        links = ", ".join(pegasus.LINKS)
+        message = f"the link of file {shorten(file)!r} must be one of {links}, got {shorten(link)!r}"
         raise FormatError(message, line=element.line)
     for way in pegasus.LINKS[link]:
         files[way][file] = None
@@ -216,12 +215,12 @@ def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, i
 
 
 def _file(element: Element) -> str:
-    """The name of a file, as DAX 3 or DAX 2 gives it."""
-    return element.attributes.get("file") or element.needed("name")
+    """The name of a file, in DAX 3 or DAX 2."""
+    return element.attributes.get("file") or element.need("name")
 
 
 def _words(element: Element) -> list[str]:
-    """The arguments: text with files in it, parted as a shell does, or at white space where that cannot be."""
+    """The arguments, text with files in it, split as in a shell, or at white space if quotes are not closed."""
     parts = [item if isinstance(item, str) else shlex.quote(_file(item)) for item in element.content]
     return pegasus.split("".join(parts))
 
@@ -230,11 +229,11 @@ def _words(element: Element) -> list[str]:
 
 
 def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The DAX text of a workflow; *old* has the name that a job had before it was renamed."""
+    """The DAX text of a workflow; *old* has the old names of renamed jobs."""
     if not len(flow):
         raise FormatError("a DAX file must have at least one job, got an empty workflow")
     data_arcs.unmade(flow, "Pegasus")
-    lines = [_HEAD.format(name=quoted(pegasus.title(flow.name), "the workflow's name"))]
+    lines = [_HEAD.format(name=quote(pegasus.title(flow.name), "the workflow's name"))]
     for name in flow.dag.tasks:
         lines += _job_lines(flow.task(pegasus.checked_id(name)), flow.file_sizes, old.get(name))
     for name, above in zip(flow.dag.tasks, parents(flow.dag), strict=True):
@@ -246,11 +245,11 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities as profiles for HTCondor and DAGMan."""
-    for profile in reversed(pegasus.PRIORITY):  # the one that is put in last stands first
-        jobs = [element for element in placed(text).children if element.tag.rpartition(":")[2] in {"job", *KINDS}]
+    """The text with these priorities, as profiles for HTCondor and DAGMan."""
+    for profile in reversed(pegasus.PRIORITY):  # the last one that is inserted comes first
+        jobs = [element for element in parse_places(text).children if element.tag.rpartition(":")[2] in {"job", *KINDS}]
         pairs = zip(flow.dag.tasks, jobs, strict=True)
-        text = applied(text, [_profile_edit(job, profile, numbers[name]) for name, job in pairs])
+        text = apply_edits(text, [_profile_edit(job, profile, numbers[name]) for name, job in pairs])
     return text
 
 
@@ -259,7 +258,7 @@ def _profile_edit(job: Placed, profile: tuple[str, str], number: int) -> Edit:
     for child in job.children:
         there = tuple(child.attributes.get(name, "").lower() for name in ("namespace", "key"))
         if child.tag.endswith("profile") and there == (space, key.lower()):
-            return child.filled(str(number))
+            return child.fill(str(number))
     tag = job.tag[: -len(job.tag.rpartition(":")[2])] + "profile"
     behind = next((child for child in job.children if child.tag.endswith("argument")), None)
     return job.put(f'<{tag} namespace="{space}" key="{key}">{number}</{tag}>', behind)
@@ -269,17 +268,17 @@ def _job_lines(task: Task, sizes: Mapping[str, int], old: str | None) -> Iterato
     job = pegasus.job_of(task)
     tag = next((tag for tag, kind in KINDS.items() if kind == job.kind), "job")
     what = f"of task {shorten(task.name)!r}"
-    label = "" if old is None else f" node-label={quoted(old, 'the name ' + what)}"
-    program = f"{'name' if tag == 'job' else 'file'}={quoted(job.what, 'the program ' + what)}"
+    label = "" if old is None else f" node-label={quote(old, 'the name ' + what)}"
+    program = f"{'name' if tag == 'job' else 'file'}={quote(job.what, 'the program ' + what)}"
     yield f'  <{tag} id="{task.name}" {program}{label}>\n'
     if job.arguments:
-        yield f"    <argument>{escaped(shlex.join(job.arguments), 'the command ' + what)}</argument>\n"
+        yield f"    <argument>{escape(shlex.join(job.arguments), 'the command ' + what)}</argument>\n"
     for key, text in job.metadata.items():
-        yield f'    <metadata key="{key}">{escaped(text, "the category " + what)}</metadata>\n'
+        yield f'    <metadata key="{key}">{escape(text, "the category " + what)}</metadata>\n'
     for space, keys in pegasus.profiles_of(task).items():
         for key, value in keys.items():
             yield f'    <profile namespace="{space}" key="{key}">{value}</profile>\n'
     for file, link in pegasus.links_of(task).items():
         size = f' size="{sizes[file]}"' if file in sizes else ""
-        yield f'    <uses name={quoted(file, "a file " + what)} link="{link}"{size}/>\n'
+        yield f'    <uses name={quote(file, "a file " + what)} link="{link}"{size}/>\n'
     yield f"  </{tag}>\n"

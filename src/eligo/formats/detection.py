@@ -1,6 +1,6 @@
-"""Which format a file has: by its name, and by what its text looks like where the name leaves a choice.
+"""The formats: what the module of each has, and which format a file has, by its name and by its content.
 
-Files that describe a workflow to another program: what they look like, and how that program draws the dag.
+Files that describe a workflow to another program are refused, with how that program draws the dag:
 
 >>> stranger_named("pipeline/Snakefile").what
 'a Snakefile'
@@ -10,26 +10,94 @@ this looks like a CWL document, which eligo cannot read: `cwltool --print-dot FI
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, TypedDict, cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError
 from eligo.formats.shared.files import plain_name
-from eligo.formats.shared.interface import Format
 from eligo.workflow import Workflow
+
+# The module of a format
+
+#: What a format may be unable to represent, in words.
+WORDS = {
+    "name": "the workflow's name", "command": "commands", "inputs": "the files that tasks read",
+    "outputs": "the files that tasks write", "seconds": "run times", "cores": "cores", "memory": "memory",
+    "labels": "labels", "category": "categories", "priority": "priorities", "file_sizes": "sizes of files",
+}  # fmt: skip
+
+#: What may be given with a text, in words.
+GIVEN = {
+    "arguments": "values for its names", "environment": "variables of the environment", "columns": "titles of columns",
+    "trace": "a trace",
+}  # fmt: skip
+
+
+class Typed(str):
+    """A value as a user typed it; a format whose values have types gives it one."""
+
+    __slots__ = ()
+
+
+class Given(TypedDict, total=False):
+    """What a text may need besides itself; a format that does not take it refuses it."""
+
+    #: values for the names in a JX text
+    arguments: Mapping[str, Any] | None
+    #: the variables that a Makeflow text does not set itself
+    environment: Mapping[str, str] | None
+    #: the titles of the parents and of the children in a table
+    columns: tuple[str, str] | None
+    #: the file of a trace or report with the tasks of the processes that Nextflow draws
+    trace: str | None
+
+
+class Format(Protocol):
+    """What the module of a format has; the functions after `sniff` are optional."""
+
+    NAME: str
+    #: whether the format can represent the priority of a task
+    PRIORITIES: bool
+    #: what it cannot represent, out of `WORDS`
+    CANNOT: tuple[str, ...]
+
+    def parse(self, text: str, **options: Any) -> Workflow:
+        """The workflow that the text describes, with the *options* that the format takes."""
+
+    def generate(self, flow: Workflow, *, old: Mapping[str, str] = ...) -> str:
+        """The text of the workflow; a format with `fitted` also takes the *old* names of renamed tasks."""
+
+    def sniff(self, text: str) -> bool:
+        """Whether the text looks like this format, at a glance."""
+
+    def fitted(self, name: str) -> str:
+        """The name of a task if the format can represent it, else a similar name that it can."""
+
+    def fitted_file(self, name: str) -> str | None:
+        """The name of a file if the format can represent it, else another name of the same file, or None."""
+
+    def prioritised(self, text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
+        """The text with these priorities and no other change; None if it has no place for them."""
+
+    def write_wrapper(self, flow: Workflow, order: Sequence[str], path: str, first: int | None) -> list[str]:
+        """Write priorities to another file that refers to the one that was read; returns messages for the user."""
+
+    def write_in_place(self, flow: Workflow, order: Sequence[str], first: int | None) -> list[str]:
+        """Write priorities into the file that was read; returns messages for the user."""
+
 
 # Files of other programs
 
-#: How much of a text is looked at.
+#: The number of characters that are examined.
 GLANCE = 10_000
 
 _PAGE = r"\A\s*+(?:<!--(?:[^-]|-(?!->))*+-->\s*+)*+<(?:!doctype\s++html|html)\b"
 
 
 class Stranger(NamedTuple):
-    """A kind of file that is not read: how such files are called, what their text looks like, and what to do instead."""
+    """A kind of file that cannot be read: patterns of its name and its text, and what to do instead."""
 
     what: str
     name: str
@@ -38,75 +106,43 @@ class Stranger(NamedTuple):
 
 
 STRANGERS = (
-    Stranger(
-        "a CWL document",
-        r".*\.cwl",
-        r'(?:^|\{)\s*+"?cwlVersion"?\s*+:',
-        "`cwltool --print-dot FILE > dag.dot` draws its dag",
-    ),
-    Stranger(
-        "a Snakefile",
-        r"snakefile.*|.*\.smk",
-        r"^(?:rule|checkpoint)[ \t]+\w+:\s[^\0]*?^[ \t]+(?:input|output|shell|run|script):",
-        "`snakemake --dag > dag.dot` or `snakemake --d3dag > dag.json` draws its dag",
-    ),
-    Stranger(
-        "a Nextflow script",
-        r".*\.nf",
-        r"^nextflow\.(?:enable|preview)\.|^process[ \t]+\w+[ \t]*+\{",
-        "`nextflow run FILE -preview -with-dag dag.mmd` draws its dag",
-    ),
-    Stranger(
-        "the trace of a Nextflow run",
-        "",
-        r"\Atask_id\t",
-        "a trace has no dependencies; draw them with `nextflow run ... -with-dag dag.mmd` and give the trace with that file",
-    ),
-    Stranger(
-        "a WDL document",
-        r".*\.wdl",
-        r"^version[ \t]+(?:1\.\d|draft-\d|development)\s[^\0]*?^(?:workflow|task)[ \t]+\w+[ \t]*+\{"
-        r"|^workflow[ \t]+\w+[ \t]*+\{[^\0]*?^[ \t]*+call[ \t]",
-        "`wdlviz --no-render FILE > dag.dot`, of wdlviz, draws its dag",
-    ),
-    Stranger(
-        "a Makefile",
-        r"(?:gnu)?makefile(?:\..*)?|.*\.mk",
-        r"^\.PHONY[ \t]*+:",
-        "`make -Bnd | make2graph > dag.dot`, of makefile2graph, draws its dag",
-    ),
-    Stranger(
-        "a Python program",
-        r".*\.pyw?",
-        r"\A#!\s*+/[^\n]*python",
-        "pass its graph to eligo.plan, or write one arc per line, parent and child, to a .arcs file",
-    ),
-    Stranger(
-        "a script",
-        r".*\.(?:sh|bash|pl|r)",
-        r"\A#!\s*+/[^\n]*\b(?:(?:[bdk]a|z|k|c|tc|fi)?sh|perl|ruby|Rscript|node|awk|lua|tclsh|php|groovy|julia)\b",
-        "write one arc per line, parent and child, to a .arcs file",
-    ),
-    Stranger(
-        "an HTML page",
-        "",
-        _PAGE,
-        "draw the dag as .dot or .mmd, as `nextflow run ... -with-dag dag.mmd` does",
-    ),
-)
+    Stranger("a CWL document", r".*\.cwl", r'(?:^|\{)\s*+"?cwlVersion"?\s*+:',
+             "`cwltool --print-dot FILE > dag.dot` draws its dag"),
+    Stranger("a Snakefile", r"snakefile.*|.*\.smk",
+             r"^(?:rule|checkpoint)[ \t]+\w+:\s[^\0]*?^[ \t]+(?:input|output|shell|run|script):",
+             "`snakemake --dag > dag.dot` or `snakemake --d3dag > dag.json` draws its dag"),
+    Stranger("a Nextflow script", r".*\.nf", r"^nextflow\.(?:enable|preview)\.|^process[ \t]+\w+[ \t]*+\{",
+             "`nextflow run FILE -preview -with-dag dag.mmd` draws its dag"),
+    Stranger("the trace of a Nextflow run", "", r"\Atask_id\t",
+             "a trace has no dependencies; draw them with `nextflow run ... -with-dag dag.mmd` and give the trace with"
+             " that file"),
+    Stranger("a WDL document", r".*\.wdl",
+             r"^version[ \t]+(?:1\.\d|draft-\d|development)\s[^\0]*?^(?:workflow|task)[ \t]+\w+[ \t]*+\{"
+             r"|^workflow[ \t]+\w+[ \t]*+\{[^\0]*?^[ \t]*+call[ \t]",
+             "`wdlviz --no-render FILE > dag.dot`, of wdlviz, draws its dag"),
+    Stranger("a Makefile", r"(?:gnu)?makefile(?:\..*)?|.*\.mk", r"^\.PHONY[ \t]*+:",
+             "`make -Bnd | make2graph > dag.dot`, of makefile2graph, draws its dag"),
+    Stranger("a Python program", r".*\.pyw?", r"\A#!\s*+/[^\n]*python",
+             "pass its graph to eligo.plan, or write one arc per line, parent and child, to a .arcs file"),
+    Stranger("a script", r".*\.(?:sh|bash|pl|r)",
+             r"\A#!\s*+/[^\n]*\b(?:(?:[bdk]a|z|k|c|tc|fi)?sh|perl|ruby|Rscript|node|awk|lua|tclsh|php|groovy|julia)\b",
+             "write one arc per line, parent and child, to a .arcs file"),
+    Stranger("an HTML page", "", _PAGE,
+             "draw the dag as .dot or .mmd, as `nextflow run ... -with-dag dag.mmd` does"),
+)  # fmt: skip
 
-#: A file whose name tells nothing and that begins so is for a program that is not known.
+#: A file that begins like this, if its name does not determine a format.
 SCRIPT = Stranger("a script", "", r"\A#!\s*+/", "write one arc per line, parent and child, to a .arcs file")
 
 
 def stranger_named(path: str) -> Stranger | None:
-    """What a file of this name is, if it is one that is not read."""
+    """The unsupported kind of file that has this name; None if there is none."""
     name = os.path.basename(plain_name(path.lower()))
     return next((kind for kind in STRANGERS if re.fullmatch(kind.name, name)), None)
 
 
 def is_page(text: str) -> bool:
-    """Whether a text begins as an HTML page does.
+    """Whether a text begins like an HTML page.
 
     >>> is_page("<!-- a licence -->\\n<html><body>"), is_page("<graphml>")
     (True, False)
@@ -114,21 +150,21 @@ def is_page(text: str) -> bool:
     return re.match(_PAGE, text[:GLANCE], re.IGNORECASE) is not None
 
 
-def stranger_looking(text: str, stranger_named: bool = False) -> Stranger | None:
-    """The unsupported kind of file that a text looks like, if any; *stranger_named* if the file's name gives a format."""
-    glance, kinds = text[:GLANCE], STRANGERS if stranger_named else (*STRANGERS, SCRIPT)
+def stranger_looking(text: str, named: bool = False) -> Stranger | None:
+    """The unsupported kind of file that a text looks like; *named* if the file's name determines a format."""
+    glance, kinds = text[:GLANCE], STRANGERS if named else (*STRANGERS, SCRIPT)
     return next((kind for kind in kinds if re.search(kind.looks, glance, re.MULTILINE | re.IGNORECASE)), None)
 
 
 def stranger_refusal(kind: Stranger) -> FormatError:
-    """The error that says what a file is and what to do instead."""
+    """The error that names the kind of a file, and what to do instead."""
     return FormatError(f"this looks like {kind.what}, which eligo cannot read: {kind.instead}")
 
 
 # Formats
 
-#: The module of each format and how its files' names end, so that only modules that are needed are imported. Where several
-#: fit a text, the first one does; the last one takes what is left.
+#: The module of each format, imported only when needed, and the suffixes of its files. If a text looks like several formats,
+#: the first one counts; the last one accepts the rest.
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "wfcommons": ("eligo.formats.wfcommons", (".json",)),
     "jx": ("eligo.formats.jx", (".jx", ".json")),
@@ -148,18 +184,18 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "lines": ("eligo.formats.lines", ()),
 }
 
-#: The formats that almost any text looks like: only a name, or who gives the text, tells them.
+#: The formats that almost any text looks like: they need a file's name or an explicit format.
 LOOSE = ("makeflow", "arcs", "lines")
 
-#: The last formats of a suffix, which take what the others do not.
+#: The last formats of a suffix, which accept what the others do not.
 BROAD = (*LOOSE, "json", "yaml")
 
-#: The formats whose texts begin like no others: they are recognised in a file of any name.
+#: The formats with an unmistakable beginning, which are recognised in a file of any name.
 CERTAIN = ("wfcommons", "jx", "d3dag", "json", "mermaid", "dot", "dax", "graphml")
 
 _BLANK = r"(?:\s++|#[^\n]*+\n|---[^\n]*+\n)*+"
 _PEGASUS = re.compile(_BLANK + r"(?:x-)?pegasus[ \t]*+:")
-#: The formats besides that a list of arcs and a table without a header are not taken for, and how their texts begin.
+#: Formats whose texts could be mistaken for a list of arcs, or for a table without a header, and how they begin.
 UNLIKE = {
     "arcs": {"pegasus": _PEGASUS, "csv": re.compile(_BLANK + r"[^\n,;\t]++[,;\t]")},
     "csv": {
@@ -172,13 +208,13 @@ UNLIKE = {
 
 StrPath = str | os.PathLike[str]
 
-#: How the texts of certain formats begin, so that their modules are imported for no other text.
+#: How texts of the formats in `CERTAIN` begin, so that their modules are imported for no other text.
 _BEGINNING = re.compile(
     r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|\#[^\n]*+|%%(?!\{)[^\n]*+)*+(?:[{\[<]|---|%%|strict\b|(?:di)?graph\b|flowchart)",
     re.IGNORECASE,
 )
 _SHEBANG = re.compile(r"#!\s*+/[^\n]*+")
-_RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # what DAGMan adds to the name of its file
+_RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # the suffix that DAGMan adds to the name of its file
 
 
 def module(format: str) -> Format:
@@ -195,9 +231,9 @@ def module(format: str) -> Format:
 def detect(path: StrPath | None, text: str) -> str:
     """Detect the format of a text, with the path of its file or None or "-".
 
-    A text that begins like one format only is of that format, whatever the file is called. Otherwise the suffix decides, and
-    what the text looks like where several formats or none share the suffix. What is only a list of words is taken for a list
-    of arcs where it is not in a file; a file of another name that looks like no format is refused.
+    A text with an unmistakable beginning has that format, whatever the file's name. Otherwise the suffix decides, and the
+    content if several formats or none have the suffix. A list of words that is not in a file is a list of arcs. A file with
+    another name that looks like no format is refused.
 
     >>> detect("x.json.gz", '{"arcs": []}'), detect("x.json", '{"name": "m", "workflow": {}}')
     ('json', 'wfcommons')
@@ -218,7 +254,7 @@ def detect(path: StrPath | None, text: str) -> str:
 
 
 def without_shebang(text: str) -> str:
-    """The text without a first line such as `#!/usr/bin/env dot`; its line end stays, so that lines keep their numbers.
+    """The text without a first line such as `#!/usr/bin/env dot`, except its line end, so that line numbers stay the same.
 
     >>> without_shebang("#!/usr/bin/env makeflow\\na: b")
     '\\na: b'
@@ -228,13 +264,13 @@ def without_shebang(text: str) -> str:
 
 
 def _of_shebang(text: str) -> list[str]:
-    """The format that a first line such as `#!/usr/bin/env makeflow` names, where nothing else would tell."""
+    """The format that a first line such as `#!/usr/bin/env makeflow` names."""
     line = _SHEBANG.match(text)
     return ["makeflow"] if line and "makeflow" in line[0] and "--jx" not in line[0] else []
 
 
 def _likely(fitting: Sequence[str], text: str) -> list[str]:
-    """The formats that a text in a file of this suffix may have, so that the first that it looks like is the one."""
+    """The formats that a text in a file of this suffix may have, in the order of preference."""
     if is_page(text):
         return ["mermaid"]
     if not fitting:
@@ -247,7 +283,7 @@ def _likely(fitting: Sequence[str], text: str) -> list[str]:
 
 
 def _loose(path: str, text: str) -> str:
-    """The format of a text that looks like none of the strict ones, in a file whose suffix tells nothing."""
+    """The format of a text that looks like no strict format, in a file whose suffix does not determine one."""
     if (path == "-" or "makeflow" in os.path.basename(path).lower()) and module("makeflow").sniff(text):
         return "makeflow"
     if path == "-":
@@ -263,11 +299,11 @@ def format_to_write(flow: Dag | Workflow, path: str) -> str:
     origin = flow.origin.format if isinstance(flow, Workflow) and flow.origin else "json"
     fitting = [origin] if path == "-" else of_suffix(path)
     if not fitting:
-        raise FormatError("cannot tell the format to write from the file's name", path).cured_by("format")
+        raise FormatError("cannot determine the format to write from the file's name", path).cured_by("format")
     return origin if origin in fitting else fitting[-1]
 
 
 def of_suffix(path: str) -> list[str]:
-    """The formats whose files' names end so."""
+    """The formats that have the suffix of this path."""
     suffix = os.path.splitext(_RESCUE.sub("", plain_name(path.lower())))[1]
     return [name for name, (_, suffixes) in MODULES.items() if suffix in suffixes]

@@ -1,24 +1,23 @@
-"""The DOT language of Graphviz, all of it: what `dot -Tsvg` draws, `snakemake --dag` and `nextflow -with-dag` print.
+"""The complete DOT language of Graphviz, as printed by `snakemake --dag` and `nextflow -with-dag`.
 
     digraph "two steps" {
       fetch -> {align count} -> report
       report [label="all of it"]
     }
 
-An arc goes from the task that comes first to the one that needs it, whatever `dir` says of its head (how many there are with
-another head, and how many invisible nodes, is told); arcs that are not drawn
-(`style=invis`) are none, and how many there are is told. A subgraph at the end of an arc stands for all nodes in it. An
-undirected graph is refused.
+An arc goes from a task to one that depends on it, whatever `dir` says about its head. Invisible arcs (`style=invis`) are
+ignored. Remarks count both, and invisible nodes. A subgraph at the end of an arc represents all nodes in it. An undirected
+graph is refused.
 
-Of what tasks are called, see `eligo.formats.shared.drawings`; the fields of a record (`shape=record`) are no label. Besides:
+`eligo.formats.shared.drawings` describes the names of tasks; the fields of a record (`shape=record`) are not a label.
 
-- Snakemake (its graph is called snakemake_dag) draws jobs, and dashed those that need not run: these are left out. The first
-  line of a label is the rule, here the category; the others are wildcards. `--rulegraph` and `--filegraph` are read too.
-- Nextflow (its nodes are v0, v1, ..., before 23.10 p0, p1, ...) draws processes, and as points and small circles channels
-  and operators, which are no tasks: arcs pass through them. The process is the category.
+- Snakemake (whose graph is called snakemake_dag) draws jobs. Dashed jobs need not run, and are left out. The first line of a
+  label is the rule, here the category; the others are wildcards. `--rulegraph` and `--filegraph` are read, too.
+- Nextflow (whose nodes are v0, v1, ..., before 23.10 p0, p1, ...) draws processes, which are the categories. Channels and
+  operators are points and small circles; they are not tasks, and arcs pass through them.
 
-What is written is read back letter by letter. Graphviz takes a backslash in a name for the beginning of an escape when it
-draws the name, so it is doubled; where doubled ones are read, they are halved, if all names still differ then.
+Every output is read back unchanged. Graphviz reads a backslash in a name as the start of an escape sequence when it draws the
+name. Therefore backslashes are doubled in the output, and halved in the input if all names remain distinct.
 
 >>> flow = parse('digraph { a -> "b \\\\"c\\\\"" }')
 >>> print(generate(flow), end="")
@@ -41,12 +40,10 @@ The statements of the DOT language: which nodes, arcs and attributes a text desc
 >>> graph.attributes[2]
 {'shape': 'box', 'label': 'the end'}
 
-Who made a graph, and what follows from that: which of its nodes are no tasks, and whether its arcs point backwards.
-
-Nextflow draws channels and operators, cwltool the inputs and outputs of a workflow, wdlviz besides these a node for each
-scatter and condition, and the inside of workflows that are called, womtool scatters, conditions and declarations beside
-calls; these are no tasks. What terraform, Bazel, Gradle's VisTEG and makefile2dot draw points from what needs to what is
-needed. Only what is certain is said.
+The tool that drew a graph determines which nodes are not tasks, and the direction of arcs. Nextflow draws channels and
+operators; cwltool draws the inputs and outputs of a workflow. wdlviz draws these, and also a node for each scatter and
+condition, and the inside of called workflows. womtool draws scatters, conditions and declarations beside calls. terraform,
+Bazel, Gradle's VisTEG and makefile2dot draw arcs from a task to its dependencies. A tool is named only if it is certain.
 
 >>> text = 'digraph { "[root] aws_instance.web" -> "[root] aws_vpc.main" }'
 >>> backward(read_graph(text), text)
@@ -95,17 +92,17 @@ _SPLICE = re.compile(r'\\(\\|"|\r?\n)')
 
 
 class Word(NamedTuple):
-    """A word of a DOT text: its kind is "name", a keyword or a sign; "end" after the last one."""
+    """A word of a DOT text; its kind is "name", a keyword, a sign, or "end" after the last word."""
 
     kind: str
     text: str
     place: int
-    #: whether it stood in <>
+    #: whether it was in <>
     html: bool = False
 
 
 def words(text: str) -> Iterator[Word]:
-    """The words of a DOT text; strings joined by + are one."""
+    """The words of a DOT text; strings joined by + are one word."""
     place, match_at = 0, _WORD.match
     while True:
         match = match_at(text, place)
@@ -130,7 +127,7 @@ def words(text: str) -> Iterator[Word]:
 
 
 def _string(text: str, begin: int) -> tuple[Word, int]:
-    """The string in quotes or <> that begins at this place, with what + joins to it, and where it ends."""
+    """The string in quotes or <> that begins at this place, with strings that + joins to it, and where it ends."""
     parts, html, place = [], text[begin] == "<", begin
     while True:
         if text.startswith("<", place):
@@ -138,7 +135,7 @@ def _string(text: str, begin: int) -> tuple[Word, int]:
             parts.append(text[place + 1 : end - 1])
         elif match := _QUOTED.match(text, place):
             end = match.end()
-            parts.append(_spliced(match[0][1:-1]))
+            parts.append(_unescape(match[0][1:-1]))
         else:
             wrong = "the text ends after +" if place == len(text) else "+ must be followed by a string"
             raise error(text, place, wrong)
@@ -149,12 +146,12 @@ def _string(text: str, begin: int) -> tuple[Word, int]:
 
 
 def error(text: str, place: int, message: str) -> FormatError:
-    """The error of this message at a place in the text."""
+    """The error with this message at a place in the text."""
     return FormatError(message, line=text.count("\n", 0, place) + 1)
 
 
-def _spliced(body: str) -> str:
-    """What stands between quotes, with quotes and line ends freed of their backslash; others stay."""
+def _unescape(body: str) -> str:
+    """The content of a quoted string, without the backslashes before quotes and line ends."""
     if "\\" not in body:
         return body
     return _SPLICE.sub(lambda match: {"\\": "\\\\", '"': '"'}.get(match[1], ""), body)
@@ -170,7 +167,7 @@ def _html_end(text: str, begin: int) -> int:
 
 
 def _unreadable(text: str, place: int) -> FormatError:
-    """What to say of a text that goes on with no word."""
+    """The error for a text without a valid word at this place."""
     place = cast(re.Match[str], _SPACE.match(text, place)).end()
     if text[place] == '"':
         return error(text, place, "a quoted string has no closing quote")
@@ -181,41 +178,41 @@ def _unreadable(text: str, place: int) -> FormatError:
 
 # Statements
 
-#: The attributes that say something of a workflow.
+#: The attributes that are relevant for a workflow.
 ATTRIBUTES = frozenset({"label", "shape", "style", "dir"})
 
 
 class Html(str):
-    """The value of an attribute that stood in <>."""
+    """The value of an attribute in <>."""
 
     __slots__ = ()
 
 
 @dataclass
 class Scope(Group):
-    """A graph or subgraph while it is read, with its defaults and the statement that is being read."""
+    """A graph or subgraph while it is read, with its defaults and the current statement."""
 
     named: "dict[str, Scope]" = field(default_factory=dict)
     defaults: dict[str, dict[str, str]] = field(default_factory=lambda: {"node": {}, "edge": {}, "graph": {}})
-    #: the ends of the arcs of a statement, each some nodes or a subgraph
+    #: the ends of the arcs of a statement, each a list of nodes or a subgraph
     ends: list[list[int] | Group] = field(default_factory=list)
-    #: its label, where a statement of its own says so
+    #: its label, if a statement sets it
     label: str | None = None
 
 
 @dataclass
 class Graph:
-    """What a DOT text describes: the number of each node, arcs, and what `ATTRIBUTES` its nodes have, by number."""
+    """The contents of a DOT text: the number of each node, arcs, and the `ATTRIBUTES` of nodes by number."""
 
     name: str | None = None
     nodes: dict[str, int] = field(default_factory=dict)
     arcs: list[tuple[int, int]] = field(default_factory=list)
     attributes: dict[int, dict[str, str]] = field(default_factory=dict)
-    #: the subgraphs that stand in the graph itself, by name
+    #: the subgraphs directly in the graph, by name
     groups: dict[str, Scope] = field(default_factory=dict)
-    #: how many arcs are not drawn, and so are none
+    #: the number of invisible arcs, which are ignored
     hidden: int = 0
-    #: how many arcs are drawn with their head elsewhere than at their end, by their `dir`
+    #: the numbers of arcs whose head is not at their end, by `dir`
     turned: Counter[str] = field(default_factory=Counter)
 
 
@@ -225,7 +222,7 @@ def read_graph(text: str) -> Graph:
 
 
 class _GraphReader:
-    """Reads statements one after the other; subgraphs are kept on a stack of our own, so that none is too deep."""
+    """Reads statements in sequence; subgraphs are on an explicit stack, so that their depth is unlimited."""
 
     def __init__(self, text: str) -> None:
         self.text, self.graph, self.steps = text, Graph(), 0
@@ -250,8 +247,8 @@ class _GraphReader:
         word, self.word = self.word, self._following()
         return word
 
-    def _took(self, kind: str) -> bool:
-        """Whether the next word is of this kind; then it is taken."""
+    def _skip(self, kind: str) -> bool:
+        """Skip the next word if it is of this kind; returns whether it is."""
         if self.word.kind != kind:
             return False
         self.word = self._following()
@@ -273,7 +270,7 @@ class _GraphReader:
     # Statements
 
     def _header(self) -> None:
-        self._took("strict")
+        self._skip("strict")
         if self.word.kind == "graph":
             raise self._error("an undirected graph does not say which task depends on which (use digraph)")
         self._expect("digraph", '"digraph"')
@@ -282,7 +279,7 @@ class _GraphReader:
         self._expect("{", '"{"')
 
     def _statement(self, scope: Scope) -> None:
-        """Read one statement, or as much of it as stands before a subgraph begins or after one ends."""
+        """Read a statement, or its part before a subgraph begins or after one ends."""
         word = self.word
         if word.kind in {"node", "edge", "graph"} and not scope.ends:
             self._take()
@@ -291,12 +288,12 @@ class _GraphReader:
             self._open(scope)
         elif word.kind == "name":
             first = self._take()
-            if not scope.ends and self._took("="):
+            if not scope.ends and self._skip("="):
                 value = self._expect("name", "a value").text
                 scope.label = value if first.text == "label" else scope.label
             else:
                 scope.ends.append(self._node_list(first, scope))
-                self._go_on(scope)
+                self._continue_arcs(scope)
         elif word.kind == "}" and not scope.ends:
             self._close()
         elif word.kind != ";" or scope.ends:
@@ -305,7 +302,7 @@ class _GraphReader:
             self._take()
 
     def _open(self, scope: Scope) -> None:
-        name = self._take().text if self._took("subgraph") and self.word.kind == "name" else None
+        name = self._take().text if self._skip("subgraph") and self.word.kind == "name" else None
         self._expect("{", '"{"')
         inner = scope.named.get(name) if name is not None else None
         if inner is None:
@@ -320,16 +317,16 @@ class _GraphReader:
         inner = self.stack.pop()
         if self.stack:
             self.stack[-1].ends.append(inner)
-            self._go_on(self.stack[-1])
+            self._continue_arcs(self.stack[-1])
 
     def _node_list(self, first: Word, scope: Scope) -> list[int]:
-        """One node or several with commas between, each perhaps with a port and a side of it."""
+        """One node, or several with commas between them, each optionally with a port and a side."""
         nodes = [self._node(first, scope)]
         while True:
             for _ in range(2):
-                if self._took(":"):
+                if self._skip(":"):
                     self._expect("name", "a port")
-            if not self._took(","):
+            if not self._skip(","):
                 return nodes
             nodes.append(self._node(self._expect("name", "a node"), scope))
 
@@ -342,11 +339,11 @@ class _GraphReader:
         scope.nodes.append(number)
         return number
 
-    def _go_on(self, scope: Scope) -> None:
-        """After an end of arcs: go on to the next, or end the statement."""
+    def _continue_arcs(self, scope: Scope) -> None:
+        """After an end of arcs: continue with the next one, or complete the statement."""
         if self.word.kind == "--":
             raise self._error("-- has no direction (write -> in a digraph)")
-        if self._took("->"):
+        if self._skip("->"):
             return
         ends, scope.ends = scope.ends, []
         attributes = self._attributes()
@@ -370,33 +367,33 @@ class _GraphReader:
             self.graph.arcs += [(tail, head) for tail in tails for head in heads]
 
     def _attributes(self) -> dict[str, str]:
-        """The attributes in the brackets that follow, if any do."""
+        """The attributes in the brackets that follow, if any."""
         attributes: dict[str, str] = {}
-        while self._took("["):
-            while not self._took("]"):
+        while self._skip("["):
+            while not self._skip("]"):
                 name = self._expect("name", "an attribute").text
                 self._expect("=", '"="')
                 value = self._expect("name", "a value")
                 if name in ATTRIBUTES:
                     attributes[name] = Html(value.text) if value.html else value.text
-                if not self._took(","):
-                    self._took(";")
+                if not self._skip(","):
+                    self._skip(";")
         return attributes
 
 
-# Who drew it
+# Tools
 
 _NEXTFLOW = re.compile(r"v\d+|p\d+")
 _RESOURCES = re.compile(r'\s*+digraph G \{\s*+rankdir = "RL";\s*+node \[shape = rect, fontname = "sans-serif"\];')
 _MAKEFILE = re.compile(r"\s*+// Makefile\r?\n")
-#: a scatter or a condition, and a declaration with its type, as womtool calls them
+#: the names of womtool for a scatter or a condition, and for a declaration with its type
 _SECTION = re.compile(r"(?:scatter|if) \(.*\)", re.DOTALL)
 _DECLARED = re.compile(r"[A-Z]\w*+(?:\[[\w\[\], ?+]*\])?[?+]*+ \w+")
 _CWL = {"cluster_inputs": "Workflow Inputs", "cluster_outputs": "Workflow Outputs"}
 
 
 def drawn_by(graph: Graph) -> str | None:
-    """The engine that drew a graph in which some nodes may be no tasks; None where that is not certain."""
+    """The tool that drew a graph in which some nodes are not tasks; None if it is not certain."""
     if all(map(_NEXTFLOW.fullmatch, graph.nodes)):
         return "nextflow"
     if all(map(str.isdecimal, graph.nodes)) and set(map(_wdl_node, graph.attributes.values())) == {True, False}:
@@ -407,7 +404,7 @@ def drawn_by(graph: Graph) -> str | None:
 
 
 def no_tasks(graph: Graph) -> set[int]:
-    """The nodes that are data, not tasks; none if the tool that drew the graph is unknown."""
+    """The nodes that are not tasks; empty if the tool that drew the graph is unknown."""
     nodes: set[int] = set()
     match drawn_by(graph):
         case "nextflow":
@@ -425,7 +422,7 @@ def no_tasks(graph: Graph) -> set[int]:
 
 
 def sections(graph: Graph) -> Iterator[tuple[int, int]]:
-    """The arcs from the node of each scatter or condition to all in it, for that is held up with it."""
+    """The arcs from the node of each scatter or condition to all nodes in it, which wait for it."""
     waiting, others = list(graph.groups.items()), {i for id, i in graph.nodes.items() if _SECTION.fullmatch(id)}
     while waiting:
         name, group = waiting.pop()
@@ -436,22 +433,22 @@ def sections(graph: Graph) -> Iterator[tuple[int, int]]:
 
 
 def _is_call(id: str) -> bool:
-    """Whether womtool calls a call like this."""
+    """Whether this is a name of womtool for a call."""
     return id.startswith("call ")
 
 
 def _is_beside(id: str) -> bool:
-    """Whether womtool calls something else like this."""
+    """Whether this is a name of womtool for something else."""
     return bool(_SECTION.fullmatch(id) or _DECLARED.fullmatch(id))
 
 
 def _is_data(name: str, group: Scope) -> bool:
-    """Whether cwltool drew this around the inputs or the outputs."""
+    """Whether this is cwltool's group of inputs or outputs."""
     return group.label is not None and _CWL.get(name) == group.label
 
 
 def _wdl_node(attributes: dict[str, str]) -> bool | None:
-    """Whether wdlviz draws a call like this, or something else; None where it draws nothing like it."""
+    """Whether wdlviz draws a call with these attributes (True), another node (False), or neither (None)."""
     match attributes:
         case {"shape": "cds"}:
             return True
@@ -461,12 +458,12 @@ def _wdl_node(attributes: dict[str, str]) -> bool | None:
 
 
 def _is_called(group: Scope) -> bool:
-    """Whether wdlviz drew this as the inside of a workflow that others call."""
+    """Whether this is wdlviz's group for the inside of a called workflow."""
     return (group.label or "").startswith("<B>")
 
 
 def backward(graph: Graph, text: str) -> str | None:
-    """Who drew the arcs from what needs to what is needed, where that is certain."""
+    """The tool that drew arcs from a task to its dependencies; None if it is not certain."""
     ids = list(graph.nodes)
     if _RESOURCES.match(text) or (ids and all(id.startswith("[root] ") for id in ids)):
         return "terraform"
@@ -492,56 +489,54 @@ _FIELDS = re.compile(r"(?<!\\)[{}|<>]")
 
 
 def parse(text: str, trace: str | None = None) -> Workflow:
-    """The workflow that a DOT text describes; of Nextflow's, with the tasks in the file of a *trace*."""
+    """The workflow that a DOT text describes; a Nextflow drawing gets the tasks in the file *trace*."""
     graph = read_graph(text)
     ids, title = list(graph.nodes), graph.name
     labels = [_label(graph.attributes.get(i, {}), id, title or "") for i, id in enumerate(ids)]
     name = None if title is None else title.replace("\\\\", "\\")
-    drawing = Drawing(NAME, _halved(ids), labels, graph.arcs, name, hidden=graph.hidden, backward=backward(graph, text))
+    drawing = Drawing(
+        NAME, _unescaped_ids(ids), labels, graph.arcs, name, hidden=graph.hidden, backward=backward(graph, text)
+    )
     drawing.turned = graph.turned
     if title == "snakemake_dag":
         drawing.engine = "snakemake"
         drawing.done = {i for i, attrs in graph.attributes.items() if "dashed" in attrs.get("style", "").split(",")}
     elif passed := no_tasks(graph):
         drawing.engine, drawing.passed = drawn_by(graph), passed
-        if drawing.engine in {"wdlviz", "womtool"}:
-            drawing.hidden, drawing.arcs = (
-                0,
-                [*graph.arcs, *sections(graph)],
-            )  # what is hidden only lays out the picture
-    drawing.unseen = sum(
-        attrs.get("style") == "invis" for i, attrs in graph.attributes.items() if i not in drawing.passed
-    )
+        if drawing.engine in {"wdlviz", "womtool"}:  # invisible arcs only lay out their pictures
+            drawing.hidden, drawing.arcs = 0, [*graph.arcs, *sections(graph)]
+    styles = (attrs.get("style") for i, attrs in graph.attributes.items() if i not in drawing.passed)
+    drawing.unseen = sum(style == "invis" for style in styles)
     flow = drawing.workflow()
     return flow if trace is None else by_tasks(flow, trace)
 
 
 def generate(flow: Workflow) -> str:
     """The DOT text of a workflow: every task, then every arc."""
-    names = [_quoted(name) for name in flow.dag.tasks]
+    names = [_quote(name) for name in flow.dag.tasks]
     arcs = zip(flow.dag.tails.tolist(), flow.dag.child.tolist(), strict=True)
-    title = "" if flow.name is None else _quoted(flow.name) + " "
+    title = "" if flow.name is None else _quote(flow.name) + " "
     nodes = (f"  {name};\n" for name in names)
     return "".join([f"digraph {title}{{\n", *nodes, *(f"  {names[u]} -> {names[v]};\n" for u, v in arcs), "}\n"])
 
 
 def sniff(text: str) -> bool:
-    """Whether the text begins as a graph in DOT does."""
+    """Whether the text begins like a graph in DOT."""
     return _BEGINS.match(text) is not None
 
 
-def _quoted(name: str) -> str:
-    """In double quotes; the backslashes are doubled because labels take them for escapes."""
+def _quote(name: str) -> str:
+    """The name in double quotes, with doubled backslashes, because labels read them as escapes."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _halved(ids: list[str]) -> list[str]:
+def _unescaped_ids(ids: list[str]) -> list[str]:
     halved = [id.replace("\\\\", "\\") for id in ids]
     return halved if len(set(halved)) == len(halved) else ids
 
 
 def _label(attributes: Mapping[str, str], id: str, title: str) -> Label:
-    """The lines of a node's label; of one in HTML the first that has text; None where there is nothing to read."""
+    """The lines of a node's label, or the first line with text of an HTML label; None if there is no text."""
     value = attributes.get("label")
     if value is None or (attributes.get("shape") in {"record", "Mrecord"} and _FIELDS.search(value)):
         return None

@@ -1,7 +1,7 @@
-"""What a run honours of a file: what else the file asks for is refused before anything runs, or ignored by name.
+"""Features of files that a run does not honour: they are refused before anything runs, unless the user ignores them.
 
-A format lists what it reads and a run does not do in `Origin.unhonoured`. Each has a key, the word by which a user says that
-the run may go on without it. A format that knows what its tasks run only by other files has a `runnable` besides.
+A format lists these features in `Origin.unhonoured`. Each has a key, with which the user can ignore it. A format whose
+commands are in other files also has a function `runnable`.
 
 >>> from eligo.formats import parse
 >>> flow = parse("rule cc\\n command = cc $in\\n pool = one\\npool one\\n depth = 1\\nbuild a: cc\\nbuild b: cc\\n", "ninja")
@@ -23,7 +23,7 @@ from eligo.workflow import Unhonoured, Workflow
 
 #: The word that stands for all keys.
 ALL = "all"
-#: The key of what a machine must have to run a task, which only a server's clients say of themselves.
+#: The key of labels, which name what a machine must have to run a task; only a server's clients declare labels.
 LABELS = "labels"
 #: The keys of each format. Files may have more: profiles, and commands of HTCondor that are not listed here.
 KEYS: dict[str, tuple[str, ...]] = {
@@ -41,7 +41,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "json": (LABELS,),
     "yaml": (LABELS,),
 }  # fmt: skip
-#: The keys that say that a task runs where the run does: nothing else does where tasks do not go elsewhere.
+#: The keys that keep a task on the machine of the run, which needs no support if all tasks run there.
 HERE = frozenset({"local", "local_job"})
 
 
@@ -50,12 +50,12 @@ def as_runnable(
 ) -> Workflow:
     """The workflow with the commands of its tasks; raises if its file uses unsupported features that are not ignored.
 
-    *elsewhere* says that tasks may run on other machines, *served* that a server hands them out, which honours labels. What
-    was ignored is what the origin lists.
+    *elsewhere*: tasks may run on other machines. *served*: a server hands them out, which honours labels. The origin of the
+    result lists the ignored features.
     """
     flow, words = _with_commands(flow), words_in(ignore)
-    features = [each for each in _unhonoured(flow) if elsewhere or _spelt(each.key) not in HERE]
-    features += [] if served else _labelled(flow)
+    features = [each for each in _unhonoured_features(flow) if elsewhere or _normal(each.key) not in HERE]
+    features += [] if served else _label_features(flow)
     origin = flow.origin
     _check_words(words, features)
     remaining = [each for each in features if not _is_ignored(each, words)]
@@ -67,14 +67,13 @@ def as_runnable(
 
 def listed(flow: Workflow) -> list[str]:
     """The unsupported features of a workflow: the key, the number of tasks, and the first place."""
-    return _lines(_unhonoured(flow))
+    return _lines(_unhonoured_features(flow))
 
 
 def rewritten(flow: Workflow, format: str) -> tuple[Workflow, list[str]]:
-    """The workflow as rewritten in a format, and the features that are lost, one sentence each.
+    """The workflow to be written in a format, and messages about lost features, one sentence each.
 
-    Commands stand in place of the files that describe them, unless the format is the same; where these cannot be read,
-    nothing stands for them.
+    If the format is another one, commands replace the files that describe them; they are omitted if these cannot be read.
     """
     remarks = []
     if flow.origin is not None and format != flow.origin.format and "command" not in module(format).CANNOT:
@@ -89,8 +88,8 @@ def rewritten(flow: Workflow, format: str) -> tuple[Workflow, list[str]]:
 
 def unused(flow: Workflow, ignore: Iterable[str]) -> list[str]:
     """The names to ignore that do not occur in the file."""
-    keys = {_spelt(each.key) for each in _unhonoured(flow)} | {ALL}
-    return [word for word in dict.fromkeys(ignore) if _spelt(word) not in keys]
+    keys = {_normal(each.key) for each in _unhonoured_features(flow)} | {ALL}
+    return [word for word in dict.fromkeys(ignore) if _normal(word) not in keys]
 
 
 def words_in(values: str | Iterable[str]) -> tuple[str, ...]:
@@ -111,12 +110,12 @@ def _with_commands(flow: Workflow) -> Workflow:
     return complete(flow)
 
 
-def _unhonoured(flow: Workflow) -> Sequence[Unhonoured]:
+def _unhonoured_features(flow: Workflow) -> Sequence[Unhonoured]:
     return flow.origin.unhonoured if flow.origin else ()
 
 
-def _labelled(flow: Workflow) -> list[Unhonoured]:
-    """The tasks that ask for labels, a record for each set of them."""
+def _label_features(flow: Workflow) -> list[Unhonoured]:
+    """A record of the tasks for each set of labels."""
     tasks: dict[tuple[str, ...], list[Name]] = {}
     for name, labels in zip(flow.dag.tasks, flow.column("labels"), strict=True):
         if labels:
@@ -136,7 +135,7 @@ def _lines(features: Iterable[Unhonoured]) -> list[str]:
 
 
 def _places(records: Sequence[Unhonoured]) -> str:
-    """How many tasks, or places where no task is meant, and the first one."""
+    """The number of tasks, or of places if no task is concerned, and the first one."""
     tasks = dict.fromkeys(task for each in records for task in each.tasks)
     if tasks:
         first = next(each for each in records if each.tasks)
@@ -147,19 +146,19 @@ def _places(records: Sequence[Unhonoured]) -> str:
     return records[0].where if len(records) == 1 else f"{len(records):,} places, first {records[0].where}"
 
 
-def _spelt(word: str) -> str:
+def _normal(word: str) -> str:
     return word.lower().replace("-", "_")
 
 
 def _is_ignored(each: Unhonoured, ignore: Iterable[str]) -> bool:
-    return not {ALL, _spelt(each.key)}.isdisjoint(map(_spelt, ignore))
+    return not {ALL, _normal(each.key)}.isdisjoint(map(_normal, ignore))
 
 
 def _check_words(ignore: Iterable[str], features: Iterable[Unhonoured]) -> None:
-    """Refuse words that are no keys of any format."""
-    valid = {_spelt(key) for keys in KEYS.values() for key in keys} | {_spelt(each.key) for each in features} | {ALL}
+    """Raise if a word is not a key of any format or feature."""
+    valid = {_normal(key) for keys in KEYS.values() for key in keys} | {_normal(each.key) for each in features} | {ALL}
     for word in ignore:
-        if _spelt(word) not in valid:
+        if _normal(word) not in valid:
             here = _keys(features)
             these = f"this file has {', '.join(here)}" if here else "nothing in this file needs to be ignored"
             raise InputError(f"unknown feature {shorten(word)!r} to ignore ({these})")

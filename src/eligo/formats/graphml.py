@@ -1,4 +1,4 @@
-"""GraphML, as networkx, igraph and yEd write it (http://graphml.graphdrawing.org).
+"""GraphML, as written by networkx, igraph and yEd (http://graphml.graphdrawing.org).
 
     <graphml>
       <key id="s" for="node" attr.name="seconds" attr.type="double"/>
@@ -8,20 +8,20 @@
       </graph>
     </graphml>
 
-A task is named by the data called "name" where every node has one of its own, else by such data called "label", else by
-its label in yEd (with its id after it where several nodes share the label), else by its id. A label of several lines
-becomes one line. Data of a node that are called like a detail of a task (command, inputs, outputs, seconds,
-cores, memory, category, priority) are taken for it: inputs and outputs are JSON lists of names, and so is `argv`,
-a command that is given as words. The graph's own data may be its "name", and "files": a JSON object of sizes in bytes.
-All other data are passed over, and remarks name them; ports and what yEd draws are passed over, too.
+A task is named by the node's data "name" if all nodes have distinct ones, else by such data "label", else by its label in yEd
+(with the node's id if several nodes share the label), else by its id. A label of several lines becomes one line. Data of a
+node with the name of a detail (command, inputs, outputs, seconds, cores, memory, category, priority) are that detail. Inputs
+and outputs are JSON lists of names, and so is `argv`, a command given as words. Data of the graph may be "name", and
+"files", a JSON object of sizes in bytes. Other data are ignored, and remarks list them. Ports and the drawings of yEd are
+ignored, too.
 
-A node that holds a graph, such as a group or folder of yEd, is no task: an edge to or from it stands for edges to or from all
-tasks in it, and remarks say how many there are. Edges that yEd draws without an arrowhead, or with one at their source only,
-go from source to target all the same, and are counted in remarks.
+A node that contains a graph, such as a group or folder of yEd, is not a task. An edge to or from it represents edges to or
+from all tasks in it, and a remark counts these. Edges that yEd draws without an arrowhead, or with one only at the source,
+still go from source to target; remarks count them.
 
-Refused are edges without direction, edges between a group and what is in it, hyperedges, and several graphs in a file.
+Undirected edges, edges between a group and its own members, hyperedges, and a second graph are errors.
 
-What is written has the tasks' names as ids where XML allows all of them there.
+In the output, the tasks' names are the ids of nodes if XML allows all of them.
 
 >>> nodes = '<node id="a"/><node id="b"/>'
 >>> flow = parse(f'<graphml><graph edgedefault="directed">{nodes}<edge source="b" target="a"/></graph></graphml>')
@@ -41,26 +41,26 @@ from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTas
 from eligo.formats.shared import json_text, xml_text
 from eligo.formats.shared.document import MisfitError, short, size, strings
 from eligo.formats.shared.drawings import Group, check_count
-from eligo.formats.shared.edits import Edit, Placed, applied, placed
+from eligo.formats.shared.edits import Edit, Placed, apply_edits, parse_places
 from eligo.formats.shared.names import unread
-from eligo.formats.shared.xml_text import Element, escaped
+from eligo.formats.shared.xml_text import Element, escape
 from eligo.workflow import Origin, Task, Workflow
 
 NAME = "graphml"
 PRIORITIES = True
 CANNOT = ("labels",)
 
-#: What the data of a node may be called, and the type that is written for it
+#: The names of a node's data, and the type that is written for each
 TYPES = {
     "name": "string", "command": "string", "argv": "string", "inputs": "string", "outputs": "string",
     "seconds": "double", "cores": "double", "memory": "long", "category": "string", "priority": "long",
 }  # fmt: skip
 
-#: what the data of a node, an edge or the graph may be called without being told
-_KNOWN = frozenset((*TYPES, "label", "files"))
+#: the names of data that no remark lists
+_KEYS = frozenset((*TYPES, "label", "files"))
 
 _ID = re.compile(r"[\w.:-]+", re.ASCII)
-_WHOLE = re.compile(r"[-+]?\d{1,40}(?:\.0*)?")
+_INTEGER = re.compile(r"[-+]?\d{1,40}(?:\.0*)?")
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 """
@@ -94,7 +94,7 @@ def parse(text: str) -> Workflow:
 
 
 class _GraphmlReader:
-    """What has been read so far. Data are by their name; yEd's label goes under "NodeLabel"."""
+    """The parts of a GraphML text, collected while it is parsed; yEd's label is the data "NodeLabel"."""
 
     def __init__(self) -> None:
         self.graphs = 0
@@ -105,12 +105,12 @@ class _GraphmlReader:
         self.own: dict[str, str] = {}
         self.groups: dict[str, Group] = {}
         self.counts: Counter[str] = Counter()
-        #: the keys of what yEd draws, and the names of other data that are passed over
+        #: the keys of drawings of yEd, and the names of other data that are ignored
         self.drawn: set[str] = set()
         self.unread: dict[str, None] = {}
 
     def enter(self, element: Element) -> None:
-        """Note the root and the graph."""
+        """Record the root element or the graph."""
         if not self.keys and not self.graphs and element.tag not in {"graphml", "graph"}:
             raise FormatError(
                 f"not GraphML: the root element must be <graphml>, got <{shorten(element.tag)}>", line=element.line
@@ -122,16 +122,16 @@ class _GraphmlReader:
             self.directed = element.attributes.get("edgedefault") == "directed"
 
     def key(self, element: Element) -> None:
-        """Take the name of some data, and what they are where nothing else is said."""
+        """Record the name and the default of data."""
         name = element.attributes.get("attr.name") or element.attributes.get("yfiles.type") or ""
         if "yfiles.type" in element.attributes:
-            self.drawn.add(element.needed("id"))
+            self.drawn.add(element.need("id"))
         default = next((item.all_text() for item in element.content if isinstance(item, Element)), None)
-        self.keys[element.needed("id")] = name, default if element.attributes.get("for") in {"node", "all"} else None
+        self.keys[element.need("id")] = name, default if element.attributes.get("for") in {"node", "all"} else None
 
     def node(self, element: Element, parent: Group | None = None) -> None:
-        """Take a node, or the nodes and edges of a group; *parent* is the group that it is in."""
-        name = element.needed("id")
+        """Add a node, or the nodes and edges of a group; *parent* is the group that contains it."""
+        name = element.need("id")
         if name in self.nodes or name in self.groups:
             raise DuplicateTaskError(name).at(element.line)
         data: dict[str, str] = {}
@@ -148,8 +148,8 @@ class _GraphmlReader:
         self.nodes[name] = usual | data, element.line
 
     def _group(self, element: Element, graphs: list[Element], data: Mapping[str, str], parent: Group | None) -> None:
-        """Take what is in a node that holds graphs."""
-        name, group = element.needed("id"), Group()
+        """Add the nodes and edges of a node that contains graphs."""
+        name, group = element.need("id"), Group()
         if detail := next((key for key in data if key in _READERS), None):
             cure = "move it to a node inside, or remove the group"
             raise FormatError(
@@ -182,21 +182,21 @@ class _GraphmlReader:
                 data["NodeLabel"] = label.all_text().strip()
         elif key is not None:
             data[key] = text = item.all_text()
-            if key not in _KNOWN and text.strip() and not self._is_yed_drawing(item):
+            if key not in _KEYS and text.strip() and not self._is_yed_drawing(item):
                 self.unread[f"{key} ({of})"] = None
 
     def _is_yed_drawing(self, item: Element) -> bool:
-        """Whether the data are what yEd draws."""
+        """Whether the data are a drawing of yEd."""
         return item.attributes.get("key") in self.drawn
 
     def edge(self, element: Element, directed: bool | None = None) -> None:
-        """Take an arc; *directed* is what the graph that it is in says of its edges."""
+        """Add an arc; *directed* is the default of the graph that contains it."""
         direction = element.attributes.get("directed")
         usual = self.directed if directed is None else directed
         if direction == "false" or (not usual and direction != "true"):
             message = "an undirected edge does not say which task depends on which (make the graph directed)"
             raise FormatError(message, line=element.line)
-        self.edges.append((element.needed("source"), element.needed("target"), element.line))
+        self.edges.append((element.need("source"), element.need("target"), element.line))
         for item in element.children("data"):
             self._datum(item, {}, "edges")
         arrows = element.inside("Arrows")
@@ -204,15 +204,15 @@ class _GraphmlReader:
             self.counts["headless" if arrows.attributes.get("source", "none") == "none" else "backward"] += 1
 
     def hyperedge(self, element: Element) -> None:
-        """Refuse."""
-        raise FormatError("hyperedges are not supported", line=element.line)
+        """Raise, because an arc has two ends."""
+        raise FormatError("hyperedges are not supported (use an edge for each pair of nodes)", line=element.line)
 
     def data(self, element: Element) -> None:
-        """Take what is said of the graph itself."""
+        """Record data of the graph itself."""
         self._datum(element, self.own, "graph")
 
     def names(self) -> tuple[str, ...]:
-        """The names of the tasks: see the top of the file."""
+        """The names of the tasks; the docstring of the module describes the choice."""
         for key in ("name", "label"):
             values = [data.get(key) for data, _ in self.nodes.values()]
             words = tuple(name if key == "name" else _one_line(name) for name in values if name is not None)
@@ -227,7 +227,7 @@ class _GraphmlReader:
         return named if len(set(named)) == len(named) else tuple(self.nodes)
 
     def arcs(self) -> Iterator[tuple[int, int]]:
-        """The numbers of the two ends of every arc."""
+        """The tail and the head of every arc."""
         index = {name: i for i, name in enumerate(self.nodes)}
         steps = 0
         for source, target, line in self.edges:
@@ -246,7 +246,7 @@ class _GraphmlReader:
             yield from ((tail, head) for tail in tails for head in heads)
 
     def _end(self, name: str, index: Mapping[str, int], line: int) -> list[int]:
-        """The tasks that the end of an edge stands for."""
+        """The tasks that the end of an edge represents."""
         if name in index:
             return [index[name]]
         if name not in self.groups:
@@ -258,7 +258,7 @@ class _GraphmlReader:
         return members
 
     def remarks(self) -> Iterator[str]:
-        """Remarks on drawn elements that are not tasks or arcs."""
+        """The remarks on elements that are not read as drawn."""
         if self.groups:
             yield f"groups of nodes, not read as tasks: {len(self.groups):,}"
         if count := self.counts["grouped"]:
@@ -312,30 +312,24 @@ def _real(text: str, name: str, key: str) -> float:
 
 
 def _cores(text: str, name: str, key: str) -> float:
-    return _whole(text, name, key) if _WHOLE.fullmatch(text.strip()) else _real(text, name, key)
+    return _integer(text, name, key) if _INTEGER.fullmatch(text.strip()) else _real(text, name, key)
 
 
-def _whole(text: str, name: str, key: str) -> int:
-    if not _WHOLE.fullmatch(text.strip()):
+def _integer(text: str, name: str, key: str) -> int:
+    if not _INTEGER.fullmatch(text.strip()):
         raise MisfitError(f'"{key}" of {shorten(name)!r} must be an integer, got {shorten(text)!r}')
     return int(text.strip().partition(".")[0])
 
 
 def _bytes(text: str, name: str, key: str) -> int:
-    return size(_whole(text, name, key), name, key)
+    return size(_integer(text, name, key), name, key)
 
 
 _READERS: dict[str, tuple[str, Callable[[str, str, str], Any]]] = {
-    "command": ("command", _text),
-    "argv": ("command", _list),
-    "inputs": ("inputs", _list),
-    "outputs": ("outputs", _list),
-    "seconds": ("seconds", _real),
-    "cores": ("cores", _cores),
-    "memory": ("memory", _bytes),
-    "category": ("category", _text),
-    "priority": ("priority", _whole),
-}
+    "command": ("command", _text), "argv": ("command", _list), "inputs": ("inputs", _list), "outputs": ("outputs", _list),
+    "seconds": ("seconds", _real), "cores": ("cores", _cores), "memory": ("memory", _bytes),
+    "category": ("category", _text), "priority": ("priority", _integer),
+}  # fmt: skip
 
 
 def _sizes(own: Mapping[str, str]) -> dict[str, int]:
@@ -362,11 +356,11 @@ def generate(flow: Workflow) -> str:
     lines += (f'  <key id="graph-{key}" for="graph" attr.name="{key}" attr.type="string"/>\n' for key in texts)
     lines.append('  <graph edgedefault="directed">\n')
     lines += (
-        f'    <data key="graph-{k}">{escaped(text, f"the workflow: its {k}")}</data>\n' for k, text in texts.items()
+        f'    <data key="graph-{k}">{escape(text, f"the workflow: its {k}")}</data>\n' for k, text in texts.items()
     )
     for name, id_, row in zip(flow.dag.tasks, ids, rows, strict=True):
         what = f"task {shorten(name)!r}: its "
-        inside = "".join(f'<data key="{key}">{escaped(text, what + key)}</data>' for key, text in row.items())
+        inside = "".join(f'<data key="{key}">{escape(text, what + key)}</data>' for key, text in row.items())
         lines.append(f'    <node id="{id_}">{inside}</node>\n' if inside else f'    <node id="{id_}"/>\n')
     arcs = zip(flow.dag.tails.tolist(), flow.dag.child.tolist(), strict=True)
     lines += (f'    <edge source="{ids[u]}" target="{ids[v]}"/>\n' for u, v in arcs)
@@ -374,9 +368,9 @@ def generate(flow: Workflow) -> str:
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities as data of the nodes."""
-    top = placed(text)
-    elements = list(top.walked())
+    """The text with these priorities, as data of the nodes."""
+    top = parse_places(text)
+    elements = list(top.walk())
     keys = [e for e in elements if e.tag.endswith("key") and e.attributes.get("for", "node") in {"node", "all"}]
     old_id = next((e.attributes["id"] for e in keys if e.attributes.get("attr.name", "").lower() == "priority"), None)
     key = old_id or next(
@@ -387,7 +381,7 @@ def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | 
     if old_id is None:
         declared = f'<key id="{key}" for="node" attr.name="priority" attr.type="long"/>\n  '
         edits.append(Edit(graph.start, graph.start, declared))
-    return applied(text, edits)
+    return apply_edits(text, edits)
 
 
 def _ids(keys: list[Placed]) -> set[str]:
@@ -402,12 +396,12 @@ def _nodes(elements: list[Placed]) -> list[Placed]:
 def _node_edit(node: Placed, key: str, number: int) -> Edit:
     for child in node.children:
         if child.tag.endswith("data") and child.attributes.get("key") == key:
-            return child.filled(str(number))
+            return child.fill(str(number))
     return node.put(f'<data key="{key}">{number}</data>')
 
 
 def _data(task: Task, named: bool) -> Iterator[tuple[str, str]]:
-    """The data of a node: their names and texts."""
+    """The names and texts of a node's data."""
     if named:
         yield "name", task.name
     for key, value in task.details().items():

@@ -1,11 +1,11 @@
-"""Our own JSON.
+"""eligo's own format in JSON.
 
-The smallest file is a list of arcs, each a pair of a parent and a child; `nodes` lists all tasks, in order, and may be left
-out where each has an arc and the order of appearance will do:
+The smallest file is a list of arcs, each a pair of a parent and a child. `nodes` lists all tasks in order; it may be omitted
+if each task has an arc and the order of appearance is right:
 
     {"arcs": [["a", "b"]], "nodes": ["a", "b", "c"]}
 
-The larger one is a list of tasks: see `eligo.formats.shared.document`, which YAML shares.
+A larger file is a list of tasks: see `eligo.formats.shared.document`, which YAML shares.
 
 >>> flow = parse('{"tasks": [{"name": "a", "seconds": 2}, {"name": "b", "after": ["a"]}]}')
 >>> flow.dag.parents("b"), flow.task("a").seconds
@@ -25,7 +25,7 @@ from typing import Any
 
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import document_of
-from eligo.formats.shared.edits import applied, json_elements, json_place, put_in_object
+from eligo.formats.shared.edits import apply_edits, json_elements, json_place, put_in_object
 from eligo.formats.shared.files import Beside
 from eligo.formats.shared.templates import may_use_templates, uses_templates, workflow_of_template
 from eligo.workflow import Workflow
@@ -35,7 +35,7 @@ TAKES = ("beside", "arguments")
 PRIORITIES = True
 CANNOT = ()
 
-#: A document of at most so many arcs and nodes goes on one line.
+#: The maximum number of arcs and nodes in a document on one line.
 ONE_LINE = 12
 
 
@@ -45,21 +45,21 @@ def parse(text: str, beside: Beside | None = None, arguments: Mapping[str, Any] 
 
 
 def generate(flow: Workflow) -> str:
-    """The JSON text of a workflow, one task or arc a line."""
+    """The JSON text of a workflow, one task or arc per line."""
     document = document_of(flow)
     small = "arcs" in document and len(flow.dag) + flow.dag.arc_count <= ONE_LINE
     return json_text.dump(document, levels=0 if small else 2)
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities; None where it lists arcs, or a row stands for several tasks."""
+    """The text with these priorities; None if it lists arcs, or a row stands for several tasks."""
     tasks = json_place(text, "tasks")
     if tasks is None or (may_use_templates(text) and uses_templates(json_text.load(text))):
         return None
     starts = zip(flow.dag.tasks, json_elements(text, tasks), strict=True)
-    return applied(text, [put_in_object(text, start, "priority", numbers[name]) for name, start in starts])
+    return apply_edits(text, [put_in_object(text, start, "priority", numbers[name]) for name, start in starts])
 
 
 def sniff(text: str) -> bool:
-    """Whether the text begins as a JSON object does."""
+    """Whether the text begins like a JSON object."""
     return re.match(r"\s*\{", text) is not None

@@ -30,7 +30,7 @@ from pathlib import PurePath
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
-from eligo.formats.shared.interface import WORDS
+from eligo.formats.detection import WORDS
 from eligo.workflow import Origin, Task, Workflow
 
 NAME = "lines"

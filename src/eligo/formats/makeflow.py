@@ -1,4 +1,4 @@
-"""Makeflow's own language (https://ccl.cse.nd.edu/software/makeflow): rules that make files out of files.
+"""Makeflow's own language (https://ccl.cse.nd.edu/software/makeflow): rules that make files from files.
 
     CATEGORY=fetch
     CORES=1
@@ -8,16 +8,15 @@
     links.txt count.txt: page.html extract.py->x.py
         python x.py page.html > links.txt; wc -l links.txt > count.txt
 
-A task is named by the first file that its rule makes: see `formats.shared.rules`, also for what is added in writing.
-CATEGORY, CORES and MEMORY (in MB of 2**20 bytes) are set for
-the rules that follow, or between a rule and its command for this rule alone. A variable that neither the file nor the
-*environment* sets, where one is given, stays as it is in a command and is refused in the name of a file. The words LOCAL and
-MAKEFLOW before a command are taken away; a MAKEFLOW rule runs `makeflow` on the file that follows. Where a line of files is
-continued with a backslash, the next line adds files, although Makeflow itself (9.9) sees one more, named by a blank. What a
-run does not honour is listed: see `eligo.formats.fidelity`.
+A task is named by the first file that its rule makes; `formats.shared.rules` also describes additions to written files.
+CATEGORY, CORES and MEMORY (in MB of 2**20 bytes) apply to the rules that follow or, between a rule and its command, to that
+rule alone. A variable that neither the file nor the *environment* sets stays unchanged in a command, and is an error in the
+name of a file. The words LOCAL and MAKEFLOW before a command are removed; a MAKEFLOW rule runs `makeflow` on the file that
+follows. If a backslash continues a line of files, the next line adds files; Makeflow itself (9.9) sees another file, named
+by a blank. Features that a run does not honour are listed: see `eligo.formats.fidelity`.
 
-In writing, ELIGO_TASK and ELIGO_MARK hold a task's name and mark. A command of words becomes a line for a shell; cores and
-memory are rounded up, and the workflow's name, run times and priorities are left out.
+In the output, ELIGO_TASK and ELIGO_MARK are a task's name and mark. A command of words becomes a command line for a shell.
+Cores and memory are rounded up. The workflow's name, run times and priorities are left out.
 
 >>> flow = parse("X=b\\nb c: a\\n\\tcp a b; cp a c\\nd: $X\\n\\tsort $X > d\\n")
 >>> list(flow.dag.arcs()), flow.task("d").command
@@ -28,11 +27,9 @@ b c: a
 d: b
     sort b > d
 
-The words of a Makeflow file: lines, quotes, escapes, and variables that are put in where they are used.
-
-A backslash takes the meaning from the sign after it and joins a line with the next. In quotes, blanks are kept; in single
-quotes, $ is kept too. $X, $(X) and ${X} stand for the value of X, which is read again as what it stands in: as names of
-files, or as part of a command, where the quotes stay. A # that is neither quoted nor escaped begins a comment.
+In a Makeflow file, a backslash escapes the next character, or joins a line with the next. Quotes keep blanks; single quotes
+also keep $. $X, $(X) and ${X} expand to the value of X, which is parsed like the text around it: as names of files, or as a
+part of a command, where quotes stay. A # that is neither quoted nor escaped begins a comment.
 
 >>> budget = Allowance(1000)
 >>> files(r"a\\ b $(X):'c d'", {"X": "x y"}.get, budget, 1)
@@ -85,18 +82,18 @@ _CODES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v":
 
 
 class Sign(Enum):
-    """What stands between names of files."""
+    """The signs between names of files."""
 
     COLON = 1
     ARROW = 2
 
 
 class UnsetError(FormatError):
-    """A variable that nothing sets stands where its value is needed."""
+    """A variable without a value is used where its value is needed."""
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers, joined where a backslash ends one, without comments; empty ones are left out."""
+    """The lines with their numbers, joined after a backslash, without comments and empty lines."""
     parts: list[str] = []
     first = 0
     for number, raw in enumerate(text.split("\n"), 1):
@@ -122,7 +119,7 @@ def without_comment(line: str) -> str:
 
 
 def sign_of(line: str) -> str:
-    """What comes first in a line, unquoted: ":" of a rule, "=" of a variable, or neither."""
+    """The first of ":" and "=" outside quotes in a line, which mark a rule and a variable; empty if there is neither."""
     if not _special(line):
         colon, equals = line.find(":"), line.find("=")
         return "" if colon == equals else ":" if equals < 0 or 0 <= colon < equals else "="
@@ -130,7 +127,7 @@ def sign_of(line: str) -> str:
 
 
 def files(line: str, lookup: Lookup, budget: Allowance, number: int) -> list[str | Sign]:
-    """The names of files in a line, and the colons and arrows between them."""
+    """The names of files in a line, with the colons and arrows between them."""
     if not _special(line):
         return [Sign.COLON if word == ":" else word for word in _PLAIN.findall(line)]
     tokens: list[str | Sign] = []
@@ -146,7 +143,7 @@ def files(line: str, lookup: Lookup, budget: Allowance, number: int) -> list[str
 
 
 def _file_pieces(line: str, lookup: Lookup, budget: Allowance, number: int, depth: int) -> Iterator[str | Sign | None]:
-    """Parts of names, signs, and None for a blank."""
+    """The parts of names, signs, and None for blanks."""
     for token in _tokens(_FILES, line, number):
         kind, text = str(token.lastgroup), token[0]
         if kind == "blank":
@@ -158,13 +155,13 @@ def _file_pieces(line: str, lookup: Lookup, budget: Allowance, number: int, dept
             budget.spend(len(value), depth, number)
             yield from _file_pieces(value, lookup, budget, number, depth + 1)
         elif kind == "double":
-            yield expanded(text[1:-1], lookup, budget, number)
+            yield expand(text[1:-1], lookup, budget, number)
         else:
             yield _ESCAPED.sub(r"\1", text[1:-1] if kind == "single" else text)
 
 
 def command(line: str, lookup: Lookup, budget: Allowance, number: int) -> str:
-    """A command with its variables put in; those that are not known stay for the shell."""
+    """A command with expanded variables; unknown ones stay for the shell."""
     if not _special(line):
         return _BLANKS.sub(" ", line.strip(" \t"))
     pieces = list(_command_pieces(line.lstrip(" \t"), lookup, budget, number, 1))
@@ -174,7 +171,7 @@ def command(line: str, lookup: Lookup, budget: Allowance, number: int) -> str:
 
 
 def _command_pieces(line: str, lookup: Lookup, budget: Allowance, number: int, depth: int) -> Iterator[str | None]:
-    """Parts of a command, and None for a blank."""
+    """The parts of a command, and None for blanks."""
     for token in _tokens(_WORDS, line, number):
         kind, text = token.lastgroup, token[0]
         if kind == "blank":
@@ -187,13 +184,13 @@ def _command_pieces(line: str, lookup: Lookup, budget: Allowance, number: int, d
                 budget.spend(len(value), depth, number)
                 yield from _command_pieces(value, lookup, budget, number, depth + 1)
         elif kind == "double":
-            yield f'"{expanded(text[1:-1], lookup, budget, number, strict=False)}"'
+            yield f'"{expand(text[1:-1], lookup, budget, number, strict=False)}"'
         else:
             yield _ESCAPED.sub(r"\1", text)
 
 
-def expanded(text: str, lookup: Lookup, budget: Allowance, number: int, strict: bool = True) -> str:
-    """What stands in double quotes or after a =, with variables put in and escapes such as \\n undone."""
+def expand(text: str, lookup: Lookup, budget: Allowance, number: int, strict: bool = True) -> str:
+    """The text in double quotes or after a =, with expanded variables and escape sequences such as \\n."""
     parts = []
     for token in _INSIDE.finditer(text):
         if token["escape"] is not None:
@@ -242,13 +239,13 @@ def _special(line: str) -> bool:
     return _SPECIAL.search(line) is not None
 
 
-# Words written
+# Words of the output
 
 _IMPOSSIBLE = re.compile(r"[\0-\x08\x0a-\x1f]")
 
 
 def written_file(name: str, what: str) -> str:
-    """The name of a file, escaped; *what* names it where a Makeflow file has no place for it.
+    """The name of a file, escaped; *what* describes it in the error if Makeflow cannot represent it.
 
     >>> print(written_file("a-b -> c", "a file"))
     a-b\\ \\->\\ c
@@ -263,7 +260,7 @@ def written_file(name: str, what: str) -> str:
 
 
 def fitted_file(name: str) -> str | None:
-    """The name of a file, where a Makeflow file has a place for it."""
+    """The name of a file if Makeflow can represent it, else None."""
     return name if name and not _IMPOSSIBLE.search(name) else None
 
 
@@ -286,7 +283,7 @@ def _possible(text: str, what: str) -> str:
 
 # Workflows
 
-#: The variables by which Makeflow runs a task in another way; DISK and MODE only help it to choose a machine.
+#: The variables that change how Makeflow runs a task; DISK and MODE only affect the choice of a machine.
 UNHONOURED = ("BATCH_OPTIONS", "GPUS", "MPI_PROCESSES", "WALL_TIME")
 
 _RULE = re.compile(
@@ -301,7 +298,7 @@ _QUOTED = re.compile(r"(?:\"(.*)\"|'(.*)')[ \t]*", re.DOTALL)
 
 
 def sniff(text: str) -> bool:
-    """Whether there is a line with a colon, and below it one that begins with a blank."""
+    """Whether there is a line with a colon, followed by an indented line."""
     return _RULE.search(text) is not None
 
 
@@ -309,7 +306,7 @@ def sniff(text: str) -> bool:
 
 
 def parse(text: str, environment: Mapping[str, str] | None = None) -> Workflow:
-    """The workflow that a Makeflow text describes, where the *environment* sets what it does not set itself."""
+    """The workflow that a Makeflow text describes; the *environment* has values of variables that the text does not set."""
     reader = _MakeflowReader(text, environment or {})
     for number, line in lines(text):
         try:
@@ -325,7 +322,7 @@ def parse(text: str, environment: Mapping[str, str] | None = None) -> Workflow:
 
 
 class _MakeflowReader:
-    """What has been read so far: the rules, each with the category it is in, and the rule that waits for its command."""
+    """The rules read so far, each with its category, and the rule whose command comes next."""
 
     def __init__(self, text: str, environment: Mapping[str, str]) -> None:
         self.budget = Allowance(2**22 + 8 * len(text))
@@ -334,20 +331,20 @@ class _MakeflowReader:
         self.rule: Rule | None = None
         self.sizes: dict[str, int] = {}
         self.category: str | None = None
-        #: of every category, and under None for all of them, the variables; `own` are those of the rule
+        #: the variables of every category, and under None those of all categories; `own` are those of the rule
         self.shared: dict[str | None, dict[str, str]] = {None: {}}
         self.own: dict[str, str] = {}
         self.unhonoured: list[Unhonoured] = []
 
     def lookup(self, name: str) -> str | None:
-        """The value of a variable here."""
+        """The value of a variable at this place; None if it has none."""
         for table in (self.own, self.shared[self.category], self.shared[None]):
             if name in table:
                 return table[name]
         return self.environment.get(name)
 
     def take(self, number: int, line: str) -> None:
-        """Take the next line."""
+        """Process the next line."""
         sign = sign_of(line)
         if line.startswith("export ") and sign != ":":
             self._ask("export", number)
@@ -360,8 +357,8 @@ class _MakeflowReader:
         elif line[0] == ".":
             self._directive(number, line)
         elif line.split(maxsplit=1)[0] != "export":
-            message = "not a rule (files: files), a variable (X=value) or a command after a tab"
-            raise FormatError(message, line=number)
+            expected = "a rule (files: files), a variable (X=value) or a command after a tab"
+            raise FormatError(f"a line must be {expected}, got {shorten(line)!r}", line=number)
 
     def _files(self, number: int, line: str) -> None:
         if self.rule is not None:
@@ -376,7 +373,8 @@ class _MakeflowReader:
             elif token is Sign.ARROW:
                 inside = next(tokens, None)
                 if not side or not isinstance(inside, str):
-                    raise FormatError("an arrow must be between two names of a file", line=number)
+                    message = f"an arrow must be between two names of a file, got {shorten(line)!r}"
+                    raise FormatError(message, line=number)
                 renamed = renamed or inside != side[-1]
             else:
                 side.append(str(token))
@@ -399,13 +397,13 @@ class _MakeflowReader:
     def _variable(self, number: int, line: str) -> None:
         match = _ASSIGNMENT.match(line)
         if not match:
-            raise FormatError("a variable has no name, or no =", line=number)
+            raise FormatError(f"a variable must be NAME=VALUE, got {shorten(line)!r}", line=number)
         name, text = match[1], line[match.end() :]
-        value = expanded(_plain(text) if name in _NAMES else text, self.lookup, self.budget, number)
+        value = expand(_plain(text) if name in _NAMES else text, self.lookup, self.budget, number)
         self._set(name, value, number, match[2])
 
     def _set(self, name: str, value: str, number: int, append: str = "") -> None:
-        """Set a variable of the rule, or of all rules that follow."""
+        """Set a variable of the current rule, or of all rules that follow."""
         if name in UNHONOURED and value.strip():
             self._ask(name, number)
         everywhere = self.shared[None]
@@ -413,7 +411,7 @@ class _MakeflowReader:
             old = self.own.get(name) if self.rule is not None else None
             old = everywhere.get(name) if old is None else old
             value = value if old is None else f"{old} {value}"
-            self.budget.spend(len(value) >> 6, 1, number)  # it is only copied, not read
+            self.budget.spend(len(value) >> 6, 1, number)  # less, because the value is only copied
         if self.rule is not None:
             self.own[name] = value
             return
@@ -444,14 +442,14 @@ class _MakeflowReader:
                 raise FormatError(message, line=number)
 
     def _ask(self, key: str, number: int) -> None:
-        """Note what a run does not honour: of the rule that waits for its command, or of the whole file."""
+        """Record a feature that a run does not honour, of the current rule or of the whole file."""
         if self.rule is not None:
             self.rule.unhonoured.append(key)
         else:
             self.unhonoured.append(Unhonoured(key, f"line {number}"))
 
     def details(self, category: str | None, rule: Rule) -> dict[str, Any]:
-        """The details of a rule's task from variables: those of the rule, else the last ones of its category."""
+        """The details of a rule's task, from the variables of the rule or else the last ones of its category."""
         own = {key: rule.more.pop(key) for key in tuple(rule.more)}
         if "CATEGORY" in own:
             category = own["CATEGORY"]
@@ -466,7 +464,7 @@ class _MakeflowReader:
 
 
 def _amount(text: str) -> int | None:
-    """A number such as 20, 20K or 20KB, if it is one."""
+    """The value of a number such as 20, 20K or 20KB; None for other texts."""
     match = _SIZE.fullmatch(text.strip())
     amount = int(match[1]) << 10 * " KMGTP".index((match[2] or " ").upper()) if match else 2**63
     return amount if amount < 2**63 else None

@@ -1,4 +1,4 @@
-"""Mermaid flowcharts: what `nextflow -with-dag x.mmd` and `snakemake --dag mermaid-js` print, and people write.
+"""Mermaid flowcharts, as printed by `nextflow -with-dag x.mmd` and `snakemake --dag mermaid-js`, or written by people.
 
     flowchart TD
         A[Fetch the data] --> B(Align) & C{Enough?}
@@ -7,18 +7,18 @@
             C -. perhaps .-> D
         end
 
-An arc goes along its arrow; `A & B` are both; a subgraph at the end of an arc stands for all nodes in it. Lines without a
-head are refused, since they do not say which task comes first; invisible ones (`~~~`) are none, and how many there are is
-told. Styles, classes, clicks and directions say nothing of a workflow. Frontmatter gives its title as the workflow's name.
-A page for a browser that holds one flowchart is read too.
+An arc has the direction of its arrow; `A & B` means both nodes; a subgraph at the end of an arc represents all nodes in it.
+Lines without an arrowhead are refused, because they do not order tasks. Invisible lines (`~~~`) are ignored, and a remark
+counts them. Styles, classes, clicks and directions are ignored. The title in the frontmatter is the workflow's name. A web
+page with one flowchart is read, too.
 
-Of what tasks are called, see `eligo.formats.shared.drawings`. Besides:
+`eligo.formats.shared.drawings` describes the names of tasks.
 
-- Snakemake (its nodes are id0, id1, ... under the title DAG) draws jobs; those with dashes round them need not run, and
-  are left out. What stands before the first " - " of a label is the rule, here the category.
-- Nextflow draws processes, and channels and operators, which are no tasks: arcs pass through them. Its nodes are v0, v1,
-  ..., and `([name])` is a process; before 23.10 they were p0, p1, ..., and `[name]` was one. With `dag.verbose`, operators
-  are drawn as processes are, and are read as such; then tasks that are called like operators are told.
+- Snakemake (whose nodes are id0, id1, ... under the title DAG) draws jobs. Those with dashed borders need not run, and are
+  left out. The part of a label before the first " - " is the rule, here the category.
+- Nextflow draws processes, and also channels and operators, which are not tasks: arcs pass through them. Its nodes are v0,
+  v1, ..., and `([name])` is a process; before 23.10 they were p0, p1, ..., and `[name]` was a process. With `dag.verbose`,
+  operators look like processes and are read as tasks; a remark counts the tasks with names of operators.
 
 >>> flow = parse('flowchart TD; a --> b & c')
 >>> print(generate(flow), end="")
@@ -29,15 +29,12 @@ flowchart TD
     t0 --> t1
     t0 --> t2
 
-The statements of a Mermaid flowchart: which nodes, labels and arcs a text describes.
-
 >>> chart = read_chart('flowchart LR\\n  a["the start"] --> b & c\\n')
 >>> list(chart.nodes), chart.arcs, chart.labels
 (['a', 'b', 'c'], [(0, 1), (0, 2)], {0: 'the start'})
 
-Drawings in pages for a browser, such as the dag.html and pipeline_dag_*.html of Nextflow: only their text is read.
-
-Such a page of a newer Nextflow holds a Mermaid flowchart, of an older one the nodes and edges for Cytoscape, a line each.
+Web pages with drawings, such as dag.html and pipeline_dag_*.html of Nextflow, are read as text. They contain a Mermaid
+flowchart, or in older versions the nodes and edges for Cytoscape, one per line.
 
 >>> flowchart("<html><pre class='mermaid'>flowchart TD\\na --&gt; b</pre></html>")
 'flowchart TD\\na --> b'
@@ -65,7 +62,7 @@ _HEADER = re.compile(
 )
 _BLANK = re.compile(r"(?:[\s;]++|%%[^\n]*+)*+")
 _OVER = re.compile(r"[ \t\r]*+(?:[;\n]|%%|\Z)")
-_ARROW = r"(?![ \t]*+[<xo]?(?:--|==|-\.))"  # a node called like a statement is no statement
+_ARROW = r"(?![ \t]*+[<xo]?(?:--|==|-\.))"  # a node may have the name of a statement
 _ASIDE = re.compile(
     rf"""accDescr[ \t]*+\{{[^}}]*+\}} | (?:accTitle|accDescr)(?=[ \t:])[^\n]*+
       | direction[ \t]++(?:TB|TD|BT|RL|LR)(?!\w)[^\n]*+
@@ -96,22 +93,22 @@ _LINK = re.compile(
         \s*+ (?:\|(?:"[^"]*+"|[^|\n]*+)\|)?+ \s*+""",
     re.VERBOSE,
 )
-#: how a shape begins, the longer ones first, and how it ends
+#: how a shape begins, longer ones first, and how it may end
 _SHAPES = {
     "(((": (")))",), "([": ("])",), "((": ("))",), "(-": ("-)",), "[[": ("]]",), "[(": (")]",), "{{": ("}}",),
     "[/": ("/]", "\\]"), "[\\": ("\\]", "/]"), "(": (")",), "[": ("]",), "{": ("}",), ">": ("]",),
 }  # fmt: skip
 _BORDERS = re.compile(r"\[\|[^\s\[\]|:]++:[^\s\[\]|:]++\|")
-#: what stands in a shape: signs that begin or end shapes only in quotes
+#: the text in a shape, in which brackets must be in quotes
 _TEXT = re.compile(r'(?:"([^"]*+)")?+([^\[\](){}|"]*+)')
 _TEXTS = {
     "(-": re.compile(r'(?:"([^"]*+)")?+((?:[^\[\](){}"-]++|-(?!\)))*+)'),
     "[/": (slanted := re.compile(r'(?:"([^"]*+)")?+((?:[^\[\](){}"/\\]++|[/\\](?!\]))*+)')),
     "[\\": slanted,
 }
-#: the subgraphs that Nextflow draws around inputs and outputs: without a title, or in an editor under these
+#: the titles of the subgraphs that Nextflow draws around inputs and outputs
 _AROUND = ("", "params", "take", "publish", "emit")
-#: how Snakemake draws a job: the label as it is, whatever signs are in it
+#: a job as drawn by Snakemake, with an unescaped label
 _JOB = re.compile(r"^(\tid\d++\[)(.*)(\]\r?)$", re.MULTILINE)
 _JOBS = re.compile(r"^title:[ \t]*+DAG[ \t\r]*+$", re.MULTILINE)
 _SIGN = re.compile(r'[\[\](){}|"]')
@@ -119,28 +116,28 @@ _SIGN = re.compile(r'[\[\](){}|"]')
 
 @dataclass
 class Chart:
-    """What a flowchart describes: the number of each node, arcs, and by number labels and how shapes begin."""
+    """The contents of a flowchart: the number of each node, arcs, and by number labels and the opening signs of shapes."""
 
     nodes: dict[str, int] = field(default_factory=dict)
     arcs: list[tuple[int, int]] = field(default_factory=list)
     labels: dict[int, str] = field(default_factory=dict)
     shapes: dict[int, str] = field(default_factory=dict)
-    #: the nodes whose outline is dashed
+    #: the nodes with dashed borders
     dashed: set[int] = field(default_factory=set)
-    #: the nodes in subgraphs of the names that Nextflow gives to inputs and outputs
+    #: the nodes in Nextflow's subgraphs of inputs and outputs
     around: set[int] = field(default_factory=set)
-    #: how many arcs are not drawn, and so are none
+    #: the number of invisible arcs, which are ignored
     hidden: int = 0
-    #: what stands before the chart between lines of dashes
+    #: the text before the chart between lines of dashes
     front: str = ""
-    #: the words that it begins with
+    #: its first words
     header: str = ""
 
 
 def begins(text: str) -> bool:
-    """Whether the text begins as a flowchart does."""
+    """Whether the text begins like a flowchart."""
     front = _FRONT.match(text)
-    return _HEADER.match(_cleared(text[front.end() if front else 0 :][:10_000])) is not None
+    return _HEADER.match(_without_comments(text[front.end() if front else 0 :][:10_000])) is not None
 
 
 def read_chart(text: str) -> Chart:
@@ -148,8 +145,8 @@ def read_chart(text: str) -> Chart:
     return _ChartReader(text).chart()
 
 
-def _cleared(text: str) -> str:
-    """The text with blanks for comments and directives."""
+def _without_comments(text: str) -> str:
+    """The text without comments and directives, with the same number of lines."""
     parts, place = [], 0
     while (begin := text.find("%%{", place)) >= 0 and (end := text.find("}%%", begin)) >= 0:
         parts += [text[place:begin], "\n" * text.count("\n", begin, end)]
@@ -162,13 +159,13 @@ def _code(sign: re.Match[str]) -> str:
 
 
 class _ChartReader:
-    """Reads statements one after the other; a node may turn out to stand for a subgraph, so arcs are made at the end."""
+    """Reads statements in sequence; arcs are made at the end, because a node may have the name of a later subgraph."""
 
     def __init__(self, text: str) -> None:
         front = _FRONT.match(text)
         self.front = front[1] if front else ""
-        lead = "\n" * text.count("\n", 0, front.end()) if front else ""  # so that lines keep their numbers
-        self.text, self.place = lead + _cleared(text[front.end() :] if front else text), 0
+        lead = "\n" * text.count("\n", 0, front.end()) if front else ""  # keeps the numbers of lines
+        self.text, self.place = lead + _without_comments(text[front.end() :] if front else text), 0
         if _JOBS.search(self.front):
             self.text = _JOB.sub(lambda job: job[1] + _SIGN.sub(_code, job[2]) + job[3], self.text)
         self.nodes: dict[str, int] = {}
@@ -202,7 +199,7 @@ class _ChartReader:
             raise self._error('a subgraph has no "end"')
 
     def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What the pattern finds at this place; then the place is after it."""
+        """Skip a match of the pattern at this place, and return it."""
         match = pattern.match(self.text, self.place)
         if match:
             self.place = match.end()
@@ -217,7 +214,7 @@ class _ChartReader:
         self.stack.append(group)
 
     def _chain(self) -> None:
-        """Nodes, and perhaps links to further nodes."""
+        """Read nodes, and links to further nodes, if any."""
         tails = self._nodes()
         while link := self._match(_LINK):
             if link["id"]:
@@ -250,7 +247,7 @@ class _ChartReader:
             raise self._error(f"expected a node, got {shorten(rest)!r}" if rest else "a node is missing")
         if name[0] in _KEYWORDS:
             raise self._error(f"{name[0]} is a Mermaid keyword, and this is not a valid statement")
-        if name[0] in self.link_ids and self._match(_DATA):  # it says how the link is drawn
+        if name[0] in self.link_ids and self._match(_DATA):  # a style of the link
             return []
         number = self.nodes.setdefault(name[0], len(self.nodes))
         self.stack[-1].nodes.append(number)
@@ -261,7 +258,7 @@ class _ChartReader:
         return [number]
 
     def _shape(self, number: int) -> None:
-        """Read the shape and the label of a node, if it has one here."""
+        """Read the shape and the label of a node, if any."""
         shape = next((opening for opening in _SHAPES if self.text.startswith(opening, self.place)), None)
         if shape is None:
             return
@@ -270,7 +267,7 @@ class _ChartReader:
         self.shapes[number], self.labels[number] = shape, self._label(shape)
 
     def _label(self, shape: str) -> str:
-        """The text up to the sign that ends a shape."""
+        """Read the text up to the end of a shape."""
         begin = self.place
         text = cast(re.Match[str], self._match(_TEXTS.get(shape, _TEXT)))
         closing = next((sign for sign in _SHAPES[shape] if self.text.startswith(sign, self.place)), None)
@@ -287,7 +284,7 @@ class _ChartReader:
         raise self._error(f"a label that contains {sign} must be in double quotes and end with {_SHAPES[shape][0]}")
 
     def chart(self) -> Chart:
-        """What was read, with the nodes of each subgraph in place of the node that is called like it."""
+        """The chart, with the nodes of each subgraph in place of a node with the subgraph's name."""
         names = [name for name in self.nodes if name not in self.groups]
         place = {self.nodes[name]: i for i, name in enumerate(names)}
         stand = {self.nodes[name]: group for name, group in self.groups.items() if name in self.nodes}
@@ -301,7 +298,7 @@ class _ChartReader:
                 [place[i] for end in side for i in (stand[end].members() if end in stand else [end]) if i in place]
                 for side in sides
             )
-            steps += len(tails) * len(heads) + len(tails) + len(heads) - 3  # an arc between two nodes is no matter
+            steps += len(tails) * len(heads) + len(tails) + len(heads) - 3  # 0 for a plain arc
             check_count(steps)
             chart.arcs += [(tail, head) for tail in tails for head in heads]
         chart.labels = {place[i]: label for i, label in self.labels.items() if i in place}
@@ -323,18 +320,18 @@ _BLOCK = re.compile(
 _ELEMENTS = re.compile(r"^elements: \{\s*nodes: \[\r?\n", re.MULTILINE)
 _NODE = re.compile(r"\{ data: \{ id: '([^']*)'(?:, label: '(.*)')?\}, classes: '(\w+)' \},?")
 _EDGE = re.compile(r"\{ data: \{ source: '([^']*)', target: '([^']*)'(?:, label: '.*' )?\} \},?")
-#: what stands between the nodes and the edges, and after them
+#: the lines between the nodes and the edges, and after them
 _SIGNS = frozenset(("", "],", "edges: ["))
 _CLOSED = "},"
 
 
 def holds_drawing(page: str) -> bool:
-    """Whether a page holds a drawing that is read."""
+    """Whether a page contains a drawing that can be read."""
     return _BLOCK.search(page) is not None or _ELEMENTS.search(page) is not None
 
 
 def flowchart(page: str) -> str | None:
-    """The text of the flowchart in a page, in its place; None where the page holds a drawing for Cytoscape instead."""
+    """The text of the flowchart in a page, at its line; None if the page has a drawing for Cytoscape instead."""
     blocks = [text for text in _blocks(page) if begins(text)]
     if len(blocks) > 1:
         raise FormatError(f"the page has {len(blocks)} flowcharts (save the one to read as a .mmd file)")
@@ -344,7 +341,7 @@ def flowchart(page: str) -> str | None:
 
 
 def _blocks(page: str) -> Iterator[str]:
-    """The texts of the diagrams in a page, each behind as many empty lines as the page has lines before it."""
+    """The texts of the diagrams in a page, each after as many empty lines as precede it in the page."""
     place = 0
     while block := _BLOCK.search(page, place):
         place = page.find(f"</{block['tag']}", block.end())
@@ -353,7 +350,7 @@ def _blocks(page: str) -> Iterator[str]:
 
 
 def cytoscape(page: str) -> tuple[Chart, set[int]]:
-    """The nodes and arcs that Nextflow drew for Cytoscape, and the nodes that are not processes."""
+    """The nodes and arcs of Nextflow's drawing for Cytoscape, and the nodes that are not processes."""
     chart, others = Chart(), set[int]()
     ends: list[tuple[str, str, int]] = []
     for line, number in _data(page):
@@ -398,9 +395,9 @@ _BREAK = re.compile(r"<br\s*+/?>|\\n|\n", re.IGNORECASE)
 _CODE = re.compile(r"#(?:(\d{1,7})|([A-Za-z][A-Za-z0-9]{0,30}));")
 _CODED = re.compile(r'["#;<>&\\`%]|^ | $|[^\S ]| (?= )')
 _SNAKEMAKE = re.compile(r"id\d+")
-#: how Nextflow's charts begin, and how they began before 23.10
+#: the first words of Nextflow's charts, and those before 23.10
 _NEXTFLOW, _OLD_NEXTFLOW = ("flowchart TB", "flowchart LR"), "flowchart TD"
-#: operators of Nextflow's that processes are hardly ever called like
+#: Nextflow operators whose names are unlikely for processes
 _OPERATORS = frozenset(
     ("branch", "collectFile", "combine", "concat", "cross", "flatMap", "flatten", "groupTuple", "ifEmpty", "join", "map",
      "mix", "multiMap", "set", "splitCsv", "toList", "toSortedList", "transpose", "unique")
@@ -408,7 +405,7 @@ _OPERATORS = frozenset(
 
 
 def parse(text: str, trace: str | None = None) -> Workflow:
-    """The workflow that a flowchart, or a page that holds one, describes; of Nextflow's, with the tasks in a *trace*."""
+    """The workflow of a flowchart, or of a page with one; a Nextflow drawing gets the tasks in the file *trace*."""
     source = flowchart(text) if is_page(text) else text
     drawing = _cytoscape(text) if source is None else _drawing(read_chart(source))
     flow = drawing.workflow()
@@ -436,25 +433,25 @@ def _cytoscape(page: str) -> Drawing:
 
 
 def generate(flow: Workflow) -> str:
-    """The flowchart of a workflow: every task, then every arc."""
+    """The flowchart of a workflow: all tasks, then all arcs."""
     front = "" if flow.name is None else f"---\ntitle: {json_text.quote(flow.name)}\n---\n"
-    nodes = [f'    t{i}["{_coded(name) or " "}"]\n' for i, name in enumerate(flow.dag.tasks)]
+    nodes = [f'    t{i}["{_encode(name) or " "}"]\n' for i, name in enumerate(flow.dag.tasks)]
     arcs = zip(flow.dag.tails.tolist(), flow.dag.child.tolist(), strict=True)
     return "".join([front, "flowchart TD\n", *nodes, *(f"    t{u} --> t{v}\n" for u, v in arcs)])
 
 
 def sniff(text: str) -> bool:
-    """Whether the text begins as a flowchart does, or is a page that holds a drawing."""
+    """Whether the text begins like a flowchart, or is a page with a drawing."""
     return begins(text) or (is_page(text) and holds_drawing(text))
 
 
-def _coded(name: str) -> str:
-    """The name with codes for what Mermaid takes for something else, and for spaces that it does not keep."""
-    return _CODED.sub(lambda match: f"#{ord(match[0])};", name)
+def _encode(name: str) -> str:
+    """The name with codes for characters that Mermaid would interpret, and for spaces that it would remove."""
+    return _CODED.sub(_code, name)
 
 
 def _label(text: str | None) -> Label:
-    """The lines of a label, None where there is none."""
+    """The lines of a label; None if there is none."""
     if text is None:
         return None
     text = text.strip()
@@ -464,7 +461,7 @@ def _label(text: str | None) -> Label:
 
 
 def _character(code: re.Match[str]) -> str:
-    """What a code such as #35; or #quot; stands for."""
+    """The character for a code such as #35; or #quot;."""
     if code[2]:
         character = html.unescape(f"&{code[2]};")
         return code[0] if character.startswith("&") and code[2] != "amp" else character
@@ -481,7 +478,7 @@ def _title(front: str) -> str | None:
 
 
 def _others(chart: Chart) -> set[int]:
-    """The nodes of Nextflow's channels and operators; none where the chart is not Nextflow's."""
+    """The nodes of Nextflow's channels and operators; empty if Nextflow did not draw the chart."""
     shapes = [chart.shapes.get(i) for i in range(len(chart.nodes))]
     if not {*shapes} <= {"[", "([", "(("}:
         return set()

@@ -9,12 +9,12 @@
     jobDependencies:
     - {id: ID1, children: [ID2]}
 
-A task is named by the job's id; `eligo.formats.pegasus` says what becomes of the rest. There is an arc for every
-dependency, and as Pegasus itself does, one to every job from the job that writes a file that it reads. Catalogs and
-hooks are passed over, and listed for a run: see `eligo.formats.fidelity`.
+A task is named by the job's id. There is an arc for every dependency and, as in Pegasus itself, an arc to every job from
+the jobs that write the files it reads. Catalogs and hooks are ignored, and listed as not honoured by a run: see
+`eligo.formats.fidelity`.
 
-What is written is valid by Pegasus' schema, so ids are of letters, digits and -_, and there is at least one job. The
-sizes of files that no task uses are not written.
+The output is valid by Pegasus' schema. Therefore ids consist of letters, digits and -_, and there is at least one job. Sizes
+of files that no task uses are not written.
 
 >>> flow = parse('''
 ... pegasus: "5.0"
@@ -25,22 +25,20 @@ sizes of files that no task uses are not written.
 >>> list(flow.dag.arcs()), flow.task("a").command, flow.file_sizes["x"]
 ([('a', 'b')], ('cut', '-f', '1'), 12)
 
-What Pegasus says of a job, the same in its YAML and in its old XML.
-
-A job runs a *transformation*, which is the task's category unless it has the name of the job itself; together with the
-arguments it is the task's command. `sh -c` and one word is a line for a shell. Workflows inside of a workflow are one
-task each: `pegasus-plan FILE` or `condor_submit_dag FILE`.
+Jobs are the same here and in Pegasus' old XML, which `eligo.formats.dax` reads. A job runs a *transformation*. It is the
+task's category, unless it is equal to the job's id; with the arguments, it is the task's command. `sh -c` and one word is
+a command line for a shell. A workflow inside a workflow is one task: `pegasus-plan FILE` or `condor_submit_dag FILE`.
 
 Run time, cores, memory (in MB of 2**20 bytes) and priority are *profiles*: pegasus runtime, cores and memory, dagman
-PRIORITY; where these are missing, condor request_cpus, request_memory and priority. A priority is written as both. Values
-that are no plain numbers, such as expressions of HTCondor, are passed over.
+PRIORITY; if these are missing, condor request_cpus, request_memory and priority. A priority is written as both. Values that
+are not plain numbers, such as expressions of HTCondor, are ignored.
 
-Of metadata, two keys are read, which are written where the rest would say something else: `category`, and `without`,
-which says that the command or the category is not known.
+Two keys of metadata are read, and written only if needed: `category`, and `without`, which marks the command or the category
+as unknown.
 
 >>> command_of("align", ["-t", "4"]), command_of("sh", ["-c", "ls | wc"])
 (('align', '-t', '4'), 'ls | wc')
->>> profiled([("pegasus", "memory", "2"), ("dagman", "PRIORITY", 7)])
+>>> details_of([("pegasus", "memory", "2"), ("dagman", "PRIORITY", 7)])
 {'memory': 2097152, 'priority': 7}
 """
 
@@ -52,10 +50,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
-from eligo.formats.shared import data_arcs, json_text, names, yaml_text
-from eligo.formats.shared.data_arcs import Jobs, combined
+from eligo.formats.shared import data_arcs, document, json_text, names, yaml_text
+from eligo.formats.shared.data_arcs import Jobs, combine
 from eligo.formats.shared.document import MisfitError, array, children, mapping, misfits_in, short, string, strings
-from eligo.formats.shared.edits import applied, put_in_mapping, yaml_rows
+from eligo.formats.shared.edits import apply_edits, put_in_mapping, yaml_rows
 from eligo.rows import Ints
 from eligo.workflow import MEGABYTE, Origin, Task, Unhonoured, Workflow
 
@@ -65,10 +63,10 @@ CANNOT = ("labels",)
 
 # Jobs
 
-#: What a use of a file is to the task: read, written, or both.
+#: The types of uses of a file: i if the task reads it, o if it writes it.
 LINKS = {"input": "i", "output": "o", "inout": "io", "checkpoint": "io", "none": ""}
 
-#: What runs a workflow inside of a workflow, by its kind
+#: The program that runs a workflow inside a workflow, by its type
 RUNNERS = {"pegasusWorkflow": "pegasus-plan", "condorWorkflow": "condor_submit_dag"}
 
 _SIGNS = "-0-9a-zA-Z_"
@@ -78,57 +76,50 @@ _BARE = re.compile(r"[^ \t\r\n]+")
 _QUOTING = re.compile(r"[\"'\\]")
 _PIECE = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*+)"|\\(.)""", re.DOTALL)
 _SHELL_WORD = re.compile(r"""(?:[^ \t\r\n'"\\]|'[^']*'|"(?:[^"\\]|\\.)*+"|\\.)++""", re.DOTALL)
-#: The profiles of a priority: DAGMan's, and that of the job itself, which HTCondor and the jobs that stage its data in go by;
-#: where a job has no condor priority, Pegasus gives it one by its depth in the workflow.
+#: The profiles of a priority: DAGMan's, and the job's own, which HTCondor and the stage-in jobs use. A job without a condor
+#: priority gets one from Pegasus, by its depth in the workflow.
 PRIORITY = (("condor", "priority"), ("dagman", "PRIORITY"))
-#: The priority of the first task where nothing else is asked for: the jobs that Pegasus adds have 700 to 1,000, and are not
-#: to wait for all others.
+#: The default priority of the first task. Jobs that Pegasus adds have 700 to 1,000, and must not wait for all others.
 FIRST = -1
-#: What each profile tells, and whether it is the best place for it
+#: The detail in each profile, and whether the profile takes precedence
 _PLACES = {
     ("pegasus", "runtime"): ("seconds", True),
-    ("pegasus", "cores"): ("cores", True),
-    ("condor", "request_cpus"): ("cores", False),
-    ("pegasus", "memory"): ("memory", True),
-    ("condor", "request_memory"): ("memory", False),
-    ("dagman", "priority"): ("priority", True),
-    ("condor", "priority"): ("priority", False),
-}
-#: Profiles by which Pegasus finds a site, groups jobs and moves files: nothing that a job does depends on them.
+    ("pegasus", "cores"): ("cores", True), ("condor", "request_cpus"): ("cores", False),
+    ("pegasus", "memory"): ("memory", True), ("condor", "request_memory"): ("memory", False),
+    ("dagman", "priority"): ("priority", True), ("condor", "priority"): ("priority", False),
+}  # fmt: skip
+#: Profiles with which Pegasus selects a site, groups jobs and transfers files; they do not affect what a job does.
 _PLANNING = re.compile(
     r"(?:hints|selector|stat)\.|condor\.(?:accounting_group|priority)|dagman\.(?:category|priority)|pegasus\.(?:label|runtime"
     r"|clusters|job\.|collapse|bundle|group|project|queue|diskspace|data\.|stage|transfer|gridstart|style|exitcode|pmc_)"
 )
 _UNITS: dict[str, Callable[[float], float]] = {
-    "seconds": float,
-    "cores": lambda number: number,
-    "memory": lambda number: round(number * MEGABYTE),
-    "priority": int,
-}
+    "seconds": float, "cores": lambda n: n, "memory": lambda n: round(n * MEGABYTE), "priority": int,
+}  # fmt: skip
 
 
 Command = str | tuple[str, ...] | None
 
 
-class Known(NamedTuple):
-    """What a job says of the task's command and category."""
+class JobFacts(NamedTuple):
+    """The command and the category of a job's task."""
 
     command: Command
     category: str | None
 
-    def corrected(self, metadata: Mapping[str, object]) -> "Known":
-        """The same, where the job's metadata do not know better."""
+    def with_metadata(self, metadata: Mapping[str, object]) -> "JobFacts":
+        """The same, corrected by the job's metadata."""
         if not metadata:
             return self
         category, without = metadata.get("category", self.category), str(metadata.get("without", "")).split()
-        return Known(
+        return JobFacts(
             None if "command" in without else self.command,
             category if isinstance(category, str) and "category" not in without else None,
         )
 
 
 class PegasusJob(NamedTuple):
-    """How a task is written: its kind ("job" or one of RUNNERS), transformation or file, arguments, and metadata."""
+    """The parts of a written job: type ("job" or one of RUNNERS), transformation or file, arguments, and metadata."""
 
     kind: str
     what: str
@@ -143,8 +134,8 @@ def command_of(transformation: str, arguments: Sequence[str]) -> str | tuple[str
     return (transformation, *arguments)
 
 
-def redirected(command: str | tuple[str, ...], streams: Iterable[tuple[str, str | None]]) -> str | tuple[str, ...]:
-    """The command with its standard streams from and to files, which takes a shell; each stream with its sign, such as <."""
+def redirect(command: str | tuple[str, ...], streams: Iterable[tuple[str, str | None]]) -> str | tuple[str, ...]:
+    """The command with redirected streams, as a command line; each stream has a sign, such as <, and a file or None."""
     used = [f"{sign} {shlex.quote(file)}" for sign, file in streams if file is not None]
     if not used:
         return command
@@ -152,12 +143,12 @@ def redirected(command: str | tuple[str, ...], streams: Iterable[tuple[str, str 
 
 
 def job_of(task: Task) -> PegasusJob:
-    """How a task is written."""
+    """The job for a task."""
     words = ("sh", "-c", task.command) if isinstance(task.command, str) else task.command
     if words and len(words) > 1 and task.category in RUNNERS and words[0] == RUNNERS[task.category]:
         return PegasusJob(task.category, words[-1], tuple(words[1:-1]), {})
     what, arguments = (words[0], tuple(words[1:])) if words else (task.category or task.name, ())
-    default = Known(command_of(what, arguments), category_of(what, task.name))
+    default = JobFacts(command_of(what, arguments), category_of(what, task.name))
     metadata = {}
     if task.category is not None and task.category != default.category:
         metadata["category"] = task.category
@@ -169,12 +160,12 @@ def job_of(task: Task) -> PegasusJob:
 
 
 def category_of(transformation: str, name: str) -> str | None:
-    """The category of the task of this *name* that runs a transformation."""
+    """The category of the task *name* that runs a transformation."""
     return None if transformation == name else transformation
 
 
-def profiled(profiles: Iterable[tuple[str, str, object]]) -> dict[str, Any]:
-    """The details of a task from profiles: each is a namespace, a key and a value."""
+def details_of(profiles: Iterable[tuple[str, str, object]]) -> dict[str, Any]:
+    """The details of a task from profiles, each a namespace, a key and a value."""
     details: dict[str, float] = {}
     for space, key, value in profiles:
         detail, best = _PLACES.get((space.lower(), key.lower()), ("", False))
@@ -184,10 +175,10 @@ def profiled(profiles: Iterable[tuple[str, str, object]]) -> dict[str, Any]:
     return details
 
 
-def unhonoured(profiles: Iterable[tuple[str, str, object]]) -> list[str]:
+def unhonoured_keys(profiles: Iterable[tuple[str, str, object]]) -> list[str]:
     """The keys of profiles that a run does not honour: the namespace `env`, or a namespace and a key.
 
-    >>> unhonoured([("env", "PATH", "/bin"), ("pegasus", "runtime", 3), ("condor", "request_cpus", "n")])
+    >>> unhonoured_keys([("env", "PATH", "/bin"), ("pegasus", "runtime", 3), ("condor", "request_cpus", "n")])
     ['env', 'condor.request_cpus']
     """
     keys = dict[str, None]()
@@ -200,7 +191,7 @@ def unhonoured(profiles: Iterable[tuple[str, str, object]]) -> list[str]:
 
 
 def profiles_of(task: Task) -> dict[str, dict[str, object]]:
-    """The profiles with the details of a task, by namespace and key. Memory is rounded up to whole MB."""
+    """The profiles for the details of a task, by namespace and key; memory is rounded up to whole MB."""
     pegasus: dict[str, object] = {}
     if task.seconds is not None:
         pegasus["runtime"] = short(task.seconds)
@@ -224,7 +215,7 @@ def advice(flow: Workflow, path: str) -> list[str]:
 
 
 def links_of(task: Task) -> dict[str, str]:
-    """How a task uses each of its files: input, output, or inout."""
+    """The use of each file of a task: input, output, or inout."""
     links = dict.fromkeys(task.inputs, "input")
     for file in task.outputs:
         links[file] = "output" if links.get(file, "output") == "output" else "inout"
@@ -232,7 +223,7 @@ def links_of(task: Task) -> dict[str, str]:
 
 
 def checked_id(name: str) -> str:
-    """The name, if Pegasus takes it for the id of a job."""
+    """The name; raises if Pegasus does not accept it as the id of a job."""
     if not _ID.fullmatch(name):
         message = f"Pegasus cannot represent the job id {shorten(name)!r}: only letters, digits, - and _ are allowed"
         raise FormatError(message).cured_by("names")
@@ -240,23 +231,23 @@ def checked_id(name: str) -> str:
 
 
 def fitted(name: str) -> str:
-    """The name as Pegasus allows it: what else it holds becomes _."""
+    """The name with _ for every character that Pegasus does not allow."""
     return names.fitted(name, _SIGNS)
 
 
 def title(name: str | None) -> str:
-    """The name of a workflow, likewise."""
+    """The name of a workflow, with _ for every character that Pegasus does not allow."""
     return fitted(name) if name else "workflow"
 
 
 def bytes_of(size: object) -> int | None:
-    """A size in bytes, if it is one."""
+    """The value as a size in bytes; None if it is not a valid size."""
     number = _number(size)
     return None if number is None or not 0 <= number < 2**63 else round(number)
 
 
 def split(line: str) -> list[str]:
-    """The words of a line as a shell parts them; at white space alone where its quotes are not closed.
+    """The words of a line as a shell splits it; split at white space alone if quotes are not closed.
 
     >>> split("-i 'two words' it\\\\'s")
     ['-i', 'two words', "it's"]
@@ -315,28 +306,28 @@ def parse(text: str) -> Workflow:
                 raise DuplicateTaskError(task.name)
             tasks[task.name] = task
         used = Jobs(tuple(tasks), [task.inputs for task in tasks.values()], [task.outputs for task in tasks.values()])
-        dag, remarks = combined(used, _stated(top, tuple(tasks)))
+        dag, remarks = combine(used, _declared(top, tuple(tasks)))
         details = {name: task for name, task in tasks.items() if task.category or task.details()}
         version = None if top.get("pegasus") is None else string(top["pegasus"], '"pegasus"')
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
-        asked = tuple(_unhonoured(top, jobs, tuple(tasks)))
+        asked = tuple(_unhonoured_features(top, jobs, tuple(tasks)))
         origin = Origin(format=NAME, version=version, remarks=remarks, unhonoured=asked)
         return Workflow(dag, details, name, origin, sizes)
 
 
-def _unhonoured(top: Row, jobs: Sequence[Row], names: tuple[str, ...]) -> Iterator[Unhonoured]:
-    """What the file asks for and a run does not do."""
+def _unhonoured_features(top: Row, jobs: Sequence[Row], names: tuple[str, ...]) -> Iterator[Unhonoured]:
+    """The features of the file that a run does not honour."""
     for key in ("transformationCatalog", "replicaCatalog", "siteCatalog", "hooks"):
         if top.get(key):
             yield Unhonoured(key, "at the top")
-    everywhere = unhonoured(_profiles(top, "the workflow") if isinstance(top.get("profiles"), dict) else ())
+    everywhere = unhonoured_keys(_profiles(top, "the workflow") if isinstance(top.get("profiles"), dict) else ())
     yield from (Unhonoured(key, "profiles of the workflow") for key in everywhere)
     for name, row in zip(names, jobs, strict=True):
         type_ = row.get("type")
         keys = [str(type_)] if type_ in RUNNERS else []
         keys += ["hooks"] if row.get("hooks") else []
         yield from (Unhonoured(key, "its job", (name,)) for key in keys)
-        yield from (Unhonoured(key, "its profiles", (name,)) for key in unhonoured(_profiles(row, name)))
+        yield from (Unhonoured(key, "its profiles", (name,)) for key in unhonoured_keys(_profiles(row, name)))
 
 
 def _jobs(top: Row) -> list[Any]:
@@ -345,8 +336,8 @@ def _jobs(top: Row) -> list[Any]:
     return array(top["jobs"], '"jobs"')
 
 
-def _stated(top: Row, names: tuple[str, ...]) -> tuple[Ints, Ints]:
-    """The ends of every arc that jobDependencies states."""
+def _declared(top: Row, names: tuple[str, ...]) -> tuple[Ints, Ints]:
+    """The tails and heads of the arcs in jobDependencies."""
     index = {name: i for i, name in enumerate(names)}
     ends: list[tuple[int, int]] = []
     for number, item in enumerate(array(top.get("jobDependencies"), '"jobDependencies"'), 1):
@@ -362,7 +353,7 @@ def _stated(top: Row, names: tuple[str, ...]) -> tuple[Ints, Ints]:
 
 def _task(row: Row, number: int, sizes: dict[str, int]) -> Task:
     name = string(row.get("id"), f"the id of job {number}")
-    inputs, outputs = _used(row, name, sizes)
+    inputs, outputs = _files(row, name, sizes)
     streams = [
         (sign, None if row.get(key) is None else _lfn(row[key], f'"{key}" of {shorten(name)!r}'))
         for key, sign in (("stdin", "<"), ("stdout", ">"), ("stderr", "2>"))
@@ -379,15 +370,15 @@ def _task(row: Row, number: int, sizes: dict[str, int]) -> Task:
     else:
         transformation = string(row.get("name"), f"the transformation of {shorten(name)!r}")
         category = category_of(transformation, name)
-        command = redirected(command_of(transformation, arguments), streams)
+        command = redirect(command_of(transformation, arguments), streams)
     metadata = row.get("metadata")
-    job = Known(command, category).corrected(metadata if isinstance(metadata, dict) else {})
-    details = profiled(_profiles(row, name))
+    job = JobFacts(command, category).with_metadata(metadata if isinstance(metadata, dict) else {})
+    details = details_of(_profiles(row, name))
     return Task(name=name, inputs=tuple(inputs), outputs=tuple(outputs), **job._asdict(), **details)
 
 
-def _used(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], dict[str, None]]:
-    """The files that a job reads and those that it writes, in order."""
+def _files(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], dict[str, None]]:
+    """The files that a job reads and the files that it writes, in order."""
     inputs: dict[str, None] = {}
     outputs: dict[str, None] = {}
     for item in array(row.get("uses"), f'"uses" of {shorten(name)!r}'):
@@ -395,7 +386,8 @@ def _used(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], 
         file = string(use.get("lfn"), f'the lfn of a file in "uses" of {shorten(name)!r}')
         link = use.get("type")
         if not isinstance(link, str) or link not in LINKS:
-            raise MisfitError(f'"type" of file {shorten(file)!r} must be one of {", ".join(LINKS)}')
+            links = ", ".join(LINKS)
+            raise MisfitError(f'"type" of file {shorten(file)!r} must be one of {links}, got {document.actual(link)}')
         if "i" in LINKS[link]:
             inputs[file] = None
         if "o" in LINKS[link]:
@@ -413,7 +405,7 @@ def _profiles(row: Row, name: str) -> Iterator[tuple[str, str, object]]:
 
 
 def _lfn(value: object, what: str) -> str:
-    """A string, or the name of a file given as an object with an lfn."""
+    """The value if it is a string, or the lfn of an object."""
     return string(value.get("lfn") if isinstance(value, dict) else value, what)
 
 
@@ -421,9 +413,9 @@ def _lfn(value: object, what: str) -> str:
 
 
 def generate(flow: Workflow, clusters: Mapping[str, str] = _NONE, old: Mapping[str, str] = _NONE) -> str:
-    """The Pegasus text of a workflow, one job a line.
+    """The Pegasus text of a workflow, one job per line.
 
-    *clusters* has the label of each job that is to be clustered, *old* the name that a job had before it was renamed.
+    *clusters* has the label of each job to be clustered, *old* the old names of renamed jobs.
     """
     if not len(flow):
         raise FormatError("a Pegasus file must have at least one job, got an empty workflow")
@@ -440,20 +432,20 @@ def generate(flow: Workflow, clusters: Mapping[str, str] = _NONE, old: Mapping[s
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities as profiles for HTCondor and DAGMan."""
+    """The text with these priorities, as profiles for HTCondor and DAGMan."""
     for space, key in PRIORITY:
-        text = _profiled(text, flow, ["profiles", space, key], numbers)
+        text = _with_profiles(text, flow, ["profiles", space, key], numbers)
     return text
 
 
 def clustered(text: str, flow: Workflow, labels: Mapping[str, str]) -> str:
-    """The same text with these labels, by which Pegasus clusters jobs."""
-    return _profiled(text, flow, ["profiles", "pegasus", "label"], labels)
+    """The text with these labels, by which Pegasus clusters jobs."""
+    return _with_profiles(text, flow, ["profiles", "pegasus", "label"], labels)
 
 
-def _profiled(text: str, flow: Workflow, keys: Sequence[str], values: Mapping[str, int | str]) -> str:
+def _with_profiles(text: str, flow: Workflow, keys: Sequence[str], values: Mapping[str, int | str]) -> str:
     pairs = zip(flow.dag.tasks, yaml_rows(text, "jobs"), strict=True)
-    return applied(text, [put_in_mapping(text, node, keys, values[name]) for name, node in pairs if name in values])
+    return apply_edits(text, [put_in_mapping(text, node, keys, values[name]) for name, node in pairs if name in values])
 
 
 def _row(task: Task, sizes: Mapping[str, int], cluster: str | None, old: str | None) -> dict[str, Any]:

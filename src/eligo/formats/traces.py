@@ -1,16 +1,17 @@
-"""From processes to tasks: what Nextflow draws, made finer by the trace of a run.
+"""Tasks of a Nextflow run: its drawing has processes, and its trace has the tasks of each process.
 
-Nextflow draws processes, and a trace (or report) has the tasks of each, but says of none what it needs. What is known is
-this: where process Q needs process P, tasks of Q need tasks of P; and nothing that was completed after a task was submitted
-can have been needed by it. So, between the tasks of P and Q,
+A trace (or report) does not contain dependencies between tasks. But if process Q depends on process P in the drawing, tasks
+of Q depend on tasks of P, and no task depends on one that was completed after it was submitted. The arcs from the tasks of
+P to the tasks of Q are therefore these:
 
-- where every task of Q has the tag of exactly one task of P, each needs that one, unless the times say otherwise. That is
-  how pipelines are written that go by samples; the trace suggests it and does not prove it. The numbers that Nextflow
-  gives to tasks without a tag, (1), (2), ..., are no tags;
-- else every task of Q needs all tasks of P but those that were completed after it was submitted: perhaps more than it does.
+- If every task of Q has the tag of exactly one task of P, each depends on that one, unless the times contradict. Pipelines
+  that process samples work like this, but the trace does not prove it. The numbers that Nextflow gives to tasks without a
+  tag, (1), (2), ..., are not tags.
+- Otherwise, every task of Q depends on all tasks of P, except those that were completed after it was submitted. These may be
+  more arcs than necessary.
 
-No arc is made between processes that the drawing does not connect. Processes of which nothing ran are passed through; tasks
-of processes that are not drawn have no arcs. Both are told, and so is how many arcs are how sure.
+Processes that the drawing does not connect get no arcs between their tasks. Processes without completed tasks are replaced
+by arcs. Tasks of processes that are not in the drawing have no arcs. Remarks report both, and how certain the arcs are.
 """
 
 from collections import Counter
@@ -30,7 +31,7 @@ from eligo.workflow import Origin, Task, Workflow
 
 
 class Traced(NamedTuple):
-    """A task that ran: which it was, how long it took, and when, where that is of this run."""
+    """A task that ran, with its run time, and the times of its submission and completion if they are of this run."""
 
     name: str
     process: str
@@ -42,26 +43,29 @@ class Traced(NamedTuple):
 
 
 def by_tasks(flow: Workflow, path: str) -> Workflow:
-    """The workflow whose processes are made finer by the trace, or report, in a file."""
+    """The workflow of the tasks in the trace, or report, at *path*, for a workflow whose tasks are processes."""
     origin = flow.origin
     if origin is None or origin.engine != "nextflow":
-        raise InputError("a trace needs a dag drawn by Nextflow, and this file is not one")
+        drawn = f"drawn by {origin.engine}" if origin and origin.engine else "not drawn by Nextflow"
+        raise InputError(f"a trace needs a dag drawn by Nextflow, but this one is {drawn} (use -with-dag)")
     text = load_any(path, LARGEST_FILE).text
     try:
         if not nextflow.sniff(text):
-            raise FormatError("not a Nextflow trace or report")
+            raise FormatError(
+                "the file must be a Nextflow trace or report (use the output of -with-trace or -with-report)"
+            )
         trace = nextflow.attempts(text)
         tasks = list(_tasks(trace))
     except InputError as error:
         raise error.located(path) from None
     if not tasks:
-        raise FormatError("no task of this trace is complete", path)
-    return _Finer(flow, tasks).workflow(origin, left_out(trace.out["left"], "attempt", "attempts"))
+        raise FormatError(f"the trace must have a completed task, got none in {trace.out['left']:,} rows", path)
+    return _TracedDrawing(flow, tasks).workflow(origin, left_out(trace.out["left"], "attempt", "attempts"))
 
 
 def _tasks(trace: nextflow.TraceRows) -> Iterator[Traced]:
     names = Counter(row.get("name", "") for row, _ in trace.rows if row.get("status", "COMPLETED") in nextflow.DONE)
-    own = _own_numbers(trace.rows)
+    numbered = _numbered_processes(trace.rows)
     for row, line in trace.rows:
         status = row.get("status", "COMPLETED")
         if status not in nextflow.DONE:
@@ -75,7 +79,7 @@ def _tasks(trace: nextflow.TraceRows) -> Iterator[Traced]:
         yield Traced(
             name if name and names[name] == 1 else f"{name or process} {mark}",
             process,
-            None if process in own else tag,
+            None if process in numbered else tag,
             None if took is None else seconds_in(took, nextflow.MILLISECOND, line),
             _count(row.get("cpus")),
             submit,
@@ -83,8 +87,8 @@ def _tasks(trace: nextflow.TraceRows) -> Iterator[Traced]:
         )
 
 
-def _own_numbers(rows: Iterable[nextflow.Row]) -> set[str]:
-    """The processes whose tasks have no tags, and so were numbered by Nextflow: (1), (2), ..."""
+def _numbered_processes(rows: Iterable[nextflow.Row]) -> set[str]:
+    """The processes whose tasks have no tags, and were therefore numbered by Nextflow: (1), (2), ..."""
     named: dict[str, set[str]] = {}
     for row, line in rows:
         process, name = nextflow.process_of(row, line), row.get("name", "")
@@ -98,7 +102,7 @@ def _count(text: str | None) -> float | None:
 
 
 def _moment(text: str | None, status: str) -> float | None:
-    """When it was, in seconds; None where that is not known, or of a task in the cache, which ran earlier."""
+    """The time in seconds; None if unknown, or for a task from the cache, which ran earlier."""
     if text is None or status != "COMPLETED":
         return None
     try:
@@ -107,14 +111,14 @@ def _moment(text: str | None, status: str) -> float | None:
         return None
 
 
-class _Finer:
-    """A drawing of processes, and the tasks of each."""
+class _TracedDrawing:
+    """A drawing of processes, and the tasks of each process."""
 
     def __init__(self, flow: Workflow, tasks: Sequence[Traced]) -> None:
         self.tasks = tasks
         self.dag = flow.dag
         self.drawn = self._match_processes(flow)
-        #: of each process of the drawing, the numbers of its tasks
+        #: the numbers of the tasks of each process of the drawing
         self.of: dict[int, list[int]] = {}
         for number, task in enumerate(tasks):
             if task.process in self.drawn:
@@ -133,7 +137,7 @@ class _Finer:
         return Workflow(dag, details, None, replace(origin, remarks=remarks))
 
     def _match_processes(self, flow: Workflow) -> dict[str, int]:
-        """The process of the drawing that each process of the trace is: of this name, or of this name's last part."""
+        """The process of the drawing for each process of the trace: with the same name, or the same last part of it."""
         labels = [flow.task(name).category or str(name) for name in flow.dag.tasks]
         full, last = (_places(labels), _places(label.rpartition(":")[2] for label in labels))
         matches: dict[str, int] = {}
@@ -170,7 +174,7 @@ class _Finer:
         return [(tail, head) for head in below for tail in above if not self._too_late(tail, head)]
 
     def _by_tag(self, above: Sequence[int], below: Sequence[int]) -> Arcs | None:
-        """From each task to those of the same tag; None where that is not what the trace suggests."""
+        """The arcs from each task to those with the same tag; None if tags do not determine arcs."""
         tags = {self.tasks[number].tag: number for number in above}
         if len(above) < 2 or len(tags) < len(above) or None in tags:
             return None
@@ -180,7 +184,7 @@ class _Finer:
         return None if any(self._too_late(tail, head) for tail, head in arcs) else arcs
 
     def _too_late(self, tail: int, head: int) -> bool:
-        """Whether a task was completed after another was submitted, which then did not need it."""
+        """Whether task *tail* was completed after *head* was submitted, so that *head* did not depend on it."""
         completed, submitted = self.tasks[tail].completed, self.tasks[head].submitted
         return completed is not None and submitted is not None and completed > submitted
 

@@ -1,6 +1,6 @@
 """WfFormat, the JSON of WfCommons (https://wfcommons.org): versions 1.0 to 1.6 are read, 1.5 is written.
 
-Since 1.5 the tasks and what was measured when they ran stand apart:
+Since 1.5, the specification of the tasks and the measurements of their execution are separate:
 
     {"name": "blast", "schemaVersion": "1.5", "workflow": {
       "specification": {
@@ -11,21 +11,21 @@ Since 1.5 the tasks and what was measured when they ran stand apart:
         "tasks": [{"id": "blastall_2", "runtimeInSeconds": 1.5, "coreCount": 1, "memoryInBytes": 3000000,
                    "command": {"program": "blastall", "arguments": ["-p", "blastn"]}}, ...]}}}
 
-Before, `workflow.tasks` (`jobs` up to 1.2) held all of it, with `files` of each task, and memory in units of 1000 bytes.
+Before, `workflow.tasks` (`jobs` up to 1.2) contained both, with the `files` of each task, and memory in units of 1000 bytes.
 
-A task is named by its `id` since 1.5 and by its `name` before; where names repeat, by both, joined with _, as WfCommons' own
-migration does. Parents and children are taken together; each is sought first as an id, then as a name. Old files of Nextflow
-runs name neither: there, a task needs those that write what it reads, and a remark says so. A program without arguments is
-a line for a shell: so Nextflow's are.
+A task is named by its `id` since 1.5 and by its `name` before. If names repeat, `name_id` is used, as in WfCommons' own
+migration. Arcs come from parents and children; each of these is an id or, if there is no such id, a name. Old files of
+Nextflow runs have neither: there, a task depends on the tasks that write its input files, and a remark says so. A program
+without arguments is a command line for a shell, as in files of Nextflow runs.
 
 >>> flow = parse('{"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": ['
 ...              '{"id": "a_1", "name": "a", "children": ["b_1"]}, {"id": "b_1", "name": "b"}]}}}')
 >>> list(flow.dag.arcs()), flow.task("a_1").category
 ([('a_1', 'b_1')], 'a')
 
-What is written is valid by the schema, which requires a runtime of every task of which a command, cores or memory are
-recorded. It also requires when and how long the whole ran: that is given as if one worker had begun in 1970 and done all
-tasks in turn.
+The output is valid by the schema. A task can have a command, cores or memory there only with a run time. The schema also
+requires the time and the duration of the execution: the output has those of one worker that starts in 1970 and runs all
+tasks in sequence.
 """
 
 import re
@@ -35,30 +35,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, UnknownTaskError, shorten
-from eligo.formats.shared import json_text, names
-from eligo.formats.shared.columns import Column, Columns, Described
-from eligo.formats.shared.document import (
-    MisfitError,
-    Reader,
-    array,
-    children,
-    lists,
-    mapping,
-    misfits_in,
-    number,
-    parents,
-    references,
-    short,
-    size,
-    string,
-)
-from eligo.formats.shared.edits import applied, json_elements, json_items, json_place, put_in_object
+from eligo.formats.shared import document, json_text, names
+from eligo.formats.shared.document import Column, Columns, Described, MisfitError, Reader, array, mapping, string
+from eligo.formats.shared.edits import apply_edits, json_elements, json_items, json_place, put_in_object
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 
@@ -69,7 +54,7 @@ CANNOT = ("labels",)
 Row = Mapping[str, Any]
 Lists = Sequence[Sequence[str]]
 
-#: what is read of a task, of its run, and of a file, where it is
+#: the keys that are read of a task, of its run, and of a file
 _TASK = {"id", "name", "category", "parents", "children", "inputFiles", "outputFiles"}
 _RUN = {"runtimeInSeconds", "runtime", "coreCount", "cores", "command", "memoryInBytes", "memory", "priority"}
 _FILE = {"id", "name", "sizeInBytes", "size"}
@@ -77,7 +62,7 @@ _KEY = re.compile(r'"workflow"\s*:\s*\{')
 
 
 def sniff(text: str) -> bool:
-    """Whether the text is an object with an object "workflow", which our own JSON has nowhere."""
+    """Whether the text is an object with an object "workflow", a key that eligo's own JSON does not have."""
     return '"workflow"' in text and re.match(r"\s*\{", text) is not None and _KEY.search(text) is not None
 
 
@@ -86,30 +71,36 @@ def sniff(text: str) -> bool:
 
 def parse(text: str) -> Workflow:
     """The workflow that a WfFormat text describes."""
-    with misfits_in(text):
+    with document.misfits_in(text):
         top = mapping(json_text.load(text), "the document")
         flow = mapping(top.get("workflow"), '"workflow"')
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
         origin = Origin(format=NAME, version=_version(top))
-        dag, details, sizes, by_files = _specified(flow) if "specification" in flow else _flat(flow)
-        origin = replace(origin, remarks=(BY_FILES,) if by_files and dag.arc_count else ())
-        return Workflow(dag, details, name, origin, sizes)
+        parts = _specified_parts(flow) if "specification" in flow else _flat_parts(flow)
+        origin = replace(origin, remarks=(BY_FILES,) if parts.by_files and parts.dag.arc_count else ())
+        return Workflow(parts.dag, parts.details, name, origin, parts.sizes)
 
 
-#: What is told where parents and children are missing.
+#: The remark on a file without parents and children.
 BY_FILES = "no task lists parents or children: dependencies were derived from files"
 
-#: the dag, the details of tasks, the sizes of files, and whether the arcs are those that files make
-Parts = tuple[Dag, Described, dict[str, int], bool]
+
+class Parts(NamedTuple):
+    """The parts of a workflow; *by_files* if files make the arcs."""
+
+    dag: Dag
+    details: Described
+    sizes: dict[str, int]
+    by_files: bool
 
 
-def _specified(flow: Row) -> Parts:
+def _specified_parts(flow: Row) -> Parts:
     """The parts of a workflow in the layout of 1.5."""
     specification = mapping(flow["specification"], '"specification"')
     tasks = _table(_tasks(specification, "tasks"), _TASK)
     names = _ids(tasks, "the id of task {}")
     refer = _Referee(tasks, names)
-    inputs, outputs = (lists(tasks[key], names, key) for key in ("inputFiles", "outputFiles"))
+    inputs, outputs = (document.lists(tasks[key], names, key) for key in ("inputFiles", "outputFiles"))
     by_files = tasks["parents"] is tasks["children"] is None
     dag = _dag(
         names,
@@ -119,10 +110,10 @@ def _specified(flow: Row) -> Parts:
     runs = _runs(execution, names, refer)
     files = _table(_objects(specification, "files"), _FILE)
     sizes = _sizes(_ids(files, "the id of file {}"), files)
-    return dag, _described(dag, tasks, runs, inputs, outputs), sizes, by_files
+    return Parts(dag, _details(dag, tasks, runs, inputs, outputs), sizes, by_files)
 
 
-def _flat(flow: Row) -> Parts:
+def _flat_parts(flow: Row) -> Parts:
     """The parts of a workflow in the layout of 1.0 to 1.4."""
     rows = _tasks(flow, "tasks" if "tasks" in flow else "jobs")
     files = [_objects(row, "files") for row in rows]
@@ -137,21 +128,21 @@ def _flat(flow: Row) -> Parts:
     dag = _dag(names, tails, heads)
     sizes = _sizes(list(chain.from_iterable(files_of)), _table(list(chain.from_iterable(files)), _FILE))
     inputs, outputs = zip(*links, strict=True) if links else ((), ())
-    return dag, _described(dag, tasks, tasks, inputs, outputs), sizes, by_files
+    return Parts(dag, _details(dag, tasks, tasks, inputs, outputs), sizes, by_files)
 
 
 def _runs(execution: Row, names: list[str], refer: "_Referee") -> Columns:
-    """What is said of the run of each task."""
+    """The measured run of each task."""
     runs = _table(_objects(execution, "tasks"), (*_RUN, "id", "name"))
     ran = refer(_ids(runs, "the id of executed task {}")).tolist()
     if len(set(ran)) < len(ran):
         twice = Counter(ran).most_common(1)[0][0]
         raise MisfitError(f"task {shorten(names[twice])!r} is listed twice in the execution")
-    return runs.placed(ran, len(names))
+    return runs.place(ran, len(names))
 
 
 def _table(rows: list[Row], keys: Collection[str]) -> Columns:
-    """The rows by columns; it empties the list, so that there is room for what comes next."""
+    """The rows as columns; empties the list of rows, to free their memory."""
     table = Columns(rows, keys)
     rows.clear()
     return table
@@ -167,22 +158,22 @@ def _version(top: Row) -> str | None:
 
 
 def _flat_names(tasks: Columns) -> list[str]:
-    names = [string(name, f"the name of task {i}") for i, name in enumerate(tasks.filled("name"), 1)]
-    ids = tasks.filled("id")
+    names = [string(name, f"the name of task {i}") for i, name in enumerate(tasks.full_column("name"), 1)]
+    ids = tasks.full_column("id")
     if len(set(names)) == len(names) or not all(ids):
         return names
     return [f"{name}_{string(id, 'the id of a task')}" for name, id in zip(names, ids, strict=True)]
 
 
 class _Referee:
-    """Tells which tasks words refer to: ids come before names."""
+    """The numbers of the tasks that words refer to; ids take precedence over names."""
 
     def __init__(self, tasks: Columns, names: list[str]) -> None:
         self.tasks, self.names = tasks, names
         keys = names if tasks["id"] is None else tasks["id"]
         self.quick = dict(zip(keys, range(len(keys)), strict=True)) if set(map(type, keys)) == {str} else {}
         if len(self.quick) < len(keys):
-            self.quick = {}  # then all words take the long way
+            self.quick = {}  # ids repeat: all words are resolved slowly
 
     def __call__(self, words: Sequence[str]) -> Ints:
         """The number of the task that each word refers to."""
@@ -192,12 +183,12 @@ class _Referee:
             return self.slowly(words)
 
     def slowly(self, words: Sequence[str]) -> Ints:
-        """The same for words that are not all ids."""
+        """The number of the task that each word refers to, if not all words are ids."""
         numbers = self._numbers()
         return np.array([_number(word, numbers) for word in words], np.int32)
 
     def _numbers(self) -> dict[str, int]:
-        """The task that each word refers to, -1 where it is several."""
+        """The task that each word refers to, or -1 if it refers to several."""
         numbers = {name: i for i, name in enumerate(self.names)}
         for key in ("name", "id"):
             by_key: dict[str, int] = {}
@@ -218,18 +209,18 @@ def _number(word: str, numbers: dict[str, int]) -> int:
 
 
 def _references(tasks: Columns, names: list[str], refer: _Referee) -> tuple[Ints, Ints]:
-    """The tail and head of every arc that parents or children state."""
+    """The tails and heads of the arcs that parents and children state."""
     named: list[Ints] = []
     owners: list[Ints] = []
     for key in ("parents", "children"):
-        numbers, counts = references(tasks[key], names, key, refer.quick, refer.slowly)
+        numbers, counts = document.references(tasks[key], names, key, refer.quick, refer.slowly)
         named.append(numbers)
         owners.append(np.repeat(np.arange(len(names), dtype=np.int32), counts))
     return np.concatenate((named[0], owners[1])), np.concatenate((owners[0], named[1]))
 
 
 def _shared_files(links: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[Ints, Ints]:
-    """The arc to every task from the first that writes a file that it reads."""
+    """The arcs to every task from the first writer of each file that it reads."""
     writer: dict[str, int] = {}
     for i, (_, outputs) in enumerate(links):
         for file in outputs:
@@ -240,12 +231,12 @@ def _shared_files(links: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple
 
 
 def _dag(names: list[str], tails: Ints, heads: Ints) -> Dag:
-    """The dag, each arc taken once: that both its ends state it is how it should be."""
+    """The dag; no arc counts as duplicate, because both its ends should state it."""
     return replace(Dag.from_arrays(len(names), tails, heads, names), duplicates=0)
 
 
-def _described(dag: Dag, tasks: Columns, runs: Columns, inputs: Lists, outputs: Lists) -> Described:
-    """What is known of tasks by the specification and by their runs, which may be the same table."""
+def _details(dag: Dag, tasks: Columns, runs: Columns, inputs: Lists, outputs: Lists) -> Described:
+    """The details of tasks from their specification and from their runs, which may be the same table."""
     names = dag.tasks
     return Described(
         dag,
@@ -253,8 +244,8 @@ def _described(dag: Dag, tasks: Columns, runs: Columns, inputs: Lists, outputs: 
             "command": _read(runs["command"], names, "command", _command),
             "inputs": [tuple(files) or None for files in inputs] if any(inputs) else None,
             "outputs": [tuple(files) or None for files in outputs] if any(outputs) else None,
-            "seconds": _read(_either(runs, "runtimeInSeconds", "runtime"), names, "runtime", number, float),
-            "cores": _read(_either(runs, "coreCount", "cores"), names, "cores", number),
+            "seconds": _read(_either(runs, "runtimeInSeconds", "runtime"), names, "runtime", document.number, float),
+            "cores": _read(_either(runs, "coreCount", "cores"), names, "cores", document.number),
             "memory": _memory(runs, names),
             "category": _read(_either(tasks, "category", "name"), names, "category", _category),
             "priority": _read(runs["priority"], names, "priority", _priority, int),
@@ -263,7 +254,7 @@ def _described(dag: Dag, tasks: Columns, runs: Columns, inputs: Lists, outputs: 
 
 
 def _read(values: Column, names: Sequence[str], key: str, read: Reader, plain: type | None = None) -> Column:
-    """The values of each task, checked; those of the type *plain* need no reading."""
+    """The checked value of each task; values of the type *plain* are returned as they are."""
     if values is None or set(map(type, values)) <= {plain}:
         return values
     return [None if value is None else read(value, name, key) for value, name in zip(values, names, strict=True)]
@@ -278,10 +269,10 @@ def _priority(value: object, _name: str, _key: str) -> int | None:
 
 
 def _memory(runs: Columns, names: Sequence[str]) -> Column:
-    """Memory in bytes, and before 1.4 in thousands of bytes."""
+    """Memory in bytes; before 1.4, files have it in thousands of bytes."""
     return _first(
-        _read(runs["memoryInBytes"], names, "memoryInBytes", _rounded),
-        _read(runs["memory"], names, "memory", lambda n, *where: _rounded(number(n, *where) * 1000, *where)),
+        _read(runs["memoryInBytes"], names, "memoryInBytes", _round),
+        _read(runs["memory"], names, "memory", lambda n, *where: _round(document.number(n, *where) * 1000, *where)),
     )
 
 
@@ -299,12 +290,13 @@ def _command(command: object, name: str, _key: str) -> str | tuple[str, ...] | N
 
 
 def _links(names: list[str], files: list[Row]) -> tuple[list[str], list[str]]:
-    """The names of the files that a task reads, and of those that it writes."""
+    """The names of the files that a task reads, and of the files that it writes."""
     links: dict[str, list[str]] = {"input": [], "output": []}
     for name, row in zip(names, files, strict=True):
         link = row.get("link")
         if not isinstance(link, str) or link.lower() not in links:
-            raise MisfitError(f'"link" of file {shorten(name)!r} must be "input" or "output"')
+            got = document.actual(link)
+            raise MisfitError(f'"link" of file {shorten(name)!r} must be "input" or "output", got {got}')
         links[link.lower()].append(name)
     return links["input"], links["output"]
 
@@ -315,16 +307,16 @@ def _file_name(row: Row) -> str:
 
 
 def _sizes(names: list[str], files: Columns) -> dict[str, int]:
-    """The size of each file: the first that is given."""
+    """The size of each file, the first one if several are given."""
     sizes: dict[str, int] = {}
     for name, value in zip(names, _either(files, "sizeInBytes", "size") or repeat(None, len(names)), strict=True):
         if value is not None and name not in sizes:
-            sizes[name] = _rounded(value, name, "size")
+            sizes[name] = _round(value, name, "size")
     return sizes
 
 
 def _ids(table: Columns, what: str) -> list[str]:
-    """The id of each row, its name where it has none."""
+    """The id of each row, or its name if it has no id."""
     ids = _either(table, "id", "name") or [None] * table.size
     if not set(map(type, ids)) <= {str}:
         for i, word in enumerate(ids, 1):
@@ -337,15 +329,15 @@ def _either(table: Columns, key: str, older: str) -> Column:
 
 
 def _first(column: Column, other: Column) -> Column:
-    """The values of a column, and of the other where there are none."""
+    """The values of a column, with those of the *other* in place of missing ones."""
     if column is None or other is None or None not in column:
         return other if column is None else column
     return [b if a is None else a for a, b in zip(column, other, strict=True)]
 
 
-def _rounded(value: object, name: str, key: str) -> int:
-    """A number of bytes, which some files give with a fraction."""
-    return size(round(value) if isinstance(value, float) and abs(value) < 2**63 else value, name, key)
+def _round(value: object, name: str, key: str) -> int:
+    """A number of bytes, rounded, because some files have a fraction."""
+    return document.size(round(value) if isinstance(value, float) and abs(value) < 2**63 else value, name, key)
 
 
 def _tasks(row: Row, key: str) -> list[Row]:
@@ -370,7 +362,7 @@ _FILE_ID = re.compile(r"[0-9a-zA-Z_./:#-]+")
 
 
 def lost(task: Task) -> set[str]:
-    """What of a task has no place: most where no run time is known, less than one core, a category that is the name."""
+    """The details that cannot be written: most without a run time, cores below one, a category that equals the name."""
     keys = {"command", "cores", "memory", "priority"} if task.seconds is None else set()
     if task.cores is not None and task.cores < 1:
         keys.add("cores")
@@ -380,20 +372,20 @@ def lost(task: Task) -> set[str]:
 
 
 def fitted(name: str) -> str:
-    """The name of a task as WfFormat allows it."""
+    """The name of a task, or a similar one that WfFormat allows."""
     return names.fitted(name, _SIGNS)
 
 
 def fitted_file(name: str) -> str | None:
-    """The name of a file, where WfFormat allows it: another would not be that of the file."""
+    """The name of a file if WfFormat allows it, else None."""
     return name if _FILE_ID.fullmatch(name) else None
 
 
 def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The WfFormat 1.5 text of a workflow, one task a line; *old* has the name that a task had before it was renamed."""
+    """The WfFormat 1.5 text of a workflow, one task per line; *old* has the old names of renamed tasks."""
     if not len(flow):
         raise FormatError("a WfCommons file must have at least one task, got an empty workflow")
-    document: dict[str, Any] = {
+    result: dict[str, Any] = {
         "name": flow.name or "workflow",
         "schemaVersion": "1.5",
         "workflow": {"specification": _specification(flow, old)},
@@ -401,21 +393,23 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
     tasks = (flow.task(name) for name in flow.dag.tasks)
     runs = [_run(task) for task in tasks if task.seconds is not None]
     if runs:
-        document["workflow"]["execution"] = {
-            "makespanInSeconds": short(sum(run["runtimeInSeconds"] for run in runs)),
+        result["workflow"]["execution"] = {
+            "makespanInSeconds": document.short(sum(run["runtimeInSeconds"] for run in runs)),
             "executedAt": "1970-01-01T00:00:00Z",
             "tasks": runs,
         }
-    return json_text.dump(document, levels=4)
+    return json_text.dump(result, levels=4)
 
 
 def _specification(flow: Workflow, old: Mapping[str, str]) -> dict[str, Any]:
     dag = flow.dag
     tasks = [
-        _specified_row(flow.task(_allowed(name, _TASK_ID, "task")), above, below) | _label(flow.task(name), old)
-        for name, above, below in zip(dag.tasks, parents(dag), children(dag), strict=True)
+        _specified_row(flow.task(_check_allowed(name, _TASK_ID, "task")), above, below) | _label(flow.task(name), old)
+        for name, above, below in zip(dag.tasks, document.parents(dag), document.children(dag), strict=True)
     ]
-    files = [{"id": _allowed(name, _FILE_ID, "file"), "sizeInBytes": size} for name, size in flow.file_sizes.items()]
+    files = [
+        {"id": _check_allowed(name, _FILE_ID, "file"), "sizeInBytes": size} for name, size in flow.file_sizes.items()
+    ]
     return {"tasks": tasks, "files": files} if files else {"tasks": tasks}
 
 
@@ -423,21 +417,21 @@ def _specified_row(task: Task, above: tuple[str, ...], below: tuple[str, ...]) -
     row = {"name": task.category or task.name, "id": task.name, "parents": list(above), "children": list(below)}
     for key, files in (("inputFiles", task.inputs), ("outputFiles", task.outputs)):
         if files:
-            row[key] = [_allowed(file, _FILE_ID, "file") for file in files]
+            row[key] = [_check_allowed(file, _FILE_ID, "file") for file in files]
     return row
 
 
 def _label(task: Task, old: Mapping[str, str]) -> dict[str, str]:
-    """The old name, in the place of a kind that is not known."""
+    """The old name of a renamed task, if it has no category, which would be in the same place."""
     return {"name": old[task.name]} if task.name in old and not task.category else {}
 
 
 def _run(task: Task) -> dict[str, Any]:
-    run: dict[str, Any] = {"id": task.name, "runtimeInSeconds": short(task.seconds)}
+    run: dict[str, Any] = {"id": task.name, "runtimeInSeconds": document.short(task.seconds)}
     if task.command:
         run["command"] = _command_row(task.command)
     if task.cores is not None and task.cores >= 1:
-        run["coreCount"] = short(task.cores)
+        run["coreCount"] = document.short(task.cores)
     if task.memory is not None:
         run["memoryInBytes"] = task.memory
     if task.priority is not None:
@@ -448,12 +442,12 @@ def _run(task: Task) -> dict[str, Any]:
 def _command_row(command: str | tuple[str, ...]) -> dict[str, Any]:
     if isinstance(command, str):
         return {"program": command, "arguments": []}
-    if len(command) == 1 or "" in command:  # empty words are not allowed, so a shell has to make them
+    if len(command) == 1 or "" in command:  # empty words are not allowed, except in a command line for a shell
         return {"program": shlex.join(command), "arguments": []}
     return {"program": command[0], "arguments": list(command[1:])}
 
 
-def _allowed(name: str, pattern: re.Pattern[str], what: str) -> str:
+def _check_allowed(name: str, pattern: re.Pattern[str], what: str) -> str:
     if pattern.fullmatch(name):
         return name
     signs = "-_.#" if what == "task" else "-_./:#"
@@ -464,7 +458,7 @@ def _allowed(name: str, pattern: re.Pattern[str], what: str) -> str:
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities, beside the run times; None where a task has no place for one."""
+    """The text with these priorities, beside the run times; None if a task has no run."""
     runs = json_place(text, "workflow", "execution", "tasks")
     flat = next((at for key in ("tasks", "jobs") if (at := json_place(text, "workflow", key)) is not None), None)
     if json_place(text, "workflow", "specification") is None and flat is not None:
@@ -473,11 +467,11 @@ def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | 
         starts = {} if runs is None else _starts(text, runs, flow)
     if len(starts) < len(flow):
         return None
-    return applied(text, [put_in_object(text, start, "priority", numbers[name]) for name, start in starts.items()])
+    return apply_edits(text, [put_in_object(text, start, "priority", numbers[name]) for name, start in starts.items()])
 
 
 def _starts(text: str, runs: int, flow: Workflow) -> dict[str, int]:
-    """Where the run of each task begins, by the task's id."""
+    """The place where the run of each task begins, by the task's id."""
     starts = {}
     for start in json_elements(text, runs):
         ids = (text[begin:end] for key, begin, end in json_items(text, start) if key == "id")

@@ -1,4 +1,4 @@
-"""Our own document as YAML: see `eligo.formats.shared.document`, which JSON shares.
+"""eligo's own format in YAML: see `eligo.formats.shared.document`, which JSON shares.
 
     name: two steps
     tasks:
@@ -6,8 +6,8 @@
     - name: b
       after: [a]
 
-Only what the document needs is read: lists, mappings, strings and numbers. Aliases, anchors and tags are refused, and so are
-words that YAML takes for truth values or dates (`no`, `on`, `2024-01-01`): in quotes they are strings.
+A document has lists, mappings, strings and numbers. Aliases, anchors and tags are refused, and so are words that YAML reads
+as booleans or dates (`no`, `on`, `2024-01-01`); in quotes they are strings.
 
 >>> flow = parse("tasks:\\n- {name: a, seconds: 1e3}\\n- {name: b, after: [a]}")
 >>> print(generate(flow), end="")
@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eligo.formats.shared.document import document_of
-from eligo.formats.shared.edits import applied, put_in_mapping, yaml_rows
+from eligo.formats.shared.edits import apply_edits, put_in_mapping, yaml_rows
 from eligo.formats.shared.files import Beside
 from eligo.formats.shared.json_text import quote
 from eligo.formats.shared.templates import may_use_templates, uses_templates, workflow_of_template
@@ -36,7 +36,7 @@ CANNOT = ()
 _TOP_KEY = re.compile(r"^(?:name|params|tasks|arcs|nodes|files)[ \t]*:(?:\s|$)", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
-_LONGEST_KEY = 1000  # YAML itself: a key of more than 1024 characters needs a question mark
+_LONGEST_KEY = 1000  # in YAML, a key of more than 1024 characters needs a question mark
 
 
 def parse(text: str, beside: Beside | None = None, arguments: Mapping[str, Any] | None = None) -> Workflow:
@@ -45,21 +45,21 @@ def parse(text: str, beside: Beside | None = None, arguments: Mapping[str, Any] 
 
 
 def generate(flow: Workflow) -> str:
-    """The YAML text of a workflow, one task or arc a line."""
+    """The YAML text of a workflow, one task or arc per line."""
     return "".join(_lines(document_of(flow)))
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities; None where it lists arcs, or a row stands for several tasks."""
+    """The text with these priorities; None if it lists arcs, or a row stands for several tasks."""
     tasks = yaml_rows(text, "tasks")
     if not tasks or (may_use_templates(text) and uses_templates(load(text))):
         return None
     pairs = zip(flow.dag.tasks, tasks, strict=True)
-    return applied(text, [put_in_mapping(text, node, ["priority"], numbers[name]) for name, node in pairs])
+    return apply_edits(text, [put_in_mapping(text, node, ["priority"], numbers[name]) for name, node in pairs])
 
 
 def sniff(text: str) -> bool:
-    """Whether a line begins with a key of our document."""
+    """Whether a line begins with a key of eligo's own documents."""
     return _TOP_KEY.search(text) is not None
 
 

@@ -1,4 +1,4 @@
 """Graphs of other libraries: one module a library, named after it, and the only one that imports it.
 
-Tasks keep the objects that they are in the graph. `eligo.border` chooses the module that an object belongs to.
+Task names are the node objects of the graph. `eligo.border` chooses the module for an object.
 """

@@ -1,13 +1,17 @@
-"""Dask's graphs and collections: a key is a task, and its category what Dask calls the key's group: inc of inc-1f3a.
+"""Dask: its graphs and collections as workflows, and its cluster as an executor.
 
-A collection's graph is taken as it is, before any optimisation; what Dask then runs may be fewer, larger tasks.
+A key is a task. Its category is what Dask calls the key's group: `inc` for `inc-1f3a`. A collection's graph is read as it
+is, before any optimisation; what Dask then runs may be fewer, larger tasks.
 
 >>> flow = from_dask({("x", 0): 1, ("x", 1): 2, "total": (sum, [("x", 0), ("x", 1)])})
 >>> list(flow.dag.arcs())
 [(('x', 0), 'total'), (('x', 1), 'total')]
 """
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -18,6 +22,8 @@ from eligo.dag import Dag
 from eligo.errors import InputError, UnknownTaskError
 from eligo.rows import Ints
 from eligo.workflow import Task, Workflow
+
+PATIENCE = "20s"  # time limit for the scheduler's first answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ def _nodes(graph: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _numbers(key: Any, nodes: Mapping[Any, Any], index: Mapping[Any, int]) -> list[int]:
-    """The numbers of the keys that a key depends on; Dask leaves out a key that stands for itself."""
+    """The numbers of the keys that a key depends on; Dask leaves out a key whose value is itself."""
     needs = nodes[key].dependencies if key in nodes else [key]
     try:
         return sorted(index[parent] for parent in needs)
@@ -62,7 +68,7 @@ def _numbers(key: Any, nodes: Mapping[Any, Any], index: Mapping[Any, int]) -> li
 
 
 def dask_rank(dag: Dag) -> Ints:
-    """The rank that `dask.order` gives every task of a dag: Dask would rather run the smaller one."""
+    """The rank that `dask.order` gives every task of a dag; Dask runs smaller ranks first."""
     dask = _dask("the policy 'dask'")
     ptr, parent = dag.parent_ptr.tolist(), dag.parent.tolist()
     ranks = dask.order.order({v: (sum, parent[ptr[v] : ptr[v + 1]]) for v in range(len(dag))})
@@ -70,7 +76,7 @@ def dask_rank(dag: Dag) -> Ints:
 
 
 def _dask(what: str) -> ModuleType:
-    """Dask with the parts of it that are used here, or what to do without it."""
+    """Dask with the submodules that are used here; raises if it is not installed."""
     try:
         import dask
         import dask.core
@@ -86,3 +92,19 @@ def _graph(source: object) -> Mapping[Any, Any]:
     if not isinstance(graph, Mapping):
         raise InputError(f"expected a Dask graph, got {type(source).__name__}")
     return dict(graph)  # which a HighLevelGraph makes from its layers once, not for every key
+
+
+@contextmanager
+def dask_cluster(address: str) -> Iterator[Executor]:
+    """The cluster whose scheduler listens at HOST:PORT; files must have the same names there as here."""
+    try:
+        distributed = importlib.import_module("distributed")
+    except ModuleNotFoundError:
+        raise InputError("a Dask cluster needs dask.distributed (pip install 'dask[distributed]')") from None
+    try:
+        client = distributed.Client(f"tcp://{address}", timeout=PATIENCE)
+    except (OSError, ValueError) as error:
+        raise InputError(f"no Dask scheduler answers at {address}: {error}") from None
+    with client:
+        executor: Executor = client.get_executor(pure=False)
+        yield executor

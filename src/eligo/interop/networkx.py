@@ -1,4 +1,4 @@
-"""Graphs of networkx: a node is a task, and attributes of nodes called like the fields of a `Task` are its details.
+"""Graphs of networkx: each node is a task; node attributes named like the fields of a `Task` are its details.
 
 >>> import networkx
 >>> list(from_networkx(networkx.DiGraph([((1, 2), "x"), (3, "x")])).dag.arcs())
@@ -32,7 +32,7 @@ def from_networkx(graph: "networkx.DiGraph[Any]") -> Workflow:
 
 
 def to_networkx(flow: Workflow | Dag) -> "networkx.DiGraph[Any]":
-    """The networkx DiGraph of a workflow, with what is known of each task as attributes of its node.
+    """The networkx DiGraph of a workflow, with each task's details as attributes of its node.
 
     >>> graph = to_networkx(Workflow(Dag.from_arcs([("a", "b")]), {"a": Task(name="a", seconds=2.0)}))
     >>> graph.nodes["a"], list(graph.edges)

@@ -9,7 +9,7 @@ from eligo.errors import FormatError, InputError
 
 
 def check_pyarrow() -> None:
-    """Refuse where it is not installed."""
+    """Raise if pyarrow is not installed."""
     _pyarrow()
 
 

@@ -1,4 +1,4 @@
-"""Graphs of rustworkx: a task is a node's payload where all payloads are hashable and differ, else its index."""
+"""Graphs of rustworkx: a task is named by its node's payload if all payloads are hashable and distinct, else by its index."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,12 @@ def from_rustworkx(graph: "rustworkx.PyDiGraph[Any, Any]") -> Workflow:
     indices = list(graph.node_indices())
     place = places(max(indices, default=-1) + 1, indices)
     ends = np.array(graph.edge_list(), np.int64).reshape(-1, 2)
-    names = _different(graph.nodes()) or indices
+    names = _distinct(graph.nodes()) or indices
     return Workflow(Dag.from_arrays(len(indices), place[ends[:, 0]], place[ends[:, 1]], names))
 
 
-def _different(payloads: list[Any]) -> list[Name] | None:
-    """The payloads, if they can tell the nodes apart."""
+def _distinct(payloads: list[Any]) -> list[Name] | None:
+    """The payloads if all are hashable and distinct, else None."""
     try:
         return payloads if len(set(payloads)) == len(payloads) else None
     except TypeError:

@@ -1,1 +1,1 @@
-"""Plug-ins: eligo's order inside other engines, which go on doing everything else themselves."""
+"""Plug-ins: other engines run their tasks in eligo's order, and do everything else themselves."""

@@ -1,9 +1,9 @@
-"""Airflow 3: a weight rule by which the scheduler queues the tasks of a dag in eligo's order.
+"""Airflow 3: a weight rule with which the scheduler queues the tasks of a dag in eligo's order.
 
     DAG("survey", default_args={"weight_rule": "eligo.plugins.airflow.EligoPriority"})
 
-Airflow finds the rule by itself where eligo is installed (entry point `airflow.plugins`). A weight is made of the dag alone:
-its tasks, what they need, and the `priority_weight` that users gave them, which comes first.
+Airflow finds the rule if eligo is installed (entry point `airflow.plugins`). A weight depends only on the dag: its tasks,
+their dependencies, and the `priority_weight` of users, which takes precedence.
 """
 
 import logging
@@ -15,11 +15,11 @@ from eligo.plugins.numbers import standings
 try:
     from airflow.plugins_manager import AirflowPlugin
     from airflow.task.priority_strategy import PriorityWeightStrategy
-except ModuleNotFoundError:  # whoever reads this without Airflow has no scheduler to give it to
+except ModuleNotFoundError:  # without Airflow, the classes below are only read, for example by documentation tools
     AirflowPlugin = PriorityWeightStrategy = object
 
-HEAVIEST = 2**31 - 1  # what Airflow's database holds
-DAGS, RECENT = 128, 8  # whose weights are remembered, by their shape and by themselves
+HEAVIEST = 2**31 - 1  # the limit of Airflow's database
+DAGS, RECENT = 128, 8  # the numbers of cached weights, by the shape of a dag and by the dag itself
 
 Shape = tuple[tuple[str, tuple[str, ...], int], ...]
 
@@ -27,11 +27,11 @@ Shape = tuple[tuple[str, tuple[str, ...], int], ...]
 class EligoPriority(PriorityWeightStrategy):
     """The weight rule: n for the first task of the order, 1 for the last, plus n for each step of `priority_weight`."""
 
-    #: the order to follow: see `eligo.prioritising`; another one is a subclass of one line
+    #: the order to follow, see `eligo.prioritising`; a subclass can set another one
     order: ClassVar[str] = "finish"
 
     def get_weight(self, ti: Any) -> int:
-        """The weight of a task instance; all of a mapped task have the same."""
+        """The weight of a task instance, which is the same for all instances of a mapped task."""
         dag = ti.task.get_dag()
         if dag is None:
             return int(ti.task.priority_weight)
@@ -60,10 +60,10 @@ class HeldDag:
 
 @lru_cache(maxsize=RECENT)
 def weights_within(held: HeldDag, order: str) -> dict[str, int]:
-    """The weight of every task of a dag, whose shape is looked at once: Airflow asks for one task after another."""
+    """The weight of every task of a dag, cached, because Airflow asks for one task after another."""
     try:
         return weights(shape(held.dag.task_dict), order)
-    except Exception:  # which would stop the scheduler, and every other dag with it
+    except Exception:  # it would stop the scheduler, and every other dag with it
         logging.getLogger(__name__).exception(
             "eligo could not order the dag %s: keeping its own weights", held.dag.dag_id
         )
@@ -80,7 +80,7 @@ def shape(tasks: dict[str, Any]) -> Shape:
 
 @lru_cache(maxsize=DAGS)
 def weights(tasks: Shape, order: str) -> dict[str, int]:
-    """The weight of every task of a dag of that shape, which one dag has until its file changes.
+    """The weight of every task of a dag of this shape, cached, because a dag keeps its shape until its file changes.
 
     >>> weights((("a", (), 1), ("b", (), 1), ("c", ("b",), 1), ("d", ("b",), 1)), "finish")
     {'b': 4, 'a': 3, 'c': 2, 'd': 1}

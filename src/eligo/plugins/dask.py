@@ -1,8 +1,7 @@
-"""Dask's own scheduler in the order of eligo: for all that a cluster is given, or for one collection.
+"""Dask: its own scheduler follows eligo's order, for all graphs of a cluster or for one collection.
 
-`client.register_plugin(EligoPriorities())` ranks every graph that the cluster is given from then on; its
-scheduler needs eligo.
-`prioritise(collection)` is a collection that brings its ranks along, for a cluster that does not have eligo.
+`client.register_plugin(EligoPriorities())` ranks every graph that the cluster receives from then on; its scheduler needs
+eligo. `prioritise(collection)` returns a collection with ranks, for a cluster that does not have eligo.
 """
 
 import pickle
@@ -34,9 +33,9 @@ try:
 except ModuleNotFoundError:
     raise absent("dask.distributed", "dask") from None
 
-#: a task as Dask's scheduler knows it
+#: a task in Dask's scheduler
 State = Any
-#: times as many results in memory as with Dask's own order, from which on a warning is given
+#: the ratio of results in memory, compared with Dask's own order, from which a warning is issued
 MANY_TIMES = 1.5
 
 
@@ -45,13 +44,13 @@ class ResultsInMemoryWarning(UserWarning):
 
 
 class EligoPriorities(SchedulerPlugin):
-    """A plug-in of Dask's scheduler that ranks the tasks of every graph it is given.
+    """A plug-in of Dask's scheduler that ranks the tasks of every graph that it receives.
 
-    What users say by priority=, and that older graphs go first, counts more than the order, as it does more than Dask's own.
-    A client whose graph needs many more results in memory than with Dask's own order gets a warning.
+    As with Dask's own order, users' priorities and the age of a graph take precedence. A client gets a warning if its graph
+    keeps many more results in memory than with Dask's own order.
     """
 
-    #: by which a cluster knows it: one that is registered later takes the place of this one
+    #: the key of the plug-in in a cluster; a plug-in that is registered later with this name replaces this one
     name = "eligo"
 
     def __init__(self, order: str = "finish") -> None:
@@ -59,9 +58,9 @@ class EligoPriorities(SchedulerPlugin):
         self.order = order
 
     def update_graph(self, scheduler: Any, *, client: str, keys: Collection[Any], stimulus_id: str, **_: Any) -> None:
-        """Rank what is to be computed for these keys, and make known what is ready in that order.
+        """Rank the tasks to be computed for these keys, and pass ready tasks to Dask in that order.
 
-        Dask would begin with whatever it comes across first, before it has seen the other tasks.
+        Otherwise, Dask would start with the first tasks that it encounters, before it has seen the others.
         """
         states = needed(scheduler.tasks[key] for key in keys if key in scheduler.tasks)
         if len(states) < 2:
@@ -72,7 +71,7 @@ class EligoPriorities(SchedulerPlugin):
             state = scheduler.tasks[key]
             state.priority = (*state.priority[:2], place)
         ready = [state for state in states if all(parent.state == "memory" for parent in state.dependencies)]
-        ready.sort(key=attrgetter("priority"), reverse=True)  # the last is taken first
+        ready.sort(key=attrgetter("priority"), reverse=True)  # Dask takes the last one first
         scheduler.transitions({state.key: "waiting" for state in ready}, stimulus_id)
         remark = memory_remark(flow.dag, order)
         if remark is not None:
@@ -93,13 +92,13 @@ def memory_remark(dag: Dag, order: Sequence[Any]) -> str | None:
 
 
 def _warn_client(scheduler: Any, client: str, message: str) -> None:
-    """Have a client warn its user, in the way in which Dask's workers do; it may not have eligo, nor its warnings."""
+    """Make a client warn its user, as Dask's workers do; the client may not have eligo with its types of warnings."""
     event = {"message": pickle.dumps(message), "category": pickle.dumps(UserWarning)}
     scheduler.report({"op": "event", "topic": "warn", "event": (time.time(), event)}, client=client)
 
 
 def needed(wanted: Iterator[State]) -> list[State]:
-    """The tasks that are needed and not queued yet, in Dask's order, which breaks ties."""
+    """The wanted tasks and their dependencies that are not queued yet, in Dask's order, which breaks ties."""
     states, waiting = dict[State, None](), [state for state in wanted if is_new(state)]
     while waiting:
         state = waiting.pop()
@@ -115,7 +114,7 @@ def is_new(state: State) -> bool:
 
 
 def workflow_of(states: Sequence[State]) -> Workflow:
-    """The tasks as a workflow, with run times where the cluster has run tasks of the same kind."""
+    """The tasks as a workflow, with run times if the cluster has run tasks of all kinds."""
     index = {state: i for i, state in enumerate(states)}
     arcs = [(index[parent], i) for i, state in enumerate(states) for parent in state.dependencies if parent in index]
     tails, heads = np.array(arcs, np.int32).reshape(-1, 2).T
@@ -127,7 +126,7 @@ def workflow_of(states: Sequence[State]) -> Workflow:
 
 
 def prioritise(source: Any, order: str = "finish") -> Any:
-    """The collection, optimised by Dask and with a priority for each task; or the same for a graph.
+    """The collection, optimised by Dask, with a priority for each task; or a graph with priorities.
 
     >>> import dask
     >>> one = dask.delayed(1)
@@ -135,7 +134,7 @@ def prioritise(source: Any, order: str = "finish") -> Any:
     >>> total.compute(scheduler="sync")
     5
 
-    Where that takes many more results in memory than Dask's own order, it warns (`ResultsInMemoryWarning`).
+    Warns if the order keeps many more results in memory than Dask's own order (`ResultsInMemoryWarning`).
     """
     if isinstance(source, Mapping):
         return _annotated(source, "eligo", order)
@@ -147,14 +146,14 @@ def prioritise(source: Any, order: str = "finish") -> Any:
     rebuild, arguments = done.__dask_postpersist__()
     (layer, *_) = done.__dask_layers__()
     result = rebuild(_annotated(done.__dask_graph__(), layer, order), *arguments)
-    with suppress(AttributeError, TypeError):  # a Delayed has no room for it, and keeps its annotations anyway
-        result.__dask_optimize__ = dask.base.dont_optimize  # once more would lose the annotations
+    with suppress(AttributeError, TypeError):  # a Delayed has no such attribute, and keeps its annotations anyway
+        result.__dask_optimize__ = dask.base.dont_optimize  # another optimisation would lose the annotations
     return result
 
 
 def _annotated(graph: Mapping[Any, Any], layer: str, order: str) -> HighLevelGraph:
-    """The graph in one layer; a priority is found by what every Python has, for schedulers that do not have eligo."""
-    place = dask.order.order(dict(graph))  # by which the first of equals stays the first
+    """The graph in one layer; priorities are looked up with Python's own types, for schedulers without eligo."""
+    place = dask.order.order(dict(graph))  # breaks ties
     tasks = {key: graph[key] for key in sorted(graph, key=place.__getitem__)}
     flow = from_dask(tasks)
     sequence = quick_order(flow, order)

@@ -1,10 +1,10 @@
-"""doit: `doit run`, also with several processes, begins tasks in eligo's order instead of that of their definitions.
+"""doit: `doit run`, also with several processes, starts tasks in eligo's order instead of the order of definition.
 
     [tool.doit.plugins.command]                 # in pyproject.toml; or in doit.cfg: [COMMAND]
     run = "eligo.plugins.doit:OrderedRun"       #                                    run = eligo.plugins.doit:OrderedRun
 
-What is run, what is up to date and what comes of failures is decided by doit; here only whose turn it is among tasks that
-can begin.
+doit decides which tasks run, which are up to date, and what follows from failures. This plug-in only decides which of the
+ready tasks is next.
 """
 
 import heapq
@@ -19,7 +19,7 @@ try:
     from doit.cmd_run import Run
     from doit.control import TaskDispatcher
     from doit.exceptions import InvalidCommand
-except ModuleNotFoundError:  # whoever reads this without doit has nobody to give it to
+except ModuleNotFoundError:  # without doit, the classes below are only read, for example by documentation tools
     InvalidCommand = Run = TaskDispatcher = object
 
 ORDER: dict[str, Any] = {
@@ -45,13 +45,13 @@ class OrderedRun(Run):
     cmd_options = (*getattr(Run, "cmd_options", ()), ORDER, HISTORY)
 
     def execute(self, params: Any, args: Any) -> Any:
-        """Do what `doit run` does, with the order that the command line, the configuration or the dodo file names."""
+        """Run `doit run`, with the order in the command line, the configuration or the dodo file."""
         self._params = params
         return super().execute(params, args)
 
     @property
     def control(self) -> Any:
-        """What doit keeps its tasks with; it makes the dispatcher."""
+        """doit's task control, which creates the dispatcher."""
         return self._control
 
     @control.setter
@@ -63,7 +63,7 @@ class OrderedRun(Run):
 
 
 class ReadyNodes:
-    """The ready nodes, first in the order first; replaces the queue of doit's dispatcher."""
+    """The ready nodes, in eligo's order; replaces the queue of doit's dispatcher."""
 
     def __init__(self, places: Mapping[str, int]) -> None:
         self._places, self._nodes, self._arrivals = places, list[tuple[int, int, Any]](), count()
@@ -73,21 +73,21 @@ class ReadyNodes:
 
     @property
     def first(self) -> int:
-        """The place of the node whose turn is next."""
+        """The place of the next node."""
         return self._nodes[0][0]
 
     def append(self, node: Any) -> None:
-        """Let a node in; one that was made on the way stands where the nearest task stands for which it was."""
+        """Add a node; a node that was created during the run has the place of the nearest task that required it."""
         places = (self._places[name] for name in reversed(node.ancestors) if name in self._places)
         heapq.heappush(self._nodes, (next(places, len(self._places)), next(self._arrivals), node))
 
     def popleft(self) -> Any:
-        """The node whose turn it is."""
+        """Remove and return the next node."""
         return heapq.heappop(self._nodes)[-1]
 
 
 class OrderedDispatcher(TaskDispatcher):
-    """doit's dispatcher, which takes the first node in the order among ready and unvisited nodes."""
+    """doit's dispatcher, which takes the first node in eligo's order among ready and unvisited nodes."""
 
     def __init__(self, control: Any, places: Mapping[str, int], wanted: Iterable[str]) -> None:
         super().__init__(control.tasks, control.targets, sorted(wanted, key=places.__getitem__))
@@ -101,12 +101,12 @@ class OrderedDispatcher(TaskDispatcher):
 
 
 def dispatcher(control: Any, own: Any, order: str, history: str) -> Any:
-    """The dispatcher of the selected tasks and their dependencies; doit's own if these form a cycle."""
+    """The dispatcher of the selected tasks and their dependencies, or doit's own if these form a cycle."""
     everything = needed(control.tasks, control.selected_tasks, ("task_dep", "calc_dep", "setup_tasks"))
     try:
         kinds = {name: control.tasks[name].subtask_of or name for name in everything}
         priorities = numbers(timed(everything, kinds, history or ()), order)
-    except CycleError:  # of which doit speaks in its own words
+    except CycleError:  # doit reports it in its own words
         return own()
     except EligoError as error:
         raise InvalidCommand(str(error)) from None
@@ -115,7 +115,7 @@ def dispatcher(control: Any, own: Any, order: str, history: str) -> Any:
 
 
 def needed(tasks: Mapping[str, Any], selected: Sequence[str], ways: Sequence[str]) -> dict[str, list[str]]:
-    """The selected tasks and their dependencies of these kinds, each with its own dependencies."""
+    """The selected tasks and all their dependencies of these kinds, each with its direct dependencies."""
     dependencies: dict[str, list[str]] = {}
     waiting = list(reversed(selected))
     while waiting:

@@ -1,9 +1,9 @@
-"""Luigi: its scheduler hears of every task with the priority that eligo's order gives it.
+"""Luigi: its scheduler receives every task with a priority by eligo's order.
 
     eligo.plugins.luigi.build([Report()], workers=2, local_scheduler=True)  # as luigi.build, and run as luigi.run
 
-Nothing of a task is changed or asked twice: what Luigi's worker tells its scheduler, local or central, is held until the
-whole graph has been told, and then goes on with priorities. What is complete is not ranked, as Luigi does not look below it.
+Tasks are not changed. The messages of Luigi's worker to its scheduler, local or central, are held back until it has reported
+the whole graph, and then passed on with priorities. Completed tasks are not ranked, because Luigi ignores their dependencies.
 """
 
 import importlib
@@ -19,14 +19,14 @@ from eligo.prioritising import check_order
 def build(tasks: Iterable[Any], order: str = "finish", history: Any = (), **options: Any) -> Any:
     """Run `luigi.build` in eligo's order; *options* and the result are those of `luigi.build`.
 
-    *history* says how long tasks took, by their ids or families: a file, or records as `eligo.with_history` takes them.
+    *history* has run times by the ids or families of tasks: a file, or records as for `eligo.with_history`.
     """
     options["worker_scheduler_factory"] = Factory(order, history, options.get("worker_scheduler_factory"))
     return _package("luigi").build(tasks, **options)
 
 
 def run(*arguments: Any, order: str = "finish", history: Any = (), **options: Any) -> Any:
-    """What `luigi.run` does with the words of the command line, in eligo's order."""
+    """Run `luigi.run` with these words of the command line, in eligo's order."""
     options["worker_scheduler_factory"] = Factory(order, history, options.get("worker_scheduler_factory"))
     return _package("luigi").run(*arguments, **options)
 
@@ -36,10 +36,7 @@ class Factory:
 
     def __init__(self, order: str = "finish", history: Any = (), own: Any = None) -> None:
         check_order(order)
-        self._ways = (
-            order,
-            timed({}, {}, history).history,
-        )  # read now: what is wrong with it is told before work begins
+        self._ways = order, timed({}, {}, history).history  # read now, so that errors are raised before work starts
         self._own = own or _package("luigi.interface")._WorkerSchedulerFactory()
 
     def create_local_scheduler(self) -> "RankedScheduler":
@@ -47,7 +44,7 @@ class Factory:
         return RankedScheduler(self._own.create_local_scheduler(), *self._ways)
 
     def create_remote_scheduler(self, url: str) -> "RankedScheduler":
-        """The central scheduler there."""
+        """The central scheduler at this URL."""
         return RankedScheduler(self._own.create_remote_scheduler(url), *self._ways)
 
     def create_worker(self, **wanted: Any) -> Any:
@@ -56,7 +53,7 @@ class Factory:
 
 
 class RankedScheduler:
-    """A Luigi scheduler that receives tasks with their priorities once all are known."""
+    """A Luigi scheduler that receives tasks with their priorities when the worker has reported all of them."""
 
     def __init__(self, scheduler: Any, order: str, history: Any) -> None:
         self._scheduler, self._ways = scheduler, (order, history)
@@ -75,16 +72,16 @@ class RankedScheduler:
             self._held.append(fields)
 
     def get_work(self, **asked: Any) -> Any:
-        """What to do next."""
-        self._tell()
+        """The next task for the worker."""
+        self._flush()
         return self._scheduler.get_work(**asked)
 
     def count_pending(self, **asked: Any) -> Any:
-        """How much is left to do."""
-        self._tell()
+        """The number of pending tasks."""
+        self._flush()
         return self._scheduler.count_pending(**asked)
 
-    def _tell(self) -> None:
+    def _flush(self) -> None:
         held, self._held = self._held, None
         if held:
             ranked = ranks(held, *self._ways)
@@ -109,7 +106,7 @@ def ranks(tasks: Iterable[dict[str, Any]], order: str = "finish", history: Any =
 
 
 def _step(ranking: Iterable[Wished]) -> float:
-    """How far apart users' own priorities are, at least."""
+    """The minimum difference between users' own priorities."""
     wishes = sorted({each.wish for each in ranking})
     return min((after - before for before, after in pairwise(wishes)), default=1.0)
 

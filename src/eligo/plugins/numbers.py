@@ -1,4 +1,4 @@
-"""The number that an engine is given for every task: what its user wished comes first, eligo's order decides among equals."""
+"""The numbers of tasks for engines: users' own priorities take precedence, and eligo's order decides among equal ones."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
@@ -11,14 +11,14 @@ from eligo.workflow import Task, Workflow, priority_numbers
 
 
 class Wished(NamedTuple):
-    """How soon a task is to go: by what its user wishes, then by its number along the order, the larger the sooner."""
+    """The rank of a task: the priority that its user wishes, then its number by eligo's order; larger ones run sooner."""
 
     wish: float
     number: int
 
 
 def timed(parents: Mapping[str, Collection[str]], kinds: Mapping[str, str], history: Any) -> Workflow:
-    """The workflow in which tasks need those, with how long they or others of their kind took: see `eligo.with_history`.
+    """The workflow of tasks with these parents, and with run times from the *history*: see `eligo.with_history`.
 
     >>> timed({"a1": [], "b": ["a1"]}, {"a1": "a", "b": "b"}, [(None, "a", 2.0)]).task("a1").category
     'a'
@@ -28,7 +28,7 @@ def timed(parents: Mapping[str, Collection[str]], kinds: Mapping[str, str], hist
 
 
 def quick_order(flow: object, order: str) -> tuple[Name, ...]:
-    """The order of that name, with no more than a quick search for the best plan.
+    """The order for this policy, with only a quick search for the best plan.
 
     >>> quick_order({"a": [], "b": [], "c": ["b"], "d": ["b"]}, "finish")
     ('b', 'a', 'c', 'd')
@@ -48,7 +48,7 @@ def numbers(flow: object, order: str = "finish") -> dict[str, int]:
 
 
 def standings(flow: object, wishes: Mapping[str, float], order: str = "finish") -> dict[str, Wished]:
-    """Where every task stands; who needs a task wishes for it as much as for itself.
+    """The rank of every task; a task gets at least the wish of each task that depends on it.
 
     >>> standings({"a": [], "b": [], "c": ["b"], "d": ["b"]}, {"a": 0, "b": 0, "c": 5, "d": 0})["b"]
     Wished(wish=5, number=4)

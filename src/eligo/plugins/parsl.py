@@ -1,8 +1,9 @@
-"""Parsl's high-throughput executor in the order of eligo: `ParslPriorities(parsl.load(config))`, and apps are called as ever.
+"""Parsl: its high-throughput executor follows eligo's order, with `ParslPriorities(parsl.load(config))`.
 
-Parsl learns of tasks as apps are called, and gives the executor what is ready at once, where its priority stays as it is. So
-what is ready waits until no app has been called for a moment; what is known then is ranked, and what is ready goes.
-When more apps are called, all that has not gone yet is ranked again, and finds its place among what waits at the executor.
+Parsl learns of a task when an app is called, and passes ready tasks to the executor at once, which fixes their priority.
+Therefore ready tasks are held back until no app has been called for a moment. Then all known tasks are ranked, and the ready
+ones are passed on. When more apps are called, the tasks that were not passed on are ranked again, relative to those that
+wait at the executor.
 """
 
 import importlib
@@ -18,14 +19,14 @@ from eligo.errors import InputError
 from eligo.plugins.numbers import quick_order
 from eligo.prioritising import check_order
 
-#: a task as Parsl knows it
+#: a task in Parsl
 Record = dict[str, Any]
 
 
 class ParslPriorities:
     """Ranks the tasks of a DataFlowKernel; of the tasks waiting at an executor, the smallest rank runs first.
 
-    *settle* is for how many seconds no app must have been called, and *patience* how long a task may wait for that.
+    *settle* is the time in seconds without a call of an app, and *patience* the maximum time that a task waits for it.
     """
 
     def __init__(self, kernel: Any, order: str = "finish", settle: float = 0.05, patience: float = 1.0) -> None:
@@ -36,13 +37,13 @@ class ParslPriorities:
                 raise InputError(f"the executor {label!r} prefetches tasks (set prefetch_capacity=0)")
         self._kernel, self._order, self._settle, self._patience = kernel, order, settle, patience
         self._lock, self._held = threading.Lock(), list[Record]()
-        self._ranked = set[int]()  # tasks whose priority is not the user's
+        self._ranked = set[int]()  # tasks whose priority was set here, not by the user
         self._seen = 0  # tasks from this number on have not been ranked
         self._launch = kernel.launch_if_ready
         kernel.launch_if_ready = self._launch_if_ready
 
     def _launch_if_ready(self, record: Record) -> None:
-        """What Parsl calls when a task may be ready: it goes at once, unless there are tasks that have no rank yet."""
+        """Replace Parsl's method: pass the task on at once, unless there are tasks without a rank."""
         with self._lock:
             if self._held or record["id"] >= self._seen:
                 self._held.append(record)
@@ -52,12 +53,12 @@ class ParslPriorities:
         self._launch(record)
 
     def _release(self) -> None:
-        """Rank the tasks and let go of what was held, the best first, until nothing is."""
+        """Rank the tasks and pass on those held back, the best first, until none is left."""
         while self._held:
             self._wait_for_quiet()
             try:
                 self._rank()
-            except Exception:  # whatever it is, the tasks must go
+            except Exception:  # the tasks must be passed on in any case
                 logging.getLogger(__name__).exception("ranking failed: keeping the order of Parsl")
             with self._lock:
                 going = sorted((record for record in self._held if record["id"] < self._seen), key=place_of)
@@ -72,7 +73,7 @@ class ParslPriorities:
             time.sleep(self._settle)
 
     def _rank(self) -> None:
-        """Number all tasks that have not gone to an executor."""
+        """Rank all tasks that have not been passed to an executor."""
         tasks = list(self._kernel.tasks.values())
         self._seen = max([self._seen, *(record["id"] + 1 for record in tasks)])
         records = {record["id"]: record for record in tasks if not record["app_fu"].done()}
@@ -89,14 +90,14 @@ class ParslPriorities:
                 }
 
     def _ranks(self, executor: object) -> bool:
-        """Whether that is an executor that goes by priority; that for MPI does not."""
+        """Whether this executor uses priorities; the one for MPI does not."""
         return isinstance(executor, self._executor) and type(executor).__name__ != "MPIExecutor"
 
 
 def parents_of(record: Record, records: Mapping[int, Record]) -> list[int]:
-    """The known tasks that must finish before this one; Parsl may wait for other futures too.
+    """The known tasks that must finish before this one; Parsl may wait for other futures, too.
 
-    An app that calls apps ends when those do whose futures it gave back: one, or a list of them.
+    An app that returns futures of other apps, one or a list, ends when those apps end.
     """
     joined = record["joins"] or []
     awaited = [*record["depends"], *(joined if isinstance(joined, list) else [joined])]
@@ -105,7 +106,7 @@ def parents_of(record: Record, records: Mapping[int, Record]) -> list[int]:
 
 
 def place_of(record: Record) -> tuple[float, int]:
-    """What an executor sorts by."""
+    """The sort key of the executor."""
     return record["resource_specification"].get("priority", float("inf")), record["id"]
 
 
@@ -131,7 +132,7 @@ def numbers(order: Sequence[Any], fixed: Mapping[Any, float]) -> dict[Any, float
 
 
 def between(low: float, taken: Sequence[float], count: int) -> Iterable[float]:
-    """Numbers above this one and below the next used one."""
+    """Numbers above *low* and below the next one in *taken*."""
     after = bisect_right(taken, low)
     step = 1.0 if after == len(taken) else (taken[after] - low) / (count + 1)
     return (low + step * i for i in range(1, count + 1))

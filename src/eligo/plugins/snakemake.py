@@ -1,8 +1,8 @@
-"""Snakemake: which of its ready jobs begin next, for `snakemake --scheduler eligo`; docs/engines/snakemake.md.
+"""Snakemake: the choice of the ready jobs that start next, for `snakemake --scheduler eligo`; docs/engines/snakemake.md.
 
-Jobs are ranked once, over all that are to be run, and again when a checkpoint has added some. Ready jobs lie in piles, one
-for each set of needs, so that a choice costs what it takes to see which jobs have become ready, not a look at every job.
-Nothing is imported from Snakemake here: `snakemake_scheduler_plugin_eligo`, which it finds by name, stands between.
+All jobs to be run are ranked once, and again when a checkpoint has added jobs. Ready jobs are in piles, one for each set of
+required resources, so that a choice examines new ready jobs and not every job. This module imports nothing from Snakemake;
+Snakemake finds `snakemake_scheduler_plugin_eligo` by its name, which uses this module.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -17,23 +17,23 @@ DEFAULT = "finish"
 
 #: a job of Snakemake, or a group of them
 Ready = Any
-#: what a job takes of each thing that is limited
+#: the amounts of limited resources that a job requires
 Needs = tuple[tuple[str, int], ...]
-#: a job in its pile: its place, a number that no other has, itself and what it needs
+#: a job in its pile: its place, a unique number, the job, and its needs
 Entry = tuple[int, int, Ready, Needs]
 
 
 class ReadyJobs:
     """The ready jobs of one run: the best first, as many as resources allow.
 
-    *graph* is Snakemake's, of which `needrun_jobs` and `job_dependencies` are asked; *policy* is an order that eligo knows,
-    and *history* a file or folder that says how long jobs took.
+    *graph* is Snakemake's, with `needrun_jobs` and `job_dependencies`; *policy* is one of eligo's, and *history* a file or
+    folder with run times of jobs.
     """
 
     def __init__(self, graph: Any, policy: str = DEFAULT, history: str | PathLike[str] | None = None) -> None:
         self._graph, self._policy, self._history = graph, policy, history
         self._place: dict[Ready, int] = {}
-        self._expected = 0  # how many jobs remain if none is added
+        self._expected = 0  # the number of remaining jobs if none is added
         self._limited: frozenset[str] = frozenset()
         self._numbers = count()
         self._clear()
@@ -41,10 +41,10 @@ class ReadyJobs:
     def _clear(self) -> None:
         self._piles: dict[Needs, list[Entry]] = {}
         self._piled: set[Ready] = set()
-        self._least: dict[str, int] | None = None  # what every job takes at least
+        self._least: dict[str, int] | None = None  # the minimum needs of all jobs
 
     def select(self, ready: Iterable[Ready], remaining: Collection[Ready], available: Mapping[str, int]) -> list[Ready]:
-        """The jobs to begin now, the best first; together they take no more than is *available*."""
+        """The jobs to start now, the best first; together they need no more than is *available*."""
         now = ready if isinstance(ready, set) else set(ready)
         if self._limited != available.keys():
             self._limited = frozenset(available)
@@ -57,13 +57,12 @@ class ReadyJobs:
         for job in fresh:
             self._pile(job)
         chosen = self._fill(now, dict(available))
-        self._expected = len(remaining) - sum(
-            not job.is_group() for job in chosen
-        )  # jobs of a group remain till its end
+        # jobs of a group remain until its end
+        self._expected = len(remaining) - sum(not job.is_group() for job in chosen)
         return chosen
 
     def _is_outdated(self, fresh: Iterable[Ready], remaining: Collection[Ready]) -> bool:
-        """Whether there are jobs that were not ranked; not every job is looked at unless there are more than expected."""
+        """Whether there are jobs without a rank; examines all jobs only if there are more than expected."""
         is_ranked = self._place.__contains__
         if not all(is_ranked(member) for job in fresh for member in members(job)):
             return True
@@ -82,7 +81,7 @@ class ReadyJobs:
         self._piled.add(job)
 
     def _fill(self, ready: set[Ready], free: dict[str, int]) -> list[Ready]:
-        """The best jobs of all piles, one by one; a pile whose jobs do not fit is passed over."""
+        """The best jobs of all piles, one by one; skips a pile whose jobs do not fit."""
         chosen: list[Ready] = []
         heads = [pile[0] for pile in self._piles.values()] if self._has_room(free) else []
         heapify(heads)
@@ -120,20 +119,20 @@ def members(job: Ready) -> Iterable[Ready]:
 def places(graph: Any, policy: str = DEFAULT, history: str | PathLike[str] | None = None) -> dict[Ready, int]:
     """The position of every job to run: by the user's priority, larger first, then by eligo's order."""
     labels = {job: " ".join((job.name, *map(str, job.output))) for job in graph.needrun_jobs()}
-    jobs = sorted(labels, key=labels.__getitem__)  # they come as a set: by label, ties are the same in every run
+    jobs = sorted(labels, key=labels.__getitem__)  # labels break ties in the same way in every run, unlike a set
     numbers = _numbers(graph, jobs, policy, history) if len(jobs) > 1 else [0] * len(jobs)
     rank = sorted(range(len(jobs)), key=lambda i: (-jobs[i].priority, -numbers[i]))
     return {jobs[i]: place for place, i in enumerate(rank)}
 
 
 def _numbers(graph: Any, jobs: list[Ready], policy: str, history: str | PathLike[str] | None) -> list[int]:
-    """eligo's priority of every job; what it is made with is imported here, for Snakemake loads plug-ins for every job."""
+    """eligo's priority of every job; imports are here, because Snakemake loads plug-ins for every job."""
     from eligo.border import with_history
     from eligo.dag import Dag
     from eligo.plugins.numbers import quick_order
     from eligo.workflow import Task, Workflow, priority_numbers
 
-    # named by number and rule: histories know rules, and no job of one by such a name
+    # names of numbers and rules: histories match the rules, but no names of jobs
     name = {job: (number, job.name) for number, job in enumerate(jobs)}
     needed = {name[job]: [name[p] for p in graph.job_dependencies(job) if p in name] for job in jobs}
     details = {key: Task(name=key, category=key[1]) for key in needed}

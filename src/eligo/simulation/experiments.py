@@ -286,7 +286,7 @@ def workers(processes: int = 1, on: str | None = None) -> Iterator[Executor | No
     if on is not None:
         if not on.startswith(ON_DASK):
             raise InputError(f"a cluster must be given as {ON_DASK}HOST:PORT, got {on!r}")
-        from eligo.interop.distributed import dask_cluster
+        from eligo.interop.dask import dask_cluster
 
         with dask_cluster(on.removeprefix(ON_DASK)) as executor:
             yield executor

@@ -9,11 +9,11 @@
     PARENT fetch CHILD align
     PARENT align CHILD tail
 
-Read are all commands, in any order: INCLUDE and SPLICE with the files they name, which are looked for in the folder of the
-file; SUBDAG EXTERNAL as one task; CONNECT with its pins. FINAL, PROVISIONER and SERVICE nodes have no place in the order and
-are left out. Nodes that are DONE, by this file or by the last rescue file beside it, are left out too and counted. The
-command of a task is the file of its submit description, or what a description in the file itself runs. Scripts, and what
-else says how nodes are run, are listed for a run: see `eligo.formats.fidelity`.
+All commands are read, in any order. The files of INCLUDE and SPLICE are searched in the folder of the file. SUBDAG EXTERNAL
+is one task; CONNECT uses pins. FINAL, PROVISIONER and SERVICE nodes are left out, because they are not part of the order.
+Nodes that are DONE, by this file or by the last rescue file beside it, are left out and counted. The command of a task is
+the file of its submit description, or the command in an inline description. Scripts and other settings of nodes are listed
+as features that a run does not honour: see `eligo.formats.fidelity`.
 
 >>> flow = parse("JOB a a.sub\\nJOB b b.sub NOOP\\nPARENT a CHILD b\\nPRIORITY a 3")
 >>> flow.task("a")
@@ -33,20 +33,9 @@ from eligo.formats.shared.files import Beside
 from eligo.workflow import Workflow
 
 __all__ = [
-    "CANNOT",
-    "NAME",
-    "PRIORITIES",
-    "TAKES",
-    "advice",
-    "fitted",
-    "generate",
-    "lost",
-    "parse",
-    "runnable",
-    "sniff",
-    "write_in_place",
-    "write_wrapper",
-]
+    "CANNOT", "NAME", "PRIORITIES", "TAKES", "advice", "fitted", "generate", "lost", "parse", "runnable", "sniff",
+    "write_in_place", "write_wrapper",
+]  # fmt: skip
 
 NAME = "dagman"
 PRIORITIES = True
@@ -63,7 +52,7 @@ _GLANCE = 2**16
 
 
 def parse(text: str, beside: Beside | None = None) -> Workflow:
-    """The workflow that a DAGMan text describes; without *beside* it may not name other files."""
+    """The workflow that a DAGMan text describes; without *beside*, it must not name other files."""
     return workflow_of(text, NAME, beside)
 
 

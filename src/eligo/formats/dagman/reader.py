@@ -1,6 +1,6 @@
-"""The workflow that DAGMan files describe: the graph without what was executed, and the details of its tasks.
+"""The workflow in DAGMan files: the graph without executed nodes, the details of tasks, and their commands for a run.
 
-What the nodes of a DAGMan file run: a program with its arguments, by their submit descriptions and VARS.
+For a run, the command of a node is a program with arguments, from its submit description and VARS.
 """
 
 import os
@@ -14,8 +14,8 @@ from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.dagman.scripts import Script, at, script_of
 from eligo.formats.dagman.splices import Joined, Joiner, Library, Note
-from eligo.formats.dagman.submission import Asked, Description, Facts, Variable, described, unhonoured_in, variables_in
-from eligo.formats.shared.columns import Column, Described
+from eligo.formats.dagman.submission import Description, Facts, NodeJob, Variable, job_of, unhonoured_in, variables_in
+from eligo.formats.shared.document import Column, Described
 from eligo.formats.shared.files import Beside
 from eligo.rows import Ints
 from eligo.workflow import NOTHING, Origin, Task, Unhonoured, Workflow
@@ -28,7 +28,7 @@ _QUEUE = re.compile(r"^\s*queue\b[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
 
 @dataclass(frozen=True)
 class NodeScript:
-    """What a DAGMan file says of nodes beside their tasks: descriptions that stand in it, and VARS with their places."""
+    """Input for the commands of nodes: inline submit descriptions, and VARS with their places."""
 
     descriptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variables: Mapping[str, list[Note]] = field(default_factory=dict)
@@ -37,34 +37,34 @@ class NodeScript:
 
 
 def runnable(flow: Workflow) -> Workflow:
-    """The workflow with a program for every node, and `NOTHING` for NOOP nodes; submit files are read beside the file.
+    """The workflow with a program for every node, and `NOTHING` for NOOP nodes; reads the submit files beside the file.
 
-    What descriptions ask for and a run does not do is added to what the origin lists. Refused are descriptions of several
-    jobs, with macros that only HTCondor can expand, or that cannot be read.
+    The origin of the result also lists the features of descriptions that a run does not honour. Descriptions are errors if
+    they have several jobs or macros that only HTCondor can expand, or if they cannot be read.
     """
     origin = flow.origin or Origin(format="dagman")
     reader = _DescriptionReader(origin, LARGEST_DESCRIPTION * len(flow))
     details = {name: reader.task(flow.task(name)) for name in flow.dag.tasks}
-    return replace(flow, details=details, origin=replace(origin, unhonoured=reader.unhonoured(), script=None))
+    return replace(flow, details=details, origin=replace(origin, unhonoured=reader.features(), script=None))
 
 
 class _DescriptionReader:
     """Reads the submit descriptions of nodes, each file once."""
 
     def __init__(self, origin: Origin, limit: int) -> None:
-        self.known = origin.unhonoured
+        self.earlier = origin.unhonoured
         self.script = origin.script if isinstance(origin.script, NodeScript) else NodeScript()
         self.beside = Beside(origin.path, limit, self.script.allow_outside)
         self.files: dict[str, Description] = {}
-        self.found: dict[tuple[str, str], list[str]] = {}
+        self.places: dict[tuple[str, str], list[str]] = {}
 
-    def unhonoured(self) -> tuple[Unhonoured, ...]:
-        """What is not honoured, by key and place."""
-        notes = (Unhonoured(key, where, tuple(tasks)) for (key, where), tasks in self.found.items())
-        return (*self.known, *notes)
+    def features(self) -> tuple[Unhonoured, ...]:
+        """The features that a run does not honour."""
+        notes = (Unhonoured(key, where, tuple(tasks)) for (key, where), tasks in self.places.items())
+        return (*self.earlier, *notes)
 
     def task(self, task: Task) -> Task:
-        """The task with what its description says."""
+        """The task with the details in its description."""
         if task.command is None:
             return replace(task, command=NOTHING)
         name = str(task.name)
@@ -73,7 +73,7 @@ class _DescriptionReader:
             if description is None:
                 return task
             variables = self._variables(name)
-            asked = described(description, variables)
+            asked = job_of(description, variables)
         except FormatError as error:
             message = f"node {shorten(name)!r}: {error.message}"
             raise FormatError(message, error.path, error.line).cured_by(error.remedy or "") from None
@@ -81,15 +81,15 @@ class _DescriptionReader:
         task = replace(task, inputs=asked.inputs, outputs=asked.outputs)
         return replace(task, command=asked.facts.command, cores=asked.facts.cores, memory=asked.facts.memory)
 
-    def _list(self, name: str, description: Description, asked: Asked) -> None:
-        """Remember what of a description is not honoured."""
+    def _list(self, name: str, description: Description, asked: NodeJob) -> None:
+        """Record the features of a description that a run does not honour."""
         for key, line in description.unhonoured.items():
             self._note(key, description.file if description.is_inline else f"{description.file}:{line}", name)
         for key in asked.unhonoured:
             self._note(key, description.file, name)
 
     def _note(self, key: str, where: str, name: str) -> None:
-        self.found.setdefault((key, where), []).append(name)
+        self.places.setdefault((key, where), []).append(name)
 
     def _variables(self, name: str) -> list[Variable]:
         result: list[Variable] = []
@@ -101,7 +101,7 @@ class _DescriptionReader:
         return result
 
     def _description(self, task: Task, name: str) -> Description | None:
-        """The submit description of a node; None where it has none, but a command already."""
+        """The submit description of a node; None if the node has a command instead."""
         lines = self.script.descriptions.get(name)
         if lines is not None:
             return Description.of(f"the description of {shorten(name)!r}", lines, is_inline=True)
@@ -115,7 +115,7 @@ class _DescriptionReader:
         return self.files[task.command]
 
     def _text(self, name: str) -> str | None:
-        """What is in a submit file, without its queue statement; None where the name is a line for a shell."""
+        """The text of a submit file without its queue statement; None if the name is a command line for a shell."""
         try:
             text = self.beside.load(self.beside.place(name))
         except InputError as error:
@@ -130,7 +130,7 @@ class _DescriptionReader:
 
 # Workflows
 
-#: Join nodes stay where there would be more arcs without them than so many times as many, and these.
+#: Join nodes are removed if this makes at most MOST_TIMES times the number of arcs plus MANY_ARCS.
 MOST_TIMES, MANY_ARCS = 4, 10_000
 
 _RESCUE = re.compile(r"(.+)\.rescue([0-9]{3,})", re.DOTALL)
@@ -139,10 +139,10 @@ _RESCUE = re.compile(r"(.+)\.rescue([0-9]{3,})", re.DOTALL)
 def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
     """The workflow that a DAGMan text describes, with the files *beside* it."""
     root = script_of(text, beside.root if beside else None)
-    root, rescue = _rescued(root, beside)
+    root, rescue = _script_and_rescue(root, beside)
     library = Library(root, beside)
     library.check()
-    piece = Joiner(library).whole(rescue)
+    piece = Joiner(library).root_graph(rescue)
     skipped = _executed_nodes(piece)
     tails, heads = piece.tails, piece.heads
     remarks = [_done_remark(len(piece.done), len(piece.names) - len(piece.joins), rescue)] if skipped else []
@@ -158,7 +158,7 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
         done=dag.named(sorted(piece.done)),
         joins=len(piece.joins),
         remarks=tuple(remarks),
-        unhonoured=_unhonoured(piece, skipped.union(piece.joins)),
+        unhonoured=_unhonoured_features(piece, skipped.union(piece.joins)),
         script=_node_script(piece, beside),
     )
     nodes = [i for i in range(len(dag)) if i not in skipped]
@@ -167,10 +167,10 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
 
 
 def _details(dag: Dag, piece: Joined, kept: Sequence[int]) -> Described:
-    """What is known of the tasks of a dag, which are the nodes *kept*."""
-    facts = [piece.known[i] for i in kept]
+    """The details of the tasks of a dag, which are the nodes *kept*."""
+    facts = [piece.facts[i] for i in kept]
     fields: dict[str, Column] = {
-        # only NOOP says that nothing is to be run
+        # only NOOP nodes run nothing
         "command": [None if k is None else (k.command if isinstance(k, Facts) else k) or () for k in facts],
         "priority": [piece.priorities.get(i) for i in kept] if piece.priorities else None,
         "category": [piece.categories.get(i) for i in kept] if piece.categories else None,
@@ -180,8 +180,8 @@ def _details(dag: Dag, piece: Joined, kept: Sequence[int]) -> Described:
     return Described(dag, fields)
 
 
-def _unhonoured(piece: Joined, left_out: set[int]) -> tuple[Unhonoured, ...]:
-    """What the files ask for and a run does not do: one record for each key that concerns nodes, with its first place."""
+def _unhonoured_features(piece: Joined, left_out: set[int]) -> tuple[Unhonoured, ...]:
+    """The features that a run does not honour: one record for each key that concerns nodes, with its first place."""
     places, tasks, file_level = dict[str, str](), dict[str, list[str]](), list[Unhonoured]()
     for note in piece.notes:
         key, concerned = note.remark.key, [piece.names[i] for i in note.nodes if i not in left_out]
@@ -196,21 +196,21 @@ def _unhonoured(piece: Joined, left_out: set[int]) -> tuple[Unhonoured, ...]:
 
 
 def _node_script(piece: Joined, beside: Beside | None) -> NodeScript:
-    """What a run has to know of nodes to find their commands: VARS, and descriptions that stand in the files."""
+    """The input for the commands of nodes in a run: VARS and inline descriptions."""
     variables: dict[str, list[Note]] = {}
     for note in piece.notes:
         if note.remark.key == "VARS":
             for node in note.nodes:
                 variables.setdefault(piece.names[node], []).append(note)
-    named = zip(piece.names, piece.known, strict=True) if Facts in set(map(type, piece.known)) else ()
+    named = zip(piece.names, piece.facts, strict=True) if Facts in set(map(type, piece.facts)) else ()
     descriptions = {name: facts.lines for name, facts in named if isinstance(facts, Facts) and facts.lines}
     return NodeScript(descriptions, variables, beside is not None and beside.allow_outside)
 
 
 def without_joins(piece: Joined) -> tuple[Ints, Ints] | None:
-    """Arcs from all parents of each join node to all its children, in its place; None where they are too many.
+    """The arcs without join nodes: from all parents of a join to all its children; None if there are too many.
 
-    A join runs nothing, so it is no task; but for many parents and children it saves arcs.
+    A join runs nothing, so it is not a task; but it saves arcs if it has many parents and children.
     """
     joined = np.zeros(len(piece.names), np.bool_)
     joined[piece.joins] = True
@@ -230,7 +230,7 @@ def without_joins(piece: Joined) -> tuple[Ints, Ints] | None:
 
 
 def _executed_nodes(piece: Joined) -> set[int]:
-    """The nodes that are executed: a join node is when all its parents are."""
+    """The executed nodes, including joins whose parents are all executed."""
     if not piece.done:
         return set()
     waiting = np.ones(len(piece.names), np.bool_)
@@ -247,8 +247,8 @@ def _done_remark(executed: int, tasks: int, rescue: Script | None) -> str:
 # Rescue files: x.dag.rescue001 says which nodes of x.dag are done
 
 
-def _rescued(script: Script, beside: Beside | None) -> tuple[Script, Script | None]:
-    """The file to read and its rescue file: the last one, as DAGMan takes it, or the one that is read itself."""
+def _script_and_rescue(script: Script, beside: Beside | None) -> tuple[Script, Script | None]:
+    """The script to read and its rescue file: the last one, as in DAGMan, or the one that the user gave."""
     if beside is None or beside.root is None:
         return script, None
     named = _RESCUE.fullmatch(beside.root)
@@ -262,7 +262,7 @@ def _rescued(script: Script, beside: Beside | None) -> tuple[Script, Script | No
 
 
 def rescue_file(beside: Beside) -> str | None:
-    """The rescue file of the largest number beside a file."""
+    """The path of the rescue file with the largest number beside a file; None if there is none."""
     folder, base = os.path.split(beside.root or "")
     rescues = [
         (int(match[2]), name) for name in beside.names() if (match := _RESCUE.fullmatch(name)) and match[1] == base

@@ -1,14 +1,12 @@
-"""One DAGMan file by itself: its nodes, splices and dependencies, and what has to wait until all names are known.
+"""One DAGMan file: its nodes, splices and dependencies, and the commands that need names from other files.
 
-Almost every line of a large file is `JOB name file` or `PARENT a CHILD b c`, thousands of them in a row. Such stretches are
-read as a whole; everything else line by line.
+Almost every line of a large file is `JOB name file` or `PARENT a CHILD b c`, in thousands of consecutive lines. Such
+stretches are read as a whole, everything else line by line.
 
-The words of a DAGMan file: commands, comments, quotes and lines that go on.
-
-A line is one command; blank lines and lines that begin with # or // are passed over; a backslash at the end joins the next
-line that is no comment. Words are parted by spaces and tabs. Quotes hold words together, and inside them a backslash takes
-the next sign as it is; they stay part of a node's name and are taken off the name of a file. Commands are spelt in any
-case, with - or _.
+A line is one command. Blank lines and lines that begin with # or // are ignored; a backslash at the end joins the next line
+that is not a comment. Words are separated by spaces and tabs. Quotes group words, and a backslash inside them escapes the
+next character; they remain part of a node's name, and are removed from the name of a file. Commands may have any letter
+case, and - or _.
 
 >>> tokens('JOB "a b" c'), tokens('JOB "a b" c', trim=True)
 (['JOB', '"a b"', 'c'], ['JOB', 'a b', 'c'])
@@ -30,16 +28,16 @@ from eligo.rows import Ints
 
 # Lines and words
 
-#: What blanks are to DAGMan; str.split() knows more.
+#: The blanks of DAGMan; str.split() has more.
 BLANK = " \t\r\v\f"
-#: Characters that str.split() parts words at, and DAGMan does not.
+#: The characters at which str.split() splits words, but DAGMan does not.
 FOREIGN_BLANKS = "\v\f\x1c\x1d\x1e\x1f"
 
-#: Commands about files that DAGMan writes, or about its own job: they change nothing that a node does.
+#: Commands about files that DAGMan writes, or about its own job, which do not affect nodes.
 BOOKKEEPING = frozenset({"DOT", "JOBSTATE_LOG", "NODE_STATUS_FILE", "SAVE_POINT_FILE", "SET_JOB_ATTR"})
-#: Commands that say nothing of the tasks and their order, but how nodes are run; whether the second word names a node.
+#: Commands that only affect how nodes are run, and whether their second word names a node.
 NOTED = {"ABORT_DAG_ON": True, "MAXJOBS": False, "PRE_SKIP": True, "RETRY": True, "TOLERANCE": False}
-#: Words that are no names of nodes, in any case.
+#: Words that cannot be names of nodes, in any letter case.
 RESERVED = frozenset(("PARENT", "CHILD", "ALL_NODES"))
 
 _PIECE = re.compile(
@@ -50,7 +48,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def keyword(word: str) -> str:
-    """The one spelling of a command or of a word that belongs to one.
+    """The normal spelling of a command or an option.
 
     >>> keyword("Pre-Skip")
     'PRE_SKIP'
@@ -71,12 +69,12 @@ def tokens(line: str, trim: bool = False) -> list[str]:
             words.append(word)
             word = ""
         else:
-            word += piece["plain"] or _unquoted(piece[0], trim)
+            word += piece["plain"] or _unquote(piece[0], trim)
         at = piece.end()
     return [word for word in [*words, word] if word]
 
 
-def _unquoted(quoted: str, trim: bool) -> str:
+def _unquote(quoted: str, trim: bool) -> str:
     inner = _ESCAPE.sub(r"\1", quoted[1:-1])
     return inner if trim else quoted[0] + inner + quoted[0]
 
@@ -84,40 +82,40 @@ def _unquoted(quoted: str, trim: bool) -> str:
 class Lines:
     """The lines of a text, taken a stretch at a time.
 
-    `number` is that of the last line taken, `begun` that of the line where the command began.
+    `number` is the number of the last line taken, `start` that of the first line of the current command.
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.number = 0
-        self.begun = 0
+        self.start = 0
         self.end = 0
         self._stretch: Iterator[str] = iter(())
 
     def chunk(self, size: int) -> str:
-        """About *size* characters from here on, whole lines, not taken yet."""
+        """The next complete lines of about *size* characters, which are not taken yet."""
         cut = self.text.find("\n", self.end + size)
         return self.text[self.end : len(self.text) if cut < 0 else cut + 1]
 
     def skip(self, chunk: str) -> None:
-        """Take a whole chunk at once."""
+        """Take a chunk at once."""
         self.end += len(chunk)
         self.number += chunk.count("\n")
 
     def take(self, chunk: str) -> Iterator[str]:
-        """The commands in a chunk, joined where they go on; `pull` takes lines from between them, also beyond the chunk."""
+        """Take the commands in a chunk, with joined lines; `pull` can take lines between them, also beyond the chunk."""
         self.end += len(chunk)
         self._stretch = stretch = iter(chunk.removesuffix("\n").split("\n"))
         for raw in stretch:
             self.number += 1
             line = raw.strip(BLANK)
             if line and line[0] != "#" and not line.startswith("//"):
-                self.begun = self.number
-                if line[-1] != "\\" or (line := self._joined(line)):
+                self.start = self.number
+                if line[-1] != "\\" or (line := self._join(line)):
                     yield line
 
     def pull(self) -> str | None:
-        """The next line that is neither blank nor a comment, without blanks around it."""
+        """Take the next line that is not blank or a comment, without surrounding blanks; returns None at the end."""
         while True:
             raw = next(self._stretch, None)
             if raw is None:
@@ -131,7 +129,7 @@ class Lines:
                 return line
 
     def description(self, opening: str) -> tuple[list[str], str] | None:
-        """The lines of a submit description that stands in the file, and what follows its end; None where it does not."""
+        """Take an inline submit description: its lines, and the rest of its last line; None if there is none here."""
         if opening[0] != "{" and not opening.startswith("@="):
             return None
         inner: list[str] = []
@@ -144,7 +142,7 @@ class Lines:
             inner.append(line)
         raise FormatError(f"the submit description is not closed (it needs {shorten(end)} on its own line)")
 
-    def _joined(self, line: str) -> str:
+    def _join(self, line: str) -> str:
         parts: list[str] = []
         more: str | None = line
         while more is not None and more.endswith("\\"):
@@ -153,15 +151,15 @@ class Lines:
         return " ".join([*parts, more or ""]).strip(BLANK)
 
     def _more(self) -> None:
-        """Go beyond the chunk by one line."""
+        """Extend the chunk by one line."""
         cut = self.text.find("\n", self.end)
         cut = len(self.text) if cut < 0 else cut
         self._stretch = iter((self.text[self.end : cut],))
         self.end = cut + 1
 
 
-def whole(word: str, what: str, least: int = -(2**31)) -> int:
-    """The whole number that a word stands for, of 32 bits as DAGMan's are."""
+def integer(word: str, what: str, least: int = -(2**31)) -> int:
+    """The integer in a word, which must have 32 bits as in DAGMan."""
     if word.isdecimal() and word.isascii() and len(word) < 10 and int(word) >= least:
         return int(word)
     if not re.fullmatch(r"[+-]?[0-9]{1,10}", word) or not least <= int(word) < 2**31:
@@ -171,23 +169,23 @@ def whole(word: str, what: str, least: int = -(2**31)) -> int:
 
 # Commands
 
-#: How many characters are looked at together.
+#: The number of characters that are read together.
 STRETCH = 2**18
-#: What keeps a stretch from being read as a whole.
+#: The signs that prevent a stretch from being read as a whole.
 _MARKS = ('"', "'", "\\", "{", "+", "@", *FOREIGN_BLANKS)
 _UNKNOWN = -1
-#: Commands whose quotes belong to what they pass on.
-_AS_THEY_STAND = {*NOTED, "SCRIPT", "VARS"}
+#: Commands whose quotes are part of their values.
+_VERBATIM = {*NOTED, "SCRIPT", "VARS"}
 _SCRIPTS = {"PRE", "POST", "HOLD"}
-#: How many words an option of SCRIPT takes.
+#: The numbers of words after the options of SCRIPT.
 _SCRIPT_OPTIONS = {"DEFER": 2, "DEBUG": 2}
 
-#: What is known of a node: the file of its submit description, or what that says, or None where nothing runs.
-Known = str | Facts | None
+#: The command of a node: the file of its submit description, the facts in an inline description, or None for NOOP nodes.
+NodeFacts = str | Facts | None
 
 
 class Statement(NamedTuple):
-    """A command that names nodes, which may be defined further down or in another file."""
+    """A command with names of nodes, which may be defined further down or in another file."""
 
     kind: str
     line: int
@@ -195,17 +193,17 @@ class Statement(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """How nodes are to be run, which has no place in the graph: *key* is what a run calls it."""
+    """A setting of how nodes are run, which does not affect the graph; *key* is its name for a run."""
 
     key: str
     line: int
-    #: a node or ALL_NODES; empty where it concerns the whole file
+    #: a node or ALL_NODES; empty if it concerns the whole file
     node: str = ""
     text: str = ""
 
 
 class Splice(NamedTuple):
-    """A file to be put in as part of the workflow."""
+    """A file to be inserted as a part of the workflow."""
 
     name: str
     file: str
@@ -215,33 +213,33 @@ class Splice(NamedTuple):
 
 @dataclass(slots=True)
 class Script:
-    """What a DAGMan file says. Nodes are numbered in the order of their definition."""
+    """The contents of a DAGMan file. Nodes are numbered in the order of their definition."""
 
     path: str | None
     index: dict[str, int] = field(default_factory=dict)
-    known: list[Known] = field(default_factory=list)
+    facts: list[NodeFacts] = field(default_factory=list)
     tails: list[Ints] = field(default_factory=list)
     heads: list[Ints] = field(default_factory=list)
     splices: list[Splice] = field(default_factory=list)
     statements: list[Statement | Remark] = field(default_factory=list)
-    #: the nodes that run before, beside or after all others, with the command that defines each
+    #: the nodes that run before, beside or after all others, with the kind of each
     outside: dict[str, str] = field(default_factory=dict)
     descriptions: dict[str, Facts] = field(default_factory=dict)
-    #: the lines that count only in the file that is submitted: CONFIG, ENV, SET_JOB_ATTR
+    #: the lines that only count in the submitted file: CONFIG, ENV, SET_JOB_ATTR
     settings: list[str] = field(default_factory=list)
 
 
 def script_of(text: str, path: str | None) -> Script:
-    """What a text says; errors carry the *path* and the line."""
+    """The contents of a text; errors have the *path* and the line."""
     reading = _Reading(text, path)
     try:
-        return reading.script()
+        return reading.read()
     except InputError as error:
-        raise at(error, path, reading.lines.begun) from None
+        raise at(error, path, reading.lines.start) from None
 
 
 def at(error: InputError, path: str | None, line: int) -> InputError:
-    """The same error with its place, if it has none yet."""
+    """The error with this place, unless it already has one."""
     if error.path is None:
         error.path, error.line = path, line if error.line is None else error.line
     return error
@@ -252,7 +250,7 @@ class _Reading:
 
     def __init__(self, text: str, path: str | None) -> None:
         self.lines = Lines(text)
-        self.made = Script(path)
+        self.script = Script(path)
         self.marks = [mark for mark in _MARKS if mark in text]
         self.splits_alike = text.isascii() and not any(mark in text for mark in FOREIGN_BLANKS)
         self.tails, self.heads = array("i"), array("i")
@@ -265,18 +263,18 @@ class _Reading:
             "FINAL": self._outside, "PROVISIONER": self._outside, "SERVICE": self._outside, "REJECT": self._reject,
             "SUBMIT_DESCRIPTION": self._description,
             "CONFIG": self._setting, "ENV": self._setting, "SET_JOB_ATTR": self._setting,
-            "SCRIPT": self._script, "VARS": self._vars, **dict.fromkeys(NOTED, self._noted),
+            "SCRIPT": self._script, "VARS": self._vars, **dict.fromkeys(NOTED, self._note),
         }  # fmt: skip
 
-    def script(self) -> Script:
+    def read(self) -> Script:
         while chunk := self.lines.chunk(STRETCH):
             if self._is_plain(chunk) and (self._jobs(chunk) or self._arcs(chunk)):
                 self.lines.skip(chunk)
             else:
                 self._commands(chunk)
-        self.made.tails.append(np.array(self.tails, np.int32))
-        self.made.heads.append(np.array(self.heads, np.int32))
-        return self.made
+        self.script.tails.append(np.array(self.tails, np.int32))
+        self.script.heads.append(np.array(self.heads, np.int32))
+        return self.script
 
     # Whole stretches
 
@@ -284,38 +282,41 @@ class _Reading:
         return chunk.isascii() and not any(mark in chunk for mark in self.marks)
 
     def _jobs(self, chunk: str) -> bool:
-        """Take a stretch where each line is `JOB name file`; whether it is one."""
+        """Read a stretch if each line is `JOB name file`; returns whether it is."""
         count = chunk.count("\n") + (not chunk.endswith("\n"))
         if not chunk.startswith("JOB ") or chunk.count("\nJOB ") != count - 1:
             return False
         words = chunk.split()
-        names, index, before = words[1::3], self.made.index, len(self.made.index)
+        names, index, before = words[1::3], self.script.index, len(self.script.index)
         if len(words) != 3 * count or not words.count("JOB") == words[::3].count("JOB") == count:
             return False
-        loud, others = chunk.upper(), self.made.outside.keys() | self.spliced
+        loud, others = chunk.upper(), self.script.outside.keys() | self.spliced
         if any(word in loud for word in RESERVED) or not others.isdisjoint(names):
             return False
         index.update(zip(names, range(before, before + count), strict=True))
         if len(index) < before + count:
             self._blame_repeated(names, before)
-        self.made.known.extend(map(intern, words[2::3]))
+        self.script.facts.extend(map(intern, words[2::3]))
         return True
 
     def _blame_repeated(self, names: list[str], before: int) -> None:
-        new = set(islice(self.made.index, before, None))
+        new = set(islice(self.script.index, before, None))
         for line, name in enumerate(names, self.lines.number + 1):
             if name not in new:
-                self.lines.begun = line
+                self.lines.start = line
                 raise DuplicateTaskError(name)
             new.remove(name)
 
     def _arcs(self, chunk: str) -> bool:
-        """Take a stretch where each line is `PARENT a CHILD b c ...` or each `PARENT a b ... CHILD c`, all of them known."""
+        """Read a stretch if all lines are `PARENT a CHILD b c ...`, or all `PARENT a b ... CHILD c`, with known names.
+
+        Returns whether it is one.
+        """
         count = chunk.count("\n") + (not chunk.endswith("\n"))
         if not chunk.startswith("PARENT ") or chunk.count("\nPARENT ") != count - 1:
             return False
         words = chunk.split()
-        codes = np.fromiter(map(self.made.index.get, words, repeat(_UNKNOWN)), np.int32, len(words))
+        codes = np.fromiter(map(self.script.index.get, words, repeat(_UNKNOWN)), np.int32, len(words))
         keys = np.flatnonzero(codes == _UNKNOWN)
         first, middle = keys[::2], keys[1::2]
         if len(keys) != 2 * count or [words[i] for i in first.tolist()].count("PARENT") != count:
@@ -328,8 +329,8 @@ class _Reading:
         ends, lines = codes[codes != _UNKNOWN], 2 * np.arange(count)
         lone, times = (first - lines, children) if parents.max() == 1 else (middle - lines - 1, parents)
         repeated, others = np.repeat(ends[lone], times), np.delete(ends, lone)
-        self.made.tails.append(repeated if parents.max() == 1 else others)
-        self.made.heads.append(others if parents.max() == 1 else repeated)
+        self.script.tails.append(repeated if parents.max() == 1 else others)
+        self.script.heads.append(others if parents.max() == 1 else repeated)
         return True
 
     # Line by line
@@ -340,7 +341,7 @@ class _Reading:
             words = line.split() if self.splits_alike else tokens(line.replace('"', "").replace("'", "")) or [line]
             kind = kinds.get(words[0]) or self._kind(words[0])
             if kind in takers:
-                if quotes and ('"' in line or "'" in line) and kind not in _AS_THEY_STAND:
+                if quotes and ('"' in line or "'" in line) and kind not in _VERBATIM:
                     words = tokens(line)
                 words[0] = kind
                 takers[kind](line, words)
@@ -353,32 +354,32 @@ class _Reading:
         return kind
 
     def _job(self, line: str, words: list[str]) -> None:
-        description, rest = self._described(line, words, 2)
+        description, rest = self._description_at(line, words, 2)
         self._define(words[1], description, rest)
 
     def _subdag(self, line: str, words: list[str]) -> None:
-        rest = _trimmed(line, words)[3:]
+        rest = _unquoted_words(line, words)[3:]
         if not rest or keyword(words[1]) != "EXTERNAL":
-            raise FormatError("a sub-DAG must be SUBDAG EXTERNAL, a name and a file")
+            raise FormatError(f"a sub-DAG must be SUBDAG EXTERNAL, a name and a file, got {shorten(line)!r}")
         self._define(words[2], Facts(("condor_submit_dag", rest[0])), rest[1:])
-        if self.made.known[-1] is not None:
+        if self.script.facts[-1] is not None:
             self._remark("SUBDAG", words[2])
 
-    def _define(self, name: str, description: Known, options: list[str]) -> None:
-        """A node with what may stand after its description: DIR and a folder, NOOP, DONE."""
-        script = self.made
+    def _define(self, name: str, description: NodeFacts, options: list[str]) -> None:
+        """Add a node with the options after its description: DIR and a folder, NOOP, DONE."""
+        script = self.script
         if options:
             description = self._with_options(name, description, options)
         self._check_name(name)
-        script.index[name] = len(script.known)
-        script.known.append(description)
+        script.index[name] = len(script.facts)
+        script.facts.append(description)
 
-    def _with_options(self, name: str, description: Known, options: list[str]) -> Known:
+    def _with_options(self, name: str, description: NodeFacts, options: list[str]) -> NodeFacts:
         words, moved = iter(options), False
         for word in words:
             option = keyword(word)
             if option == "DONE":
-                self.made.statements.append(Statement("DONE", self.lines.begun, [name]))
+                self.script.statements.append(Statement("DONE", self.lines.start, [name]))
             elif option == "NOOP":
                 description = None
             elif option == "DIR" and (folder := next(words, None)):
@@ -393,18 +394,18 @@ class _Reading:
         return description
 
     def _check_name(self, name: str) -> None:
-        if name in self.made.index or name in self.made.outside or name in self.spliced:
+        if name in self.script.index or name in self.script.outside or name in self.spliced:
             raise DuplicateTaskError(name)
         if "+" in name:
             raise FormatError(f"node name {shorten(name)!r} contains +, which separates the names of splices and nodes")
         if name.upper() in RESERVED:
             raise FormatError(f"{shorten(name)!r} is a reserved word of DAGMan and cannot be a name")
 
-    def _described(self, line: str, words: list[str], place: int) -> tuple[Known, list[str]]:
-        """What the submit description at a place in the line says, and the words after it."""
-        trimmed = _trimmed(line, words)
+    def _description_at(self, line: str, words: list[str], place: int) -> tuple[NodeFacts, list[str]]:
+        """The submit description at a place in the line, and the words after it."""
+        trimmed = _unquoted_words(line, words)
         if len(trimmed) <= place:
-            raise FormatError(f"{words[0]} needs a name and a submit description")
+            raise FormatError(f"{words[0]} needs a name and a submit description, got {shorten(line)!r}")
         inline = self.lines.description(words[place])
         if inline is not None:
             return facts_in(inline[0])._replace(lines=tuple(inline[0])), tokens(inline[1], trim=True)
@@ -412,32 +413,33 @@ class _Reading:
 
     def _outside(self, line: str, words: list[str]) -> None:
         kind = words[0]
-        self._described(line, words, 2)
-        if kind != "SERVICE" and kind in self.made.outside.values():
+        self._description_at(line, words, 2)
+        if kind != "SERVICE" and kind in self.script.outside.values():
             raise FormatError(f"at most one {kind} node is allowed")
         self._check_name(words[1])
-        self.made.outside[words[1]] = kind
+        self.script.outside[words[1]] = kind
         self._remark(kind)
 
     def _description(self, line: str, words: list[str]) -> None:
-        description, _ = self._described(line, words, 2)
+        description, _ = self._description_at(line, words, 2)
         if not isinstance(description, Facts):
-            raise FormatError("SUBMIT-DESCRIPTION needs a name and a description in { }")
-        self.made.descriptions[words[1]] = description
+            raise FormatError(f"SUBMIT-DESCRIPTION needs a name and a description in {{ }}, got {shorten(line)!r}")
+        self.script.descriptions[words[1]] = description
 
     def _splice(self, line: str, words: list[str]) -> None:
-        options = _trimmed(line, words)[2:]
+        options = _unquoted_words(line, words)[2:]
         if len(options) not in {1, 3} or (len(options) == 3 and keyword(options[1]) != "DIR"):
-            raise FormatError("a splice must be SPLICE, a name and a file, optionally DIR and a folder")
+            message = f"a splice must be SPLICE, a name and a file, optionally DIR and a folder, got {shorten(line)!r}"
+            raise FormatError(message)
         self._check_name(words[1])
         self.spliced.add(words[1])
-        self.made.splices.append(
-            Splice(words[1], options[0], options[2] if len(options) == 3 else "", self.lines.begun)
+        self.script.splices.append(
+            Splice(words[1], options[0], options[2] if len(options) == 3 else "", self.lines.start)
         )
 
     def _weak(self, line: str, words: list[str]) -> None:
         if len(words) < 2 or keyword(words[1]) != "PARENT":
-            raise FormatError("WEAK must be followed by PARENT")
+            raise FormatError(f"WEAK must be followed by PARENT, got {shorten(line)!r}")
         self._parent(line, words[1:])
         for name in words[_child(words) + 1 :]:
             self._remark("WEAK", name)
@@ -446,8 +448,9 @@ class _Reading:
         middle = 2 if len(words) > 2 and words[2] == "CHILD" else _child(words)
         parents, children = words[1:middle], words[middle + 1 :]
         if not parents or not children:
-            raise FormatError("a dependency must be PARENT, one or more nodes, CHILD, and one or more nodes")
-        index = self.made.index
+            message = f"a dependency must be PARENT, nodes, CHILD, and nodes, got {shorten(line)!r}"
+            raise FormatError(message)
+        index = self.script.index
         if len(parents) == 1 or len(children) == 1:
             try:
                 tails, heads = [index[name] for name in parents], [index[name] for name in children]
@@ -458,15 +461,15 @@ class _Reading:
                 self.heads.extend(heads * len(tails))
                 return
         children = [name for name in children if keyword(name) != "CHILD"]
-        self.made.statements.append(Statement("PARENT", self.lines.begun, [*parents, "", *children]))
+        self.script.statements.append(Statement("PARENT", self.lines.start, [*parents, "", *children]))
 
     def _priority(self, line: str, words: list[str]) -> None:
         self._expect(words, 3, "a node and an integer")
-        whole(words[2], f"the priority of {shorten(words[1])!r}")
+        integer(words[2], f"the priority of {shorten(words[1])!r}")
 
     def _pin(self, line: str, words: list[str]) -> None:
         self._expect(words, 3, "a node and the number of a pin")
-        whole(words[2], "the number of the pin", least=1)
+        integer(words[2], "the number of the pin", least=1)
 
     def _pair(self, line: str, words: list[str]) -> None:
         self._expect(words, 3, "two splices" if words[0] == "CONNECT" else "a node and the name of a category")
@@ -475,11 +478,11 @@ class _Reading:
         self._expect(words, 2, "a node")
 
     def _include(self, line: str, words: list[str]) -> None:
-        words[1:] = _trimmed(line, words)[1:]
+        words[1:] = _unquoted_words(line, words)[1:]
         self._expect(words, 2, "a file")
 
     def _setting(self, line: str, words: list[str]) -> None:
-        self.made.settings.append(line)
+        self.script.settings.append(line)
         if words[0] != "SET_JOB_ATTR":
             self._remark(words[0])
 
@@ -494,25 +497,25 @@ class _Reading:
         if len(words) > 2:
             self._remark("VARS", words[1], line.split(None, 2)[2])
 
-    def _noted(self, line: str, words: list[str]) -> None:
+    def _note(self, line: str, words: list[str]) -> None:
         self._remark(words[0].replace("_", "-"), words[1] if NOTED[words[0]] and len(words) > 1 else "")
 
     def _remark(self, key: str, node: str = "", text: str = "") -> None:
-        self.made.statements.append(Remark(key, self.lines.begun, node, text))
+        self.script.statements.append(Remark(key, self.lines.start, node, text))
 
     def _reject(self, line: str, words: list[str]) -> None:
-        raise FormatError("REJECT marks this file as not to be run")
+        raise FormatError("REJECT marks this file as not to be run (remove that line to read it)")
 
     def _expect(self, words: list[str], count: int, what: str) -> None:
-        """Take a command of so many words, to be obeyed once all names are known."""
+        """Record a command, which must have *count* words, to be executed when all names are known."""
         if len(words) != count:
-            raise FormatError(f"{words[0]} takes {what}")
-        self.made.statements.append(Statement(words[0], self.lines.begun, words[1:]))
+            raise FormatError(f"{words[0]} takes {what}, got {shorten(' '.join(words[1:])) or 'nothing'}")
+        self.script.statements.append(Statement(words[0], self.lines.start, words[1:]))
 
 
 def _child(words: list[str]) -> int:
     return next((i for i, word in enumerate(words) if i and keyword(word) == "CHILD"), len(words))
 
 
-def _trimmed(line: str, words: list[str]) -> list[str]:
+def _unquoted_words(line: str, words: list[str]) -> list[str]:
     return tokens(line, trim=True) if '"' in line or "'" in line else words

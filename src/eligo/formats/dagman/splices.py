@@ -1,13 +1,11 @@
-"""From DAGMan files to one graph: splices put in, dependencies between splices spelt out.
+"""DAGMan files joined into one graph: splices are inserted, and dependencies between splices become arcs.
 
-A splice is put together once for each file and folder, however often it is used, and then copied with its name in front of
-each node's. A dependency of several nodes on several others goes through a join node, as DAGMan itself makes it: p + c arcs
-instead of p times c.
+The graph of a splice is built once for each file and folder, and then copied, with the splice's name before the names of
+nodes. A dependency of several nodes on several others goes through a join node, as in DAGMan itself: p + c arcs instead of
+p times c.
 
-All files that a DAGMan file names, each read once, and how large the workflow becomes by them.
-
-The size is found before anything is put together, so that a few small files that splice one another in masses are refused
-at once.
+Each file is read once. The size of the workflow is computed before any graph is built, so that small files that would splice
+one another in masses are refused at once.
 """
 
 import re
@@ -22,23 +20,23 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
-from eligo.formats.dagman.scripts import Known, Remark, Script, Splice, Statement, at, keyword, script_of
+from eligo.formats.dagman.scripts import NodeFacts, Remark, Script, Splice, Statement, at, keyword, script_of
 from eligo.formats.shared.files import Beside
 from eligo.rows import Ints
 
 # Files
 
-#: How deep files may name one another.
+#: The maximum depth of included and spliced files.
 DEEPEST = 100
-#: How often files may be included or spliced, all in all.
+#: The maximum number of inclusions and splices in total.
 MOST_FILES = 100_000
-#: How many tasks may come in by splices, and how many characters their names may have together, on all levels.
+#: The maximum number of tasks from splices, and of characters in their names, on all levels.
 MOST_SPLICED = 4_000_000
 MOST_CHARACTERS = 400_000_000
 
 
 class FileKey(NamedTuple):
-    """A file, and the folder from which the names in it count."""
+    """A file, and the folder for the names in it."""
 
     path: str
     folder: str
@@ -46,7 +44,7 @@ class FileKey(NamedTuple):
 
 @dataclass(slots=True)
 class Size:
-    """What a file brings with all that it includes and splices."""
+    """The size of a file with all files that it includes and splices."""
 
     tasks: int = 0
     characters: int = 0
@@ -67,22 +65,22 @@ class Library:
         self._characters = 0
 
     def script(self, key: FileKey) -> Script:
-        """What the file says."""
+        """The contents of the file."""
         if key.path not in self._scripts and self._beside is not None:
             self._scripts[key.path] = script_of(self._beside.load(key.path), key.path)
         return self._scripts[key.path]
 
-    def included(self, key: FileKey, statement: Statement) -> FileKey:
+    def include_key(self, key: FileKey, statement: Statement) -> FileKey:
         """The file of an INCLUDE in another."""
         return self._key(key, statement.words[0], key.folder, statement.line)
 
-    def spliced(self, key: FileKey, splice: Splice) -> FileKey:
+    def splice_key(self, key: FileKey, splice: Splice) -> FileKey:
         """The file of a SPLICE in another."""
         folder = f"{key.folder}/{splice.folder}".strip("/") if not splice.folder.startswith("/") else splice.folder
         return self._key(key, splice.file, folder, splice.line)
 
     def check(self) -> None:
-        """Refuse files that name themselves, and more than can be put together."""
+        """Raise if files include themselves, or if the workflow is too large."""
         self._size(self.root)
 
     def _key(self, owner: FileKey, name: str, folder: str, line: int) -> FileKey:
@@ -105,14 +103,14 @@ class Library:
         size = Size(len(script.index), sum(map(len, script.index)))
         for statement in script.statements:
             if isinstance(statement, Statement) and statement.kind == "INCLUDE":
-                self._add(size, self.included(key, statement), key, statement.line, None)
+                self._add(size, self.include_key(key, statement), key, statement.line, None)
         for splice in script.splices:
-            self._add(size, self.spliced(key, splice), key, splice.line, splice.name)
+            self._add(size, self.splice_key(key, splice), key, splice.line, splice.name)
         self._open.pop()
         return self._sizes.setdefault(key, size)
 
     def _add(self, size: Size, inner: FileKey, owner: FileKey, line: int, prefix: str | None) -> None:
-        """Count a file that another one includes, or splices under the name *prefix*."""
+        """Count a file that another file includes, or splices under the name *prefix*."""
         path = self.script(owner).path
         try:
             self._check_chain(inner)
@@ -154,9 +152,9 @@ class Library:
 
 # Graphs
 
-#: How the names of join nodes begin; a number follows.
+#: The beginning of the names of join nodes; a number follows.
 JOIN = "_condor_join_node"
-#: How many arcs splices and pins may bring in.
+#: The maximum number of arcs from splices and pins.
 MOST_ARCS = 20_000_000
 
 Pins = dict[int, list[int]]
@@ -165,7 +163,7 @@ _JOIN = re.compile(rf"(?:.*\+)?{JOIN}[0-9]+", re.DOTALL)
 
 
 class Note(NamedTuple):
-    """How some nodes are to be run, and in which file that is said."""
+    """A setting of nodes, with its file."""
 
     remark: Remark
     path: str | None
@@ -176,17 +174,17 @@ class Note(NamedTuple):
         """The file and the line."""
         return f"{self.path}:{self.remark.line}" if self.path else f"line {self.remark.line}"
 
-    def moved(self, start: int) -> "Note":
-        """The same of the nodes of a splice that is put in."""
+    def shift(self, start: int) -> "Note":
+        """The note for the nodes of an inserted splice, whose numbers begin at *start*."""
         return self._replace(nodes=[node + start for node in self.nodes])
 
 
 @dataclass
 class Joined:
-    """A graph put together: node i has the name `names[i]`; `joins` are listed in the order in which they were made."""
+    """The graph of joined files: node i has the name `names[i]`; `joins` are in the order of creation."""
 
     names: list[str] = field(default_factory=list)
-    known: list[Known] = field(default_factory=list)
+    facts: list[NodeFacts] = field(default_factory=list)
     tails: Ints = field(default_factory=lambda: np.empty(0, np.int32))
     heads: Ints = field(default_factory=lambda: np.empty(0, np.int32))
     joins: list[int] = field(default_factory=list)
@@ -205,12 +203,12 @@ class Joined:
 
     @cached_property
     def initial(self) -> Ints:
-        """The nodes without parents, which a dependency of the splice means."""
+        """The nodes without parents, which represent the splice as a child."""
         return self._without(self.heads)
 
     @cached_property
     def terminal(self) -> Ints:
-        """The nodes without children, which a dependency on the splice means."""
+        """The nodes without children, which represent the splice as a parent."""
         return self._without(self.tails)
 
     def _without(self, ends: Ints) -> Ints:
@@ -218,7 +216,7 @@ class Joined:
 
 
 class Joiner:
-    """Puts the files of a library together."""
+    """Joins the files of a library."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
@@ -226,27 +224,27 @@ class Joiner:
         self._arcs = 0
 
     def piece(self, key: FileKey) -> Joined:
-        """The graph of a file with all that it includes and splices."""
+        """The graph of a file with all files that it includes and splices."""
         if key not in self._pieces:
             self._pieces[key] = _Scope(self, key).piece()
         return self._pieces[key]
 
-    def whole(self, rescue: Script | None) -> Joined:
-        """The graph of the root file, where *rescue* says what was executed before."""
+    def root_graph(self, rescue: Script | None) -> Joined:
+        """The graph of the root file; *rescue* lists the nodes that were executed before."""
         piece = _Scope(self, self.library.root).piece(rescue)
         for number, join in enumerate(piece.joins):
             piece.names[join] += str(number)
         return piece
 
     def spend(self, arcs: int) -> None:
-        """Count arcs before they are made."""
+        """Count arcs before they are made; raises if there are too many."""
         self._arcs += arcs
         if self._arcs > MOST_ARCS:
             raise FormatError(f"splices and their connections add more than {MOST_ARCS:,} arcs")
 
 
 class _Scope:
-    """The names that one file sees with all that it includes: first its own nodes, then its splices', then its joins."""
+    """The names that are visible in a file, with included files: its own nodes, those of its splices, its joins."""
 
     def __init__(self, joiner: Joiner, key: FileKey) -> None:
         self.joiner = joiner
@@ -255,85 +253,81 @@ class _Scope:
         self.index: dict[str, int] = {}
         self.outside: dict[str, str] = {}
         self.splices: dict[str, tuple[int, Joined]] = {}
-        self.made = Joined()
+        self.graph = Joined()
         self.tails, self.heads = array("i"), array("i")
         self.blocks: list[tuple[Ints, Ints]] = []
         self.ends: dict[FileKey, int] = {}
-        self.seen = 0  # the nodes that ALL_NODES means so far
+        self.seen = 0  # the number of nodes that ALL_NODES means at this place
         self.takers: dict[str, Callable[[list[str]], None]] = {
-            "PARENT": self._dependency,
-            "PRIORITY": self._priority,
-            "CATEGORY": self._category,
-            "DONE": self._done,
-            "PIN_IN": lambda words: self._pin(self.made.pins_in, words),
-            "PIN_OUT": lambda words: self._pin(self.made.pins_out, words),
-            "CONNECT": self._connect,
-        }
+            "PARENT": self._dependency, "PRIORITY": self._priority, "CATEGORY": self._category, "DONE": self._done,
+            "PIN_IN": lambda words: self._pin(self.graph.pins_in, words),
+            "PIN_OUT": lambda words: self._pin(self.graph.pins_out, words), "CONNECT": self._connect,
+        }  # fmt: skip
 
     def piece(self, rescue: Script | None = None) -> Joined:
         arcs = list(self._nodes_of(self.key))
-        self._described(map(self.library.script, self.ends))
+        self._resolve_descriptions(map(self.library.script, self.ends))
         for key in list(self.ends):
             script = self.library.script(key)
             for splice in script.splices:
-                start = len(self.made.names)
-                with located(script, splice.line):
-                    arcs.append(self._put_in(splice, self.library.spliced(key, splice)))
+                start = len(self.graph.names)
+                with error_place(script, splice.line):
+                    arcs.append(self._put_in(splice, self.library.splice_key(key, splice)))
                 if splice.folder not in {"", "."}:
-                    nodes = range(start, len(self.made.names))
-                    self.made.notes.append(Note(Remark("DIR", splice.line), script.path, nodes))
+                    nodes = range(start, len(self.graph.names))
+                    self.graph.notes.append(Note(Remark("DIR", splice.line), script.path, nodes))
         self._obey(self.library.script(self.key), self.key)
         if rescue is not None:
-            self.seen = len(self.made.names)
+            self.seen = len(self.graph.names)
             self._obey(rescue, self.key)
         arcs += [*self.blocks, (np.array(self.tails, np.int32), np.array(self.heads, np.int32))]
-        self.made.tails, self.made.heads = (np.concatenate(ends) for ends in zip(*arcs, strict=True))
-        return self.made
+        self.graph.tails, self.graph.heads = (np.concatenate(ends) for ends in zip(*arcs, strict=True))
+        return self.graph
 
-    def _described(self, scripts: Iterable[Script]) -> None:
-        """Put what a SUBMIT-DESCRIPTION says in the place of its name."""
+    def _resolve_descriptions(self, scripts: Iterable[Script]) -> None:
+        """Replace the names of SUBMIT-DESCRIPTIONs by the facts in them."""
         described = {name: facts for script in scripts for name, facts in script.descriptions.items()}
         if described:
-            descriptions = self.made.known
+            descriptions = self.graph.facts
             descriptions[:] = [described.get(fact, fact) if isinstance(fact, str) else fact for fact in descriptions]
 
     # The nodes
 
     def _nodes_of(self, key: FileKey) -> Iterator[tuple[Ints, Ints]]:
-        """Take in the nodes of a file and of those that it includes; the arcs between them."""
-        script, start = self.library.script(key), len(self.made.names)
+        """Add the nodes of a file and of the files that it includes; returns the arcs between them."""
+        script, start = self.library.script(key), len(self.graph.names)
         self._name(script)
-        self.made.names.extend(script.index)
-        self.made.known.extend(script.known)
-        self.ends[key] = len(self.made.names)
+        self.graph.names.extend(script.index)
+        self.graph.facts.extend(script.facts)
+        self.ends[key] = len(self.graph.names)
         for tails, heads in zip(script.tails, script.heads, strict=True):
             yield (tails + start, heads + start) if start else (tails, heads)
         for statement in script.statements:
             if isinstance(statement, Statement) and statement.kind == "INCLUDE":
-                with located(script, statement.line):
-                    yield from self._nodes_of(self.library.included(key, statement))
+                with error_place(script, statement.line):
+                    yield from self._nodes_of(self.library.include_key(key, statement))
 
     def _name(self, script: Script) -> None:
         before = self.index.keys() | self.outside.keys()
         twice = next((name for name in chain(script.index, script.outside) if name in before), None) if before else None
         if twice is not None:
             raise DuplicateTaskError(twice)
-        start = len(self.made.names)
+        start = len(self.graph.names)
         self.index = self.index | {name: i + start for name, i in script.index.items()} if start else script.index
         self.outside |= script.outside
-        self.made.has_final |= "FINAL" in script.outside.values()
+        self.graph.has_final |= "FINAL" in script.outside.values()
 
     def _put_in(self, splice: Splice, key: FileKey) -> tuple[Ints, Ints]:
-        """Copy a splice in; its arcs."""
+        """Insert a copy of a splice; returns its arcs."""
         if splice.name in self.index or splice.name in self.outside or splice.name in self.splices:
             raise DuplicateTaskError(splice.name)
-        piece, joined, start = self.joiner.piece(key), self.made, len(self.made.names)
+        piece, joined, start = self.joiner.piece(key), self.graph, len(self.graph.names)
         if piece.has_final:
             raise FormatError(f"splice {shorten(splice.name)!r} has a FINAL node, which is not allowed in splices")
         self.joiner.spend(len(piece.tails) + sum(1 + len(note.nodes) for note in piece.notes))
         self.splices[splice.name] = start, piece
         joined.names.extend([f"{splice.name}+{name}" for name in piece.names])
-        joined.known.extend(_moved(description, splice.folder) for description in piece.known)
+        joined.facts.extend(_move(description, splice.folder) for description in piece.facts)
         joined.joins.extend(join + start for join in piece.joins)
         joined.done.update(i + start for i in piece.done)
         joined.priorities.update((i + start, value) for i, value in piece.priorities.items())
@@ -341,11 +335,11 @@ class _Scope:
             (i + start, name if name.startswith("+") else f"{splice.name}+{name}")
             for i, name in piece.categories.items()
         )
-        joined.notes.extend(note.moved(start) for note in piece.notes)
+        joined.notes.extend(note.shift(start) for note in piece.notes)
         return piece.tails + np.int32(start), piece.heads + np.int32(start)
 
     def _find(self, name: str) -> int:
-        """The number of a node, also of one in a splice, such as S+A."""
+        """The number of a node, also of a node in a splice, such as S+A."""
         if name in self.index:
             return self.index[name]
         splice, plus, inner = name.partition("+")
@@ -368,9 +362,9 @@ class _Scope:
                 if isinstance(statement, Remark):
                     self._note(statement, script.path)
                 elif statement.kind == "INCLUDE":
-                    inner = self.library.included(key, statement)
+                    inner = self.library.include_key(key, statement)
                     self._obey(self.library.script(inner), inner)
-                    self.seen = len(self.made.names)  # from here on, DAGMan knows the nodes of splices too
+                    self.seen = len(self.graph.names)  # after an INCLUDE, DAGMan also knows the nodes of splices
                 else:
                     self.takers[statement.kind](statement.words)
             except InputError as error:
@@ -378,12 +372,12 @@ class _Scope:
 
     def _note(self, remark: Remark, path: str | None) -> None:
         number = self.index.get(remark.node)
-        self.made.notes.append(Note(remark, path, self._remarked(remark.node) if number is None else (number,)))
+        self.graph.notes.append(Note(remark, path, self._nodes_named(remark.node) if number is None else (number,)))
 
-    def _remarked(self, node: str) -> Sequence[int]:
-        """The nodes that a remark means; none where it is about a FINAL node, say, or one that is not there."""
+    def _nodes_named(self, node: str) -> Sequence[int]:
+        """The nodes with this name, or ALL_NODES; empty for nodes outside the graph, such as FINAL nodes."""
         try:
-            return list(self._meant(node)) if node else ()
+            return list(self._nodes(node)) if node else ()
         except InputError:
             return ()
 
@@ -401,7 +395,7 @@ class _Scope:
             self._arcs(parents, children)
 
     def _sides(self, names: list[str], side: Callable[[Joined], Ints]) -> Sequence[int] | Ints:
-        """The nodes that names of nodes and splices mean, each once."""
+        """The nodes for names of nodes and splices, each once."""
         nodes = [self._find(name) for name in names if name not in self.splices]
         sides = [start + side(piece) for start, piece in (self.splices[name] for name in names if name in self.splices)]
         if not sides:
@@ -409,14 +403,14 @@ class _Scope:
         return np.unique(np.concatenate([np.array(nodes, np.int32), *sides]))
 
     def _join(self) -> int:
-        join = len(self.made.names)
-        self.made.names.append(JOIN)
-        self.made.known.append(None)
-        self.made.joins.append(join)
+        join = len(self.graph.names)
+        self.graph.names.append(JOIN)
+        self.graph.facts.append(None)
+        self.graph.joins.append(join)
         return join
 
     def _arcs(self, parents: Sequence[int] | Ints, children: Sequence[int] | Ints) -> None:
-        """An arc from each of some nodes to each of others."""
+        """Add an arc from each parent to each child."""
         if isinstance(parents, np.ndarray) or isinstance(children, np.ndarray):
             tails, heads = np.repeat(parents, len(children)), np.tile(children, len(parents))
             self.blocks.append((tails.astype(np.int32), heads.astype(np.int32)))
@@ -426,18 +420,18 @@ class _Scope:
             self.heads.extend(children)
 
     def _priority(self, words: list[str]) -> None:
-        self.made.priorities.update(dict.fromkeys(self._meant(words[0]), int(words[1])))
+        self.graph.priorities.update(dict.fromkeys(self._nodes(words[0]), int(words[1])))
 
     def _category(self, words: list[str]) -> None:
-        self.made.categories.update(dict.fromkeys(self._meant(words[0]), words[1]))
+        self.graph.categories.update(dict.fromkeys(self._nodes(words[0]), words[1]))
 
-    def _meant(self, name: str) -> Iterable[int]:
-        """The nodes that a name means; ALL_NODES means the joins too."""
-        return {*range(self.seen), *self.made.joins} if keyword(name) == "ALL_NODES" else [self._find(name)]
+    def _nodes(self, name: str) -> Iterable[int]:
+        """The nodes for a name; ALL_NODES includes the joins."""
+        return {*range(self.seen), *self.graph.joins} if keyword(name) == "ALL_NODES" else [self._find(name)]
 
     def _done(self, words: list[str]) -> None:
         if words[0] not in self.outside and not is_join(words[0]):
-            self.made.done.add(self._find(words[0]))
+            self.graph.done.add(self._find(words[0]))
 
     def _pin(self, pins: Pins, words: list[str]) -> None:
         pins.setdefault(int(words[1]), []).append(self._find(words[0]))
@@ -459,8 +453,8 @@ class _Scope:
 
 
 @contextmanager
-def located(script: Script, line: int) -> Iterator[None]:
-    """Errors say the file and the line, unless they know better."""
+def error_place(script: Script, line: int) -> Iterator[None]:
+    """Add the file and the line to errors that have no place."""
     try:
         yield
     except InputError as error:
@@ -468,7 +462,7 @@ def located(script: Script, line: int) -> Iterator[None]:
 
 
 def is_join(name: str) -> bool:
-    """Whether a name is that of a join node.
+    """Whether this is the name of a join node.
 
     >>> is_join("S+_condor_join_node3"), is_join("_condor_join_node")
     (True, False)
@@ -476,5 +470,5 @@ def is_join(name: str) -> bool:
     return _JOIN.fullmatch(name) is not None
 
 
-def _moved(description: Known, folder: str) -> Known:
+def _move(description: NodeFacts, folder: str) -> NodeFacts:
     return f"{folder}/{description}" if folder and isinstance(description, str) else description

@@ -5,19 +5,17 @@
 >>> facts_in(description_of(Task(name="a", command="ls | wc"))).command
 'ls | wc'
 
-A line for a shell is given to /bin/sh, a program without a folder to /usr/bin/env, which looks for it; names that env would
-take for an option or a setting, such as -x or a=b, are refused. Cores are rounded up to whole ones and memory to units of
-1024 bytes. What runs is known again from what is written here; of other descriptions the executable and its arguments, with
-macros such as $(JOB) as they stand.
+In the output, a command line for a shell is run by /bin/sh, and a program without a folder by /usr/bin/env, which searches
+it; names that env would read as an option or a setting, such as -x or a=b, are refused. Cores are rounded up to integers,
+memory to units of 1024 bytes. Commands written here are read back unchanged. In other descriptions, the command is the
+executable with its arguments, and macros such as $(JOB) stay as they are.
 
-What a submit description asks for: the command that a run executes, and the commands of HTCondor that it does not honour.
-
-A submit description is read as HTCondor reads it: the last value of a key counts, a backslash joins lines, and $(name) stands
-for a value of the description or of VARS. $(JOB) is the node inside VARS only. Other macros have values that only HTCondor
-knows, so a command that uses them is refused.
+For a run, a description has a command, and features of HTCondor that the run does not honour. It is read as in HTCondor: the
+last value of a key counts, a backslash joins lines, and $(name) is a value of the description or of VARS. $(JOB) is the
+node, but only inside VARS. Only HTCondor knows the values of other macros, so a command that uses them is refused.
 
 >>> fit = Description.of("a.sub", ["executable = fit", "arguments = $(seed)", "log = a.log", "output = fit.out"])
->>> described(fit, [Variable("seed", "7")]).facts.command, fit.unhonoured
+>>> job_of(fit, [Variable("seed", "7")]).facts.command, fit.unhonoured
 (('./fit', '7'), {'output': 4})
 """
 
@@ -40,17 +38,17 @@ _ARGUMENT = re.compile(r"(?:[^\s']|'(?:[^']|'')*+')+")
 
 
 class Facts(NamedTuple):
-    """What a submit description says of a node."""
+    """The facts about a node in a submit description."""
 
     command: str | tuple[str, ...] | None = None
     cores: float | None = None
     memory: int | None = None
-    #: the description itself, where it stands in the DAGMan file
+    #: the lines of the description if it is inline in the DAGMan file
     lines: tuple[str, ...] = ()
 
 
 def facts_in(lines: Iterable[str]) -> Facts:
-    """What the lines of a submit description say; the last one of a key counts."""
+    """The facts in the lines of a submit description; the last value of a key counts."""
     values: dict[str, str] = {}
     for line in lines:
         key, equals, value = line.partition("=")
@@ -62,7 +60,7 @@ def facts_in(lines: Iterable[str]) -> Facts:
 
 
 def description_of(task: Task, literal: bool = True) -> list[str]:
-    """The lines of the submit description that runs a task; $ is taken as it stands where *literal*."""
+    """The lines of the submit description that runs a task; with *literal*, $ does not begin macros."""
     words = _words(task)
     for word in words:
         if "\n" in word or "\r" in word:
@@ -71,12 +69,12 @@ def description_of(task: Task, literal: bool = True) -> list[str]:
             )
     program, *arguments = [word.replace("$", _DOLLAR) for word in words] if literal else words
     if program != program.strip() or program.endswith("\\"):
-        raise _unholdable(task, program)
+        raise _program_error(task, program)
     lines = [f"executable = {program}"]
     if program.startswith("/"):
         lines.append("transfer_executable = false")
     if arguments:
-        lines.append(f'arguments = "{" ".join(map(_quoted, arguments))}"')
+        lines.append(f'arguments = "{" ".join(map(_quote, arguments))}"')
     if task.cores:
         lines.append(f"request_cpus = {math.ceil(task.cores)}")
     if task.memory:
@@ -84,7 +82,7 @@ def description_of(task: Task, literal: bool = True) -> list[str]:
     return lines
 
 
-def _unholdable(task: Task, program: str) -> FormatError:
+def _program_error(task: Task, program: str) -> FormatError:
     return FormatError(f"DAGMan cannot represent the program of task {shorten(task.name)!r}: {shorten(ascii(program))}")
 
 
@@ -94,13 +92,13 @@ def _words(task: Task) -> tuple[str, ...]:
     words = task.command or ()
     if "/" in words[0] and words[0] not in {SHELL, SEARCH}:
         return words
-    if not _is_sought(words[0]):
-        raise _unholdable(task, words[0])
+    if not _is_program(words[0]):
+        raise _program_error(task, words[0])
     return (SEARCH, *words)
 
 
-def _is_sought(word: str) -> bool:
-    """Whether env looks for a program of this name, and does not take it for an option or a setting."""
+def _is_program(word: str) -> bool:
+    """Whether env reads this word as the name of a program, not as an option or a setting."""
     return not word.startswith("-") and "=" not in word
 
 
@@ -110,7 +108,7 @@ def _command(program: str, arguments: str) -> str | tuple[str, ...] | None:
     words = (program, *_arguments(arguments))
     if "$(" not in "".join(words).replace(_DOLLAR, ""):
         words = tuple(word.replace(_DOLLAR, "$") for word in words)
-    if words[0] == SEARCH and len(words) > 1 and _is_sought(words[1]):
+    if words[0] == SEARCH and len(words) > 1 and _is_program(words[1]):
         return words[1:]
     line = words[-1]
     is_line = words[:-1] in {(SHELL, "-c"), (SHELL, "-c", "--")} and line.split() != [line]
@@ -118,14 +116,14 @@ def _command(program: str, arguments: str) -> str | tuple[str, ...] | None:
 
 
 def _arguments(text: str) -> list[str]:
-    """The words in `arguments`: in double quotes, single ones group and double themselves; without, spaces part them."""
+    """The words in `arguments`: in double quotes, single quotes group words; without them, spaces separate words."""
     if len(text) < 2 or text[0] != '"' or text[-1] != '"':
         return text.replace('\\"', '"').split()
     words = _ARGUMENT.findall(text[1:-1].replace('""', '"'))
     return [re.sub(r"'((?:[^']|'')*+)'", lambda quote: quote[1].replace("''", "'"), word) for word in words]
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     word = word.replace('"', '""')
     plain = word and "'" not in word and not re.search(r"\s", word)
     return word if plain else "'" + word.replace("'", "''") + "'"
@@ -136,7 +134,7 @@ def _memory(values: dict[str, str]) -> int | None:
     return round(float(amount[1]) * _UNITS[amount[2].upper()]) if amount else None
 
 
-# What a run makes of a description
+# Descriptions in a run
 
 #: The commands that a run honours.
 HONOURED = frozenset({"executable", "arguments", "args", "request_cpus", "request_memory", "queue"})
@@ -154,7 +152,7 @@ HARMLESS = {
     **dict.fromkeys(("should_transfer_files", "when_to_transfer_output", "transfer_executable"), "files are in place"),
     "getenv": "tasks have the environment of the run",
 }
-#: Some values ask for nothing that a run does not do anyway.
+#: Values that a run fulfils anyway.
 _PLAIN_FILES = re.compile(r"\s*[^/,:]*(?:,[^/,:]*)*")
 _ALREADY = {
     "universe": re.compile(r"vanilla|local|scheduler|5|7|12", re.IGNORECASE),
@@ -162,8 +160,7 @@ _ALREADY = {
     "transfer_output_files": _PLAIN_FILES,
     **dict.fromkeys(("input", "output", "error"), re.compile(r"/dev/null")),
 }
-#: The commands of HTCondor that a run does not honour, as far as they are known; a key that is none of them and that no
-#: macro uses is not honoured either.
+#: The known commands of HTCondor that a run does not honour; unknown keys that no macro uses are not honoured either.
 UNHONOURED = (
     "allowed_execute_duration", "allowed_job_duration", "concurrency_limits", "container_image", "cron_minute",
     "deferral_time", "docker_image", "environment", "error", "hold", "initialdir", "input", "kill_sig", "max_retries",
@@ -171,14 +168,14 @@ UNHONOURED = (
     "requirements", "retry_until", "success_exit_code", "transfer_input_files", "transfer_output_files",
     "transfer_output_remaps", "universe", "use",
 )  # fmt: skip
-#: Values that are the same for every node: a node has one job.
+#: Values that are the same for every node, because a node has one job.
 _CONSTANT = {"dollar": "$(DOLLAR)", "process": "0", "procid": "0", "step": "0", "row": "0"}
-#: What `if` and `include` bring in is not known, not even the executable.
+#: Statements whose effect is unknown, even on the executable.
 _UNREADABLE = ("if", "elif", "else", "endif", "include")
 
 _LINE = re.compile(r"\s*([+\w.]+)\s*(@?=|:)?\s*(.*)", re.DOTALL)
 _MACRO = re.compile(r"(?<!\$)\$\(\s*([\w.+]+)\s*\)")
-_LEFT = re.compile(r"\$\$?\w*\([^()]*\)?")
+_UNEXPANDED = re.compile(r"\$\$?\w*\([^()]*\)?")
 _DOLLARS = re.compile(r"\$\(DOLLAR\)")
 _USED = re.compile(r"\$\(\s*([\w.+]+)")
 _VARIABLE = re.compile(r'\s*([+\w.]+)\s*=\s*"((?:[^"\\]|\\.)*+)"', re.DOTALL)
@@ -188,7 +185,7 @@ _DEEPEST, _LONGEST = 32, 2**20
 
 
 class Variable(NamedTuple):
-    """What VARS says of a node: where *mode* is PREPEND or APPEND, it comes before or after the description."""
+    """A variable in VARS; with the *mode* PREPEND or APPEND, it comes before or after the description."""
 
     name: str
     value: str
@@ -204,7 +201,7 @@ class SubmitLine(NamedTuple):
 
 
 def variables_in(text: str, node: str) -> list[Variable] | None:
-    """What stands after the node in a line VARS; None where it cannot be read.
+    """The variables after the node in a VARS line; None if they cannot be read.
 
     >>> variables_in('APPEND seed = "7" title="say \\\\"$(JOB)\\\\""', "a")
     [Variable(name='seed', value='7', mode='APPEND'), Variable(name='title', value='say "a"', mode='APPEND')]
@@ -221,7 +218,7 @@ def variables_in(text: str, node: str) -> list[Variable] | None:
 
 @dataclass(frozen=True)
 class Description:
-    """A submit description, in a file of its own or inline in the DAGMan file; *file* is what messages call it."""
+    """A submit description, in its own file or inline in the DAGMan file; *file* is its name in messages."""
 
     file: str
     entries: tuple[SubmitLine, ...]
@@ -256,7 +253,7 @@ def _asks_for_more(key: str, value: str) -> bool:
 
 
 def unhonoured_in(variables: Iterable[Variable]) -> list[str]:
-    """Of what VARS says, the commands of HTCondor and the attributes of jobs, which a run does not honour."""
+    """The variables that are commands of HTCondor or attributes of jobs, which a run does not honour."""
     names = [variable.name.lower() for variable in variables]
     return [name for name in names if name in UNHONOURED or name.startswith(("+", "my."))]
 
@@ -287,18 +284,18 @@ def _entry(file: str, line: str, number: int) -> Iterator[SubmitLine]:
     yield SubmitLine(key, value, number)
 
 
-class Asked(NamedTuple):
-    """The command of a node, and the keys that are not supported because their values are not plain numbers."""
+class NodeJob(NamedTuple):
+    """The facts about a node's job, and the keys that are not honoured because their values are not plain numbers."""
 
     facts: Facts
     unhonoured: list[str]
-    #: the files that HTCondor would send to the job and bring back, without which it would hold the job
+    #: the files that HTCondor would transfer to the job and back; it would hold the job without them
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 
 
-def described(description: Description, variables: Sequence[Variable]) -> Asked:
-    """What a node asks for, where VARS has these *variables* for it."""
+def job_of(description: Description, variables: Sequence[Variable]) -> NodeJob:
+    """The job of a node that has these *variables* in VARS."""
     macros = _Macros(description, variables)
     program = macros.value("executable")
     program = f"./{program}" if program and "/" not in program else program  # HTCondor does not search for it
@@ -307,11 +304,11 @@ def described(description: Description, variables: Sequence[Variable]) -> Asked:
     facts = facts_in([*lines, *(f"{key} = {amount}" for key, amount in amounts.items())])
     requests = {"request_cpus": facts.cores, "request_memory": facts.memory}
     inputs, outputs = (_files(macros, f"transfer_{way}_files") for way in ("input", "output"))
-    return Asked(facts, [key for key in amounts if requests[key] is None], inputs, outputs)
+    return NodeJob(facts, [key for key in amounts if requests[key] is None], inputs, outputs)
 
 
 def _files(macros: "_Macros", key: str) -> tuple[str, ...]:
-    """The names in a list of files; none where it says more than names, which is not honoured."""
+    """The names in a list of files; empty if it has other elements, which are not honoured."""
     text = macros.amount(key)
     if not _ALREADY[key].fullmatch(text):
         return ()
@@ -319,26 +316,26 @@ def _files(macros: "_Macros", key: str) -> tuple[str, ...]:
 
 
 class _Macros:
-    """The values of a description and of VARS, which macros stand for."""
+    """The values of macros, from a description and from VARS."""
 
     def __init__(self, description: Description, variables: Sequence[Variable]) -> None:
         after = {variable.name.lower(): variable.value for variable in variables if variable.mode == "APPEND"}
         before = {variable.name.lower(): variable.value for variable in variables if variable.mode != "APPEND"}
         self.file = description.file
         self.values = before | description.values | after
-        #: which of both counts is a setting of the pool
+        #: keys in both, where a setting of the pool decides
         self.doubtful = {each.name.lower() for each in variables if not each.mode} & description.values.keys()
 
     def value(self, key: str) -> str:
-        """What a key stands for."""
+        """The expanded value of a key."""
         text = self._value(key, 0) if key in self.values else ""
-        match = _LEFT.search(_DOLLARS.sub("", text))
+        match = _UNEXPANDED.search(_DOLLARS.sub("", text))
         if match:
-            raise self._refused(match[0])
+            raise self._macro_error(match[0])
         return _DOLLARS.sub("$", text)
 
     def amount(self, key: str) -> str:
-        """The same; empty where it cannot be known."""
+        """The expanded value of a key; empty if it cannot be expanded."""
         try:
             return self.value(key)
         except FormatError:
@@ -347,18 +344,18 @@ class _Macros:
     def _value(self, key: str, depth: int) -> str:
         if key in self.doubtful:
             raise FormatError(f"{self.file} and VARS both set {key} (add PREPEND or APPEND to the VARS line)")
-        text = _MACRO.sub(lambda macro: self._expanded(macro, depth), self.values[key])
+        text = _MACRO.sub(lambda macro: self._expand(macro, depth), self.values[key])
         if depth > _DEEPEST or len(text) > _LONGEST:
-            raise self._refused(f"$({key})")
+            raise self._macro_error(f"$({key})")
         return text
 
-    def _expanded(self, macro: re.Match[str], depth: int) -> str:
+    def _expand(self, macro: re.Match[str], depth: int) -> str:
         key = macro[1].lower()
         if key in _CONSTANT:
             return _CONSTANT[key]
         if key not in self.values or depth > _DEEPEST:
-            raise self._refused(macro[0])
+            raise self._macro_error(macro[0])
         return self._value(key, depth + 1)
 
-    def _refused(self, macro: str) -> FormatError:
+    def _macro_error(self, macro: str) -> FormatError:
         return FormatError(f"{self.file} uses {shorten(macro)}, which eligo run does not expand")

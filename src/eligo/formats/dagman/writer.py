@@ -1,21 +1,19 @@
-"""A workflow as a DAGMan file of its own: JOB, PARENT, CATEGORY and PRIORITY lines.
+"""Writes DAGMan files: a workflow, priorities for the nodes of an existing file, and rescue files.
 
-A command is written as a submit description in the file, or named where it is the file of one. A task of which no command is
-known becomes a NOOP node, which runs nothing but keeps the order.
+A workflow has JOB, PARENT, CATEGORY and PRIORITY lines. A command is written as an inline submit description, unless it is
+the name of a submit file. A task without a command becomes a NOOP node, which runs nothing but keeps the order.
 
-Priorities for the nodes of a DAGMan file that somebody has: beside the file, which stays as it is, or in it.
+Priorities for an existing file are written beside it or into it. Beside it, there are a file of PRIORITY lines and a wrapper
+that INCLUDEs the user's file and then these lines. (DAGMan knows the nodes inside splices only after an INCLUDE has ended,
+and the later one of two priorities counts.) The wrapper repeats everything that DAGMan only reads in the submitted file:
+CONFIG, ENV, SET_JOB_ATTR, and the rescue file. In the existing file, only PRIORITY lines change. Nodes inside splices cannot
+be named there.
 
-Beside it: a file of PRIORITY lines, and a wrapper that INCLUDEs first the user's file and then these. DAGMan knows the nodes
-inside splices only after an INCLUDE has ended, and of two priorities it takes the later. What it looks for only in the file
-that is submitted (CONFIG, ENV, SET_JOB_ATTR, a rescue file) the wrapper repeats.
+The first task gets the priority -1, or the number asked for, and each following task one less. The jobs of a node have its
+priority; below 0, the user's other jobs run first. DAGMan's own join nodes run nothing; they get one more than the first
+task, so that they are never delayed.
 
-In it: only PRIORITY lines change. Nodes inside splices cannot be named there.
-
-The first task gets -1, or the number asked for, and each that follows one less: the jobs of a node have its priority, and
-below 0 they let the user's other jobs pass. Join nodes, which DAGMan makes itself, run nothing; where there are any, they get
-one more than the first task, so that they are never held back.
-
-Rescue files: what is done of a DAGMan file, so that DAGMan, or eligo, goes on from there.
+A rescue file lists the nodes that are done, so that DAGMan or eligo resumes there.
 """
 
 import os
@@ -38,18 +36,18 @@ _LARGEST = 2**31
 
 
 def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The DAGMan text of a workflow; *old* has the name that a node had before it was renamed."""
+    """The DAGMan text of a workflow; *old* has the old names of renamed nodes."""
     return "".join([*(f"# {name} was {before!r}\n" for name, before in old.items()), *_lines(flow)])
 
 
 def lost(task: Task) -> set[str]:
-    """The details of a task that cannot be written: a category of several words, or cores and memory without a command."""
+    """The details of a task that cannot be written: a category of several words; cores and memory without a command."""
     keys = {"cores", "memory"} if task.command in (None, (), NOTHING) or _is_file(task.command) else set()
     return keys | ({"category"} if task.category is not None and not _WORD.fullmatch(task.category) else set())
 
 
 def word(name: str) -> str:
-    """The name of a node, if DAGMan can hold it.
+    """The name of a node; raises if DAGMan cannot represent it.
 
     >>> word("two words")
     Traceback (most recent call last):
@@ -63,7 +61,7 @@ def word(name: str) -> str:
 
 
 def fitted(name: str) -> str:
-    """The name as DAGMan can hold it.
+    """The name, or a similar one that DAGMan can represent.
 
     >>> fitted("two words"), fitted("Child")
     ('two_words', 'Child_')
@@ -129,23 +127,23 @@ _THROTTLE = re.compile(r"^\s*DAGMAN_MAX_JOBS_(?:SUBMITTED|IDLE)\s*=\s*[1-9]", re
 _DONE = re.compile(r"^[ \t]*done[ \t]+(\S+)", re.IGNORECASE | re.MULTILINE)
 _OWN_PRIORITY = re.compile(r"^\s*(?:priority|job_?prio)\s*=", re.IGNORECASE | re.MULTILINE)
 _LINE = re.compile(r"([ \t]*\S+[ \t]+\S+[ \t]+)[^\s]+([ \t\r]*)")
-#: How many submit files are looked into, and how large ones.
+#: The maximum number and size of submit files that are searched.
 _MOST_FILES, _LARGEST_FILE = 100, 2**20
 
 
-#: the priority of the first task where nothing else is asked for
+#: the default priority of the first task
 FIRST = -1
 
 
 def write_wrapper(flow: Workflow, order: Sequence[str], path: str, first: int | None = None) -> list[str]:
-    """Write a wrapper of the file that the workflow was read from, and the file that it includes; returns messages."""
+    """Write a wrapper of the file that the workflow was read from, and a file of priorities; returns messages."""
     origin = _origin(flow)
     source = os.path.basename(origin.path or "")
     lines = [f"INCLUDE {source}\n"]
     if path != "-":
         _check_place(origin, path)
     wanted = values(order, FIRST if first is None else first)
-    priorities = [priority_line(_spelt(name), value) for name, value in wanted.items()]
+    priorities = [priority_line(_portable_name(name), value) for name, value in wanted.items()]
     if priorities and origin.joins:
         priorities.insert(0, priority_line("ALL_NODES", max(wanted.values()) + 1))  # joins have no names of their own
     text = load_any(origin.path or "").text
@@ -164,7 +162,7 @@ def write_wrapper(flow: Workflow, order: Sequence[str], path: str, first: int | 
 
 
 def _range(wanted: Mapping[str, int]) -> list[str]:
-    """Which numbers were written, and what they mean beside the user's other jobs."""
+    """The message on the range of priorities, compared with the user's other jobs."""
     if not wanted:
         return []
     first, last = max(wanted.values()), min(wanted.values())
@@ -185,7 +183,7 @@ def write_in_place(flow: Workflow, order: Sequence[str], first: int | None = Non
         )
     text, wanted = load_bytes(path).decode(origin.encoding), values(order, FIRST if first is None else first)
     try:
-        new = changed(text, wanted)
+        new = with_priority_lines(text, wanted)
     except FormatError as error:
         raise FormatError(error.message, path) from None
     save_bytes(new.encode(origin.encoding), path)
@@ -194,7 +192,7 @@ def write_in_place(flow: Workflow, order: Sequence[str], first: int | None = Non
 
 
 def values(order: Sequence[str], first: int = FIRST) -> dict[str, int]:
-    """The priority of each task, the first one's as given and each that follows one less; join nodes have none.
+    """The priority of each task: *first* for the first one, and one less for each that follows; join nodes have none.
 
     >>> values(["a", "_condor_join_node0", "b"])
     {'a': -1, 'b': -2}
@@ -202,10 +200,10 @@ def values(order: Sequence[str], first: int = FIRST) -> dict[str, int]:
     return priority_numbers([name for name in order if not is_join(name)], first)
 
 
-def changed(text: str, wanted: dict[str, int]) -> str:
-    """The text with these priorities: the lines that set one say the new value, lines for ALL_NODES go, the rest is added.
+def with_priority_lines(text: str, wanted: dict[str, int]) -> str:
+    """The text with these priorities: existing lines are changed, lines for ALL_NODES removed, other lines added.
 
-    >>> changed("JOB a x\\nPriority  a  5 \\nJOB b x", {"a": 1, "b": 2})
+    >>> with_priority_lines("JOB a x\\nPriority  a  5 \\nJOB b x", {"a": 1, "b": 2})
     'JOB a x\\nPriority  a  1 \\nJOB b x\\nPRIORITY b 2\\n'
     """
     lines: list[str | None] = [*text.split("\n")]
@@ -220,15 +218,17 @@ def changed(text: str, wanted: dict[str, int]) -> str:
             updated.add(name)
     end = "\r\n" if "\r\n" in text[: text.find("\n") + 1] else "\n"
     body = "\n".join(line for line in lines if line is not None)
-    added = [priority_line(_spelt(name), value) for name, value in wanted.items() if name not in updated]
-    if added and _goes_on(body):
+    if lines[-1] is None:
+        body = body.removesuffix("\r")  # of the line before, whose line end is removed
+    added = [priority_line(_portable_name(name), value) for name, value in wanted.items() if name not in updated]
+    if added and _ends_in_continuation(body):
         raise FormatError("the last line ends in a backslash, so no PRIORITY line can follow (remove the backslash)")
     gap = end if added and body and not body.endswith("\n") else ""
     return body + gap + "".join(added).replace("\n", end)
 
 
 def advice(flow: Workflow, path: str, settings: Sequence[str] = ()) -> list[str]:
-    """What has to be so that DAGMan heeds the priorities."""
+    """Messages on what is needed for DAGMan to apply the priorities."""
     messages = []
     if not _is_throttled(flow, settings):
         messages += [
@@ -276,14 +276,14 @@ def _check_place(origin: Origin, path: str) -> None:
         raise FormatError("DAGMan cannot read compressed files", path)
 
 
-def _spelt(name: str) -> str:
+def _portable_name(name: str) -> str:
     if tokens(name) != [name]:
         raise FormatError(f"the name {shorten(name)!r} cannot be written so that all versions of DAGMan read it")
     return name
 
 
 def _rescue(origin: Origin, path: str) -> list[str]:
-    """Give the wrapper the rescue file of what it wraps: DAGMan looks for one of the name of the file submitted."""
+    """Copy the rescue file of the original for the wrapper, because DAGMan searches one with the submitted file's name."""
     there, source = rescue_file(Beside(path)), rescue_file(Beside(origin.path))
     if there is not None and (source is None or _done_by(source) <= _done_by(there)):
         return [f"DAGMan will skip the nodes that {there}, an existing file, lists as done"]
@@ -298,7 +298,7 @@ def _rescue(origin: Origin, path: str) -> list[str]:
 
 
 def _done_by(rescue: str) -> set[str]:
-    """The nodes that a rescue file says are done."""
+    """The nodes that a rescue file lists as done."""
     return set(_DONE.findall(load_any(rescue).text))
 
 
@@ -314,7 +314,7 @@ def _files_with_priority(flow: Workflow) -> list[str]:
 
 
 def _text_beside(flow: Workflow, name: str) -> str:
-    """The text of a small file that the workflow names, or nothing."""
+    """The text of a small file that the workflow names; empty if it cannot be read."""
     beside = Beside(flow.origin.path if flow.origin else None, _LARGEST_FILE)
     try:
         return beside.load(beside.place(name))
@@ -323,13 +323,13 @@ def _text_beside(flow: Workflow, name: str) -> str:
 
 
 def _priority_lines(text: str) -> tuple[list[tuple[int, int, str]], bool]:
-    """The first and last line of every PRIORITY command and the name in it; and whether other files are included."""
+    """The first and last line of every PRIORITY command with its node, and whether there are INCLUDE commands."""
     lines, statements, includes = Lines(text.removeprefix("\ufeff")), [], False
     for line in lines.take(lines.text):
         words = line.split(None, 3)
         kind = keyword(words[0])
         if kind == "PRIORITY":
-            statements.append((lines.begun, lines.number, tokens(line)[1]))
+            statements.append((lines.start, lines.number, tokens(line)[1]))
         elif kind == "INCLUDE":
             includes = True
         elif kind in {"JOB", "NODE", "FINAL", "PROVISIONER", "SERVICE", "SUBMIT_DESCRIPTION"}:
@@ -339,24 +339,24 @@ def _priority_lines(text: str) -> tuple[list[tuple[int, int, str]], bool]:
     return statements, includes
 
 
-def _goes_on(text: str) -> bool:
-    """Whether the last command would take in what is added."""
+def _ends_in_continuation(text: str) -> bool:
+    """Whether the last command ends in a backslash, and would continue on an added line."""
     lines = (line.strip(BLANK) for line in reversed(text.split("\n")))
     last = next((line for line in lines if line and not line.startswith(("#", "//"))), "")
     return last.endswith("\\")
 
 
 def _with_value(line: str, name: str, value: int) -> str:
-    """A line that sets a priority, with another value; what was several lines becomes one."""
+    """The line that sets a priority, with another value; several joined lines become one."""
     match = _LINE.fullmatch(line)
     if match:
         return f"{match[1]}{value}{match[2]}"
-    return priority_line(_spelt(name), value).rstrip("\n") + ("\r" if line.endswith("\r") else "")
+    return priority_line(_portable_name(name), value).rstrip("\n") + ("\r" if line.endswith("\r") else "")
 
 
 # Rescue files
 
-#: What decides when, where and how often a node is run, and nothing of what a node is that has ended well.
+#: Features that affect when, where and how often a node runs, but not the result of a node that succeeded.
 PLACING = frozenset(
     {"concurrency_limits", "hold", "maxjobs", "periodic_hold", "periodic_release", "periodic_remove", "request_cpus"}
     | {"request_gpus", "request_memory", "requirements", "retry", "weak"}
@@ -364,16 +364,16 @@ PLACING = frozenset(
 
 
 def rescue_text(flow: Workflow, done: Iterable[str]) -> str:
-    """The text of a rescue file: the nodes that were done when the file was read, and those done since."""
+    """The text of a rescue file: the nodes that were done when the workflow was read, and those in *done*."""
     before = flow.origin.done if flow.origin else ()
     names = dict.fromkeys(name for name in (*before, *done) if not is_join(name))
     return "".join([f"# {len(names)} finished nodes\n", *(f"DONE {name}\n" for name in names)])
 
 
 def doubtful(flow: Workflow, executed: Iterable[str]) -> set[str]:
-    """The executed nodes that DAGMan may not count as done, because a run ignored something of them or of what they need.
+    """The executed nodes that must not count as done for DAGMan, because a run ignored a feature of them or an ancestor.
 
-    A node whose POST script did not run is one, and so is a node that read what such a node wrote.
+    An example is a node whose POST script did not run; its descendants may have read wrong results.
     """
     asked = flow.origin.unhonoured if flow.origin else ()
     tasks = {str(task) for each in asked if each.key.lower() not in PLACING for task in each.tasks}
@@ -387,7 +387,7 @@ def doubtful(flow: Workflow, executed: Iterable[str]) -> set[str]:
 
 
 def next_rescue(path: str) -> str:
-    """The name under which DAGMan takes a rescue file of this file for the last one.
+    """The name of the next rescue file for this DAGMan file.
 
     >>> next_rescue("nowhere/x.dag")
     'nowhere/x.dag.rescue001'

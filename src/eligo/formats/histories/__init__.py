@@ -1,17 +1,17 @@
-"""How long tasks took in earlier runs, from the files that engines leave behind: one module a format, the same few names.
+"""Run times of tasks in earlier runs, from the files that engines leave behind: one module for each format.
 
 | format      | what it is                                                    |
 |-------------|---------------------------------------------------------------|
 | `nextflow`  | Nextflow's trace, `nextflow run ... -with-trace`              |
-| `snakemake` | what the `benchmark:` of Snakemake's rules writes             |
-| `htcondor`  | the log of a DAGMan's jobs, `FILE.dag.nodes.log`              |
+| `snakemake` | the output of `benchmark:` in Snakemake's rules               |
+| `htcondor`  | the log of DAGMan's jobs, `FILE.dag.nodes.log`                |
 | `ninja`     | `.ninja_log`, versions 5 to 7                                 |
-| `eligo`     | the folder of a run of eligo's own, FILE.run                  |
+| `eligo`     | the folder of one of eligo's own runs, FILE.run               |
 | `table`     | a table with a column of seconds, and one of tasks or kinds   |
 
-A run is a folder, which `reader` reads. The module of a text has `NAME`, `sniff(text)`: whether a text looks like it, and
-`parse(text, path)`: what it says. Beside these every workflow with run times is the history of others;
-`eligo.formats.read_history` reads them all, and folders of them. What the modules share is below.
+The module of each text format has `NAME`, `sniff(text)`, which returns whether a text looks like the format, and
+`parse(text, path)`, which returns the run times in it. `reader` reads the folder of a run. A workflow with run times is a
+history, too. `eligo.formats.read_history` reads all of these, and folders of them. This module has what the formats share.
 """
 
 import math
@@ -24,13 +24,13 @@ from typing import NamedTuple, Protocol, cast
 from eligo.errors import FormatError, shorten
 from eligo.workflow import Timed
 
-#: The modules, in the order in which they look at a text.
+#: The modules, in the order in which they examine a text.
 MODULES = ("nextflow", "snakemake", "htcondor", "ninja", "table")
 
-#: No task took longer: some 30,000 years.
+#: The maximum run time in seconds, about 30,000 years.
 LONGEST = 1e12
 
-#: What stands where nothing was measured.
+#: The words for a value that was not measured.
 BLANK = {"", "-", "na", "n/a", "null", "none"}
 
 _NUMBER = r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)"
@@ -52,11 +52,11 @@ class History:
     """Run times of earlier runs, for `eligo.with_history`."""
 
     records: tuple[Timed, ...]
-    #: the format's name, or that of each that the files of a folder have
+    #: the name of the format, or the names of all formats in a folder
     format: str
     #: the file or folder; "-" is standard input
     path: str
-    #: what whoever reads it should be told, a sentence each
+    #: remarks for the user, one sentence each
     remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -64,15 +64,15 @@ class History:
 
 
 class HistoryFormat(Protocol):
-    """What the module of a format has."""
+    """The contents of a format's module."""
 
     NAME: str
 
     def sniff(self, text: str) -> bool:
-        """Whether the text looks like this format, at a glance; its beginning is enough."""
+        """Whether the text, or its beginning, looks like this format."""
 
     def parse(self, text: str, path: str) -> Parsed:
-        """What the text, in a file of this name, says."""
+        """The run times in the text of the file at *path*."""
 
 
 def module(format: str) -> HistoryFormat:
@@ -90,7 +90,7 @@ def detect(text: str) -> str | None:
 
 
 def seconds_in(text: str, unit: float = 1.0, line: int | None = None) -> float:
-    """How many seconds a text says: a bare number counts *unit* seconds; 1m 3s and 0:01:03 are themselves.
+    """The duration in a text, in seconds: a bare number counts *unit* seconds each; other forms are 1m 3s and 0:01:03.
 
     >>> seconds_in("90.5"), seconds_in("1m 3s"), seconds_in("1d 2h"), seconds_in("931ms"), seconds_in("1 day, 0:02:03")
     (90.5, 63.0, 93600.0, 0.931, 86523.0)
@@ -99,7 +99,8 @@ def seconds_in(text: str, unit: float = 1.0, line: int | None = None) -> float:
     """
     seconds = _read(text.strip(), unit)
     if not 0 <= seconds <= LONGEST:
-        raise FormatError(f"invalid duration {shorten(text)!r}", line=line)
+        message = f"a duration must be at least 0, such as 63, 1m 3s or 0:01:03, got {shorten(text)!r}"
+        raise FormatError(message, line=line)
     return seconds
 
 
@@ -116,7 +117,7 @@ def _read(text: str, unit: float) -> float:
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing was measured."""
+    """Whether the text stands for a value that was not measured."""
     return text.strip().lower() in BLANK
 
 

@@ -1,4 +1,4 @@
-"""The log of an HTCondor job's events, above all `FILE.dag.nodes.log`, in which DAGMan has those of all nodes.
+"""HTCondor's log of the events of jobs, in particular `FILE.dag.nodes.log`, where DAGMan logs the jobs of all nodes.
 
     000 (12.000.000) 2026-01-02 03:04:05 Job submitted from host: <...>
         DAG Node: align_1
@@ -9,8 +9,8 @@
         (1) Normal termination (return value 0)
     ...
 
-A node took from when its job was last executed to when it terminated. Jobs that failed are left out. Before version 10 dates
-have no year: 01/02. DAGMan's node status file has no times, and logs in XML or JSON are not read.
+The run time of a node is from the last start of its job to its termination. Failed jobs are left out. Before version 10,
+dates have no year: 01/02. DAGMan's node status file has no times, and logs in XML or JSON cannot be read.
 """
 
 import re
@@ -46,7 +46,7 @@ _OTHERS = {
 
 
 class Event(NamedTuple):
-    """What happened to a job: the number of the event, the job's, when, what else is said, and where."""
+    """An event of a job: the numbers of the event and the job, the time, further text, and the line."""
 
     number: str
     job: str
@@ -61,13 +61,13 @@ def sniff(text: str) -> bool:
 
 
 def refusal(text: str) -> FormatError | None:
-    """What to say of a file of HTCondor's from which no times are read."""
+    """The error for another file of HTCondor, which has no times or cannot be read; None if the text is not one."""
     what = next((what for looks, what in _OTHERS.items() if re.match(looks, text)), None)
     return None if what is None else FormatError(f"this is {what}")
 
 
 def parse(text: str, path: str) -> Parsed:
-    """How long the jobs of nodes ran that returned 0."""
+    """The run times of the jobs of nodes that returned 0."""
     nodes: dict[str, str] = {}
     began: dict[str, datetime] = {}
     records: list[Timed] = []
@@ -87,7 +87,7 @@ def parse(text: str, path: str) -> Parsed:
 
 
 def _reason(event: Event, nodes: dict[str, str], start: datetime | None) -> str:
-    """Why a job that terminated does not count, if it does not."""
+    """The reason why a terminated job does not count; empty if it counts."""
     returned = _RETURNED.search(event.body)
     if not returned or returned[1] is None or returned[1].strip("-0"):
         return "failed"
@@ -95,22 +95,23 @@ def _reason(event: Event, nodes: dict[str, str], start: datetime | None) -> str:
 
 
 def _between(start: datetime, event: Event) -> float:
-    """The seconds from the start to the event; dates without a year may go on into the next."""
+    """The seconds from the start to the event; dates without a year may cross into the next year."""
     end = event.when
     if end < start and end.year in _YEARLESS:
         end += timedelta(days=365 + (end.year == LEAP))
     if end < start:
-        raise FormatError("the job terminated before it started", line=event.line)
+        actual = f"{start:%m-%d %H:%M:%S}, got {end:%m-%d %H:%M:%S}"
+        raise FormatError(f"the end of the job must be after its start at {actual}", line=event.line)
     return (end - start).total_seconds()
 
 
-#: The years that stand in where there is none: one with a 29th of February, and one without.
+#: The years that replace a missing year: one with a 29th of February, and one without.
 LEAP, USUAL = 4, 5
 _YEARLESS = (LEAP, USUAL)
 
 
 def events(text: str, out: Counter[str]) -> Iterator[Event]:
-    """The events that are whole."""
+    """The complete events."""
     year = LEAP if ") 02/29 " in text else USUAL
     head, begin = None, 0
     body: list[str] = []
@@ -125,7 +126,8 @@ def events(text: str, out: Counter[str]) -> Iterator[Event]:
         elif line.strip():
             head, begin = _EVENT.match(line), number
             if head is None and number < len(lines):
-                raise FormatError("not the first line of an event, which has a number, a job and a date", line=number)
+                message = f"an event must begin with a number, a job and a date, got {shorten(line)!r}"
+                raise FormatError(message, line=number)
             out["cut"] += head is None
     out["cut"] += head is not None
 
@@ -135,7 +137,8 @@ def _when(head: re.Match[str], line: int, year: int) -> datetime:
     try:
         return datetime.fromisoformat(f"{day} {head[4]}")
     except ValueError:
-        raise FormatError(f"invalid date and time: {shorten(head[3])} {shorten(head[4])}", line=line) from None
+        actual = f"{shorten(head[3])} {shorten(head[4])}"
+        raise FormatError(f"the date and time of an event must be valid, got {actual}", line=line) from None
 
 
 def _remarks(out: Counter[str]) -> list[str]:

@@ -1,11 +1,11 @@
-"""Nextflow's trace, and its report: a row for every attempt at a task, with tabs between the cells.
+"""Nextflow's trace and its report: one row for each attempt at a task, with tabs between the cells.
 
     task_id  hash       native_id  name         status     exit  submit                   duration  realtime
     1        7d/eb4d44  1234       FASTQC (s1)  COMPLETED  0     2026-01-02 03:04:05.678  1m 5s     1m 3s
 
-How long a task ran is its `realtime`, or where there is none its `duration`, which has the wait for a machine in it. Times
-are in words or, of a raw trace, in milliseconds. Attempts that failed are left out; of a task in the cache there is the time
-that it took when it ran. The page of `-with-report` has the same rows inside, raw; where tasks are very many it has none.
+The run time of a task is its `realtime`. Without that column it is the `duration`, which includes waiting for a machine.
+Times are in words, or in milliseconds in a raw trace. Failed attempts are left out. A task from the cache has the time of
+its original run. The page of `-with-report` contains the same rows, raw, unless there are very many tasks.
 """
 
 import json
@@ -21,7 +21,7 @@ from eligo.workflow import Timed
 
 NAME = "nextflow"
 
-#: What a task is worth counting for.
+#: The statuses of tasks that count.
 DONE = {"COMPLETED", "CACHED"}
 COLUMNS: tuple[str, ...] = (
     "task_id", "hash", "name", "process", "tag", "status", "submit", "complete", "realtime", "duration", "cpus"
@@ -32,7 +32,7 @@ _PAGE = re.compile(r"\s*+<!doctype html[^\0]{0,5000}?<title>[^<]{0,500}?Nextflow
 _DATA = re.compile(r"window\.data\s*+=\s*+\{\s*+\"trace\"\s*+:\s*+")
 _ESCAPE = re.compile(r"\\(.)")
 
-#: A row's cells, those that say something, under their titles; and its line, where it has one.
+#: The cells of a row that are not blank, by title; and its line, if it has one.
 Row = tuple[Mapping[str, str], int | None]
 
 
@@ -40,14 +40,14 @@ class TraceRows(NamedTuple):
     """The attempts in a trace, and the number of ignored rows."""
 
     rows: Sequence[Row]
-    #: which column says how long a task ran
+    #: the column of run times
     timed: str
-    #: how many rows are left out, by the reason
+    #: the numbers of ignored rows, by reason
     out: Counter[str]
 
 
 def sniff(text: str) -> bool:
-    """Whether the first line has titles of a trace, or a page begins as a report does."""
+    """Whether the first line has columns of a trace, or a page begins like a report."""
     titles = _titles(text)
     named = bool({"name", "process"} & titles)
     return (
@@ -61,9 +61,9 @@ def _titles(text: str) -> set[str]:
 
 
 def parse(text: str, path: str) -> Parsed:
-    """The tasks that were completed, and how long each ran."""
+    """The run times of the completed tasks."""
     trace = attempts(text)
-    records = [record for row, line in trace.rows for record in _recorded(row, trace.timed, line, trace.out)]
+    records = [record for row, line in trace.rows for record in _records(row, trace.timed, line, trace.out)]
     return Parsed(records, _remarks(trace.out, trace.timed))
 
 
@@ -81,10 +81,10 @@ def attempts(text: str) -> TraceRows:
 
 def _rows(lines: Sequence[str], sign: str, titles: Sequence[str], out: Counter[str]) -> Iterator[Row]:
     place = {title: titles.index(title) for title in COLUMNS if title in titles}
-    spilling = {"script", "env"} & {*titles}  # which go on over several lines
+    spilling = {"script", "env"} & {*titles}  # columns whose values may have several lines
     for number, line in enumerate(lines, 2):
         cells = line.split(sign)
-        if number == len(lines) + 1 and len(cells) < len(titles):  # after the last end of a line
+        if number == len(lines) + 1 and len(cells) < len(titles):  # the last line, perhaps incomplete
             out["cut"] += bool(line.strip())
         elif len(cells) > max(place.values()):
             yield {title: cells[i].strip() for title, i in place.items() if not is_blank(cells[i])}, number
@@ -93,7 +93,7 @@ def _rows(lines: Sequence[str], sign: str, titles: Sequence[str], out: Counter[s
 
 
 def _rows_of_page(text: str) -> list[Row]:
-    """The rows inside of a report: JSON, but for an escape that only JavaScript has."""
+    """The rows in a report: JSON, except for an escape sequence of JavaScript."""
     begin = _DATA.search(text)
     try:
         part = _ESCAPE.sub(lambda match: "'" if match[1] == "'" else match[0], text[begin.end() if begin else 0 :])
@@ -106,8 +106,8 @@ def _rows_of_page(text: str) -> list[Row]:
     return [({title: cell for title, cell in row.items() if not is_blank(cell)}, None) for row in cells]
 
 
-def _recorded(row: Mapping[str, str], timed: str, line: int | None, out: Counter[str]) -> list[Timed]:
-    """What a row says; nothing, and one more of *out*, where it does not count."""
+def _records(row: Mapping[str, str], timed: str, line: int | None, out: Counter[str]) -> list[Timed]:
+    """The run time in a row; none if it does not count, which is added to *out*."""
     reason = "failed" if row.get("status", "COMPLETED") not in DONE else "untimed" if timed not in row else None
     if reason:
         out[reason] += 1
@@ -120,7 +120,7 @@ def process_of(row: Mapping[str, str], line: int | None) -> str:
     """The process that a row's task belongs to."""
     kind = row.get("process") or _TAG.sub("", row.get("name", ""))
     if not kind:
-        raise FormatError("the row has no task name", line=line)
+        raise FormatError("the row must have a process or a task name, got neither", line=line)
     return kind
 
 

@@ -1,9 +1,9 @@
-"""`.ninja_log`, in which ninja keeps when it began and ended to make each file, in milliseconds.
+"""`.ninja_log`, in which ninja records when it started and finished to make each file, in milliseconds.
 
     # ninja log v6
     12      3456    1700000000000000000     out/main.o      9d1f0f3bb5d8a1c2
 
-A file is the task; where it was made more than once, the last time counts.
+A task is named by its file. If a file was made more than once, the last time counts.
 """
 
 import re
@@ -20,12 +20,12 @@ _TIMES = re.compile(r"[0-9]{1,18}")
 
 
 def sniff(text: str) -> bool:
-    """Whether the first line says so."""
+    """Whether the first line names this format."""
     return text.startswith("# ninja log v")
 
 
 def parse(text: str, path: str) -> Parsed:
-    """How long each file took to make, the last time that it was."""
+    """The time to make each file, the last time that it was made."""
     head, *lines = text.split("\n")
     version = _HEAD.fullmatch(head)
     if version is None or int(version[1]) not in VERSIONS:
@@ -46,6 +46,6 @@ def parse(text: str, path: str) -> Parsed:
 
 def _seconds(start: str, end: str, line: int) -> float:
     if not (_TIMES.fullmatch(start) and _TIMES.fullmatch(end)) or not 0 <= int(end) - int(start) <= LONGEST * 1000:
-        words = f"invalid duration from {shorten(start)!r} to {shorten(end)!r}"
-        raise FormatError(words, line=line)
+        message = f"start and end must be integers in order, got {shorten(start)!r} and {shorten(end)!r}"
+        raise FormatError(message, line=line)
     return (int(end) - int(start)) / 1000

@@ -1,4 +1,4 @@
-"""From a file or a folder to the history in it: a log of an engine, a workflow with run times, or a run of eligo's own."""
+"""Reads a history from a file or a folder: a log of an engine, a workflow with run times, or one of eligo's own runs."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -13,12 +13,12 @@ from eligo.formats.reader import located, read, read_loaded
 from eligo.formats.shared.files import COMPRESSED, LARGEST_FILE, Loaded, load_any, load_bytes
 from eligo.workflow import Timed
 
-#: How much of a file in a folder is looked at to see whether it is a history.
+#: The number of bytes that show whether a file in a folder is a history.
 GLANCE = 10_000
 MOST_FILES = 100_000
-#: How many remarks on files of a folder are told.
+#: The maximum number of remarks on the files of a folder.
 MOST_REMARKS = 5
-#: The files in the folder of a run of eligo's own, FILE.run.
+#: The files in the folder of one of eligo's own runs, FILE.run.
 STATE, LOCK, WORKFLOW = "run.db", "run.db.lock", "workflow.json"
 
 
@@ -48,7 +48,7 @@ def read_history(path: detecting.StrPath, limit: int = LARGEST_FILE) -> History:
 
 
 def _past_run(path: str, loaded: Loaded, limit: int) -> History:
-    """The history that a workflow with run times is."""
+    """The run times in a workflow."""
     try:
         if refused := refusal(loaded.text):
             raise refused
@@ -84,14 +84,14 @@ def _read_folder(folder: str, limit: int) -> History:
 
 
 def _files(folder: str) -> Iterator[tuple[str, int]]:
-    """The plain files in a folder and below, always in the same order, and their sizes."""
+    """The regular files in a folder and below, always in the same order, and their sizes."""
     count = 0
     for place, folders, files in os.walk(folder):
         folders.sort()
-        of_run = is_run(place)  # whose other files belong to it
+        of_run = is_run(place)  # its other files are not histories
         folders[:] = [] if of_run else folders
         for path in (os.path.join(place, file) for file in ([STATE] if of_run else sorted(files))):
-            with suppress(OSError):  # gone since
+            with suppress(OSError):  # the file has been removed
                 size = os.path.getsize(path) if os.path.isfile(path) else 0
                 count += 1
                 yield from [(path, size)] if size else []
@@ -100,7 +100,7 @@ def _files(folder: str) -> Iterator[tuple[str, int]]:
 
 
 def _history_at(path: str, limit: int) -> History | None:
-    """The history in a file; None where there is none, as far as a glance tells."""
+    """The history in a file; None if its beginning does not look like one."""
     if os.path.basename(path) == STATE:
         with suppress(InputError):
             return read_history(path, limit)
@@ -124,16 +124,16 @@ def _beginning(path: str) -> str:
 
 
 def is_run(folder: str) -> bool:
-    """Whether a folder is that of a run."""
+    """Whether a folder is the folder of a run."""
     return bool(folder) and all(os.path.isfile(os.path.join(folder, name)) for name in (STATE, LOCK))
 
 
 def parse_run(folder: str) -> Parsed:
-    """How long tasks took, each the mean of its attempts that ended well; the run may still be executed.
+    """The mean run time of the successful attempts at each task; the run may still be active.
 
-    The kinds of tasks are in the workflow that is stored in the same folder.
+    The kinds of tasks come from the workflow that is stored in the same folder.
     """
-    from eligo.stores import added_names, read_run  # not at the top: a plan without a history needs no database
+    from eligo.stores import added_names, read_run  # here, because a plan without a history needs no database
 
     state = read_run(os.path.join(folder, STATE))
     names = [*state.tasks, *added_names(state.additions)]
@@ -153,7 +153,7 @@ def _means(took: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 def _kinds(path: str) -> dict[str, str]:
-    """The kind of every task of the workflow that was run, where it is there."""
+    """The kind of every task of the workflow that was run; empty if the file is missing."""
     with suppress(InputError):
         flow = read(path, "json")
         return dict(zip(flow.dag.labels, all_kinds(flow), strict=True))

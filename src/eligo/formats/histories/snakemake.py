@@ -1,11 +1,11 @@
-"""Snakemake's benchmarks: a file for every job, with a row for every time that it was repeated.
+"""Snakemake's benchmarks: one file for each job, with one row for each repetition.
 
     s       h:m:s    max_rss  max_vms  max_uss  max_pss  io_in  io_out  mean_load  cpu_time
     12.3456 0:00:12  ...
 
-Which job that is only the file's name says, and how it does so is up to the rule: the name of the file without its suffixes,
-and that of its folder, are both tried as the rule. `--benchmark-extended` says it itself, in `rule_name` and `wildcards`; in
-files called .jsonl every row is an object of JSON.
+Only the file's name identifies the job, and the rule chooses that name. Therefore the file's name without suffixes counts
+as a task, and its folder's name as a rule. With `--benchmark-extended`, the columns `rule_name` and `wildcards` identify the
+job. In a .jsonl file, every row is a JSON object.
 """
 
 import ast
@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-from eligo.errors import FormatError
+from eligo.errors import FormatError, shorten
 from eligo.formats.histories import Parsed, is_blank, left_out, seconds_in
 from eligo.formats.shared.files import plain_name
 from eligo.workflow import Timed
@@ -27,7 +27,7 @@ LONGEST_WILDCARDS = 10_000
 
 
 def sniff(text: str) -> bool:
-    """Whether the first line has the titles of a benchmark."""
+    """Whether the first line has the columns of a benchmark."""
     first = text.lstrip().partition("\n")[0]
     if first.startswith("{"):
         return '"h:m:s"' in first and '"s"' in first
@@ -35,7 +35,7 @@ def sniff(text: str) -> bool:
 
 
 def parse(text: str, path: str) -> Parsed:
-    """How long the job of a benchmark ran, each time."""
+    """The run times of the job of a benchmark, one for each row."""
     records: list[Timed] = []
     untimed = 0
     for row, line in _objects(text) if text.lstrip().startswith("{") else _cells(text):
@@ -47,7 +47,7 @@ def parse(text: str, path: str) -> Parsed:
 
 
 def _cells(text: str) -> Iterator[tuple[Mapping[str, str], int]]:
-    """The rows under their titles, and their lines."""
+    """The rows of a table, by the titles of columns, and their lines."""
     lines = text.split("\n")
     begin = next(number for number, line in enumerate(lines) if line.strip())
     titles = [title.strip() for title in lines[begin].split("\t")]
@@ -57,16 +57,16 @@ def _cells(text: str) -> Iterator[tuple[Mapping[str, str], int]]:
 
 
 def _objects(text: str) -> Iterator[tuple[Mapping[str, str], int]]:
-    """The same of rows that are JSON."""
+    """The rows of a JSON lines file, and their lines."""
     for number, line in enumerate(text.split("\n"), 1):
         try:
             row = json.loads(line) if line.strip() else None
         except (ValueError, RecursionError):
-            raise FormatError("invalid JSON in this row", line=number) from None
+            raise FormatError(f"this row must be valid JSON, got {shorten(line)!r}", line=number) from None
         if isinstance(row, dict):
             yield {key: str(value) for key, value in row.items()}, number
         elif row is not None:
-            raise FormatError("this row must be a JSON object", line=number)
+            raise FormatError(f"this row must be a JSON object, got {shorten(line)!r}", line=number)
 
 
 def _records(row: Mapping[str, str], path: str, seconds: float) -> list[Timed]:
@@ -79,7 +79,7 @@ def _records(row: Mapping[str, str], path: str, seconds: float) -> list[Timed]:
 
 
 def _job(rule: str, wildcards: str) -> str | None:
-    """What the job is called where Snakemake draws it: the rule and its wildcards.
+    """The name of the job in Snakemake's drawings: the rule and its wildcards; None if these cannot be read.
 
     >>> _job("sort", "{'sample': 'A'}")
     'sort sample: A'

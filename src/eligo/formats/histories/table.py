@@ -1,17 +1,17 @@
-"""Tables, with commas, semicolons or tabs: a row for a task that ran, or for a kind of task.
+"""Tables, with commas, semicolons or tabs: one row for a task that ran, or for a kind of task.
 
     task,kind,seconds
     align_1,align,12.5
     ,sort,3
 
-One column says how long: seconds, runtime, duration, elapsed or time. One says which task: task, name, job or id; one which
-kind: kind, category, rule, process or program; either will do. Other columns are not read. A bare number is in seconds;
-1m 3s and 0:01:03 are lengths of time too.
+One column has the run time: seconds, runtime, duration, elapsed or time. One has the task (task, name, job or id), or one has
+its kind (kind, category, rule, process or program), or both exist. Other columns are ignored. A bare number is in seconds;
+1m 3s and 0:01:03 are durations, too.
 """
 
 from collections.abc import Sequence
 
-from eligo.errors import FormatError
+from eligo.errors import FormatError, shorten
 from eligo.formats.csv_format import rows_of
 from eligo.formats.histories import Parsed, is_blank, left_out, seconds_in
 from eligo.workflow import Timed
@@ -33,7 +33,7 @@ def sniff(text: str) -> bool:
 
 
 def parse(text: str, path: str) -> Parsed:
-    """How long the tasks and kinds of a table took."""
+    """The run times of the tasks and kinds in a table."""
     rows = rows_of(text)
     header = next(rows, ([""], 0))[0]
     when, task, kind = (_place(header, titles) for titles in (SECONDS, TASKS, KINDS))
@@ -45,13 +45,13 @@ def parse(text: str, path: str) -> Parsed:
             untimed += 1
             continue
         if name is None and sort is None:
-            raise FormatError("the row has neither a task nor a kind", line=line)
+            raise FormatError(f"the row must have a task or a kind, got only the time {shorten(length)!r}", line=line)
         records.append(Timed(name, sort, seconds_in(length, line=line)))
     return Parsed(records, left_out(untimed, "row without a time", "rows without a time"))
 
 
 def _place(header: Sequence[str], titles: Sequence[str]) -> int | None:
-    """Where the first of these titles stands that is there."""
+    """The place of the first of these titles that the header has."""
     cells = [cell.strip().lower() for cell in header]
     return next((cells.index(title) for title in titles if title in cells), None)
 

@@ -1,17 +1,17 @@
-"""Makeflow's workflows as JSON, or as JX, which is JSON with comments and expressions.
+"""Makeflow's workflows in JSON, or in JX, which is JSON with comments and expressions.
 
     {"categories": {"heavy": {"resources": {"cores": 4, "memory": 1000}}},
      "rules": [{"command": "./sim < in > out", "inputs": ["sim", "in"], "outputs": ["out"], "category": "heavy"},
                {"command": "plot o", "inputs": [{"dag_name": "out", "task_name": "o"}], "outputs": ["out.png"]}]}
 
-A task is named by the first file that its rule makes: see `formats.shared.rules`, also for what is added in writing, here as
-the keys "task" and "mark" of a rule, which Makeflow passes over. A file may be an object: `dag_name` is its name, and `size`
-its size in bytes. Memory is in MB of 2**20 bytes. A rule with a `workflow` runs `makeflow` on that file. Expressions are
-evaluated with the names in "define" and the *arguments*, which count more: see `eligo.formats.jx.evaluation`. Other keys,
-such as `environment`, are not read, and remarks name them.
+A task is named by the first file that its rule makes; `formats.shared.rules` also describes additions to written files, here
+the keys "task" and "mark" of a rule, which Makeflow ignores. A file may be an object: `dag_name` is its name, and `size` its
+size in bytes. Memory is in MB of 2**20 bytes. A rule with a `workflow` runs `makeflow` on that file. Expressions are
+evaluated with the names in "define" and the *arguments*, which take precedence: see `eligo.formats.jx.evaluation`. Other
+keys, such as `environment`, are ignored, and remarks list them.
 
-In writing, a command of words becomes a line for a shell; cores and memory are rounded up, and the workflow's name, run
-times, priorities and the sizes of files that no task uses are left out.
+In the output, a command of words becomes a command line for a shell. Cores and memory are rounded up. The workflow's name,
+run times, priorities and sizes of files that no task uses are left out.
 
 >>> flow = parse('{"rules": [{"command": "ls > a", "outputs": ["a"]}, # first'
 ...              '\\n {"command": "wc a > b", "inputs": ["a"], "outputs": ["b"]}]}')
@@ -29,10 +29,10 @@ from math import ceil
 from typing import Any, cast
 
 from eligo.errors import FormatError, shorten
+from eligo.formats.detection import Typed
 from eligo.formats.jx import evaluation as evaluating
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import MisfitError, array, kind, mapping, size, string
-from eligo.formats.shared.interface import Typed
 from eligo.formats.shared.names import unread
 from eligo.formats.shared.rules import Rule, rules_of, workflow_of
 from eligo.workflow import MEGABYTE, Origin, Unhonoured, Workflow
@@ -42,15 +42,15 @@ TAKES = ("arguments",)
 PRIORITIES = False
 CANNOT = ("name", "seconds", "labels", "priority")
 
-#: The keys by which Makeflow runs a task in another way.
+#: The keys that change how Makeflow runs a task.
 UNHONOURED = ("allocation", "environment", "gpus", "local_job", "mpi-processes", "wall-time")
 
-#: Makeflow reads no longer string than this, in bytes
+#: The maximum length of a string that Makeflow reads, in bytes
 LONGEST = 65_000
 
 Row = Mapping[str, Any]
 
-#: the keys that are read: of the document, of rules and categories, and of what these ask for
+#: the keys that are read: of the document, of rules, of categories, and of resources
 _TOP = frozenset(("rules", "categories", "default_category", "define"))
 _RULE = frozenset(("command", "workflow", "inputs", "outputs", "category", "resources", "task", "mark"))
 _CATEGORY, _RESOURCES = frozenset(("resources",)), frozenset(("cores", "memory"))
@@ -60,7 +60,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def sniff(text: str) -> bool:
-    """Whether the text is an object with a list "rules", which our own JSON has nowhere; comments may come before it."""
+    """Whether the text is an object with a list "rules", a key that eligo's own JSON lacks; comments may precede it."""
     return '"rules"' in text and re.match(r"(?:\s|#[^\n]*)*+\{", text) is not None and _KEY.search(text) is not None
 
 
@@ -68,13 +68,13 @@ def sniff(text: str) -> bool:
 
 
 def parse(text: str, arguments: Row | None = None) -> Workflow:
-    """The workflow that a JX text describes, where names stand for what *arguments* say."""
+    """The workflow that a JX text describes, with values for names in *arguments*."""
     used: set[str] = set()
     given = arguments or {}
     arguments = {name: evaluating.value_of(v) if isinstance(v, Typed) else v for name, v in given.items()}
     try:
         flow = _workflow(json_text.load(text))
-    except FormatError:  # no JSON, or wrong: then the slow reader, which knows all of JX and the lines
+    except FormatError:  # not JSON, or invalid: the slower reader knows all of JX, and line numbers
         flow = _workflow(evaluating.load(text, arguments, used))
     unused = [name for name in arguments if name not in used]
     if not unused:
@@ -110,7 +110,7 @@ def _workflow(document: object) -> Workflow:
 
 
 def _unread(top: Row) -> Iterator[str]:
-    """The keys that are not read, with where they stand; without those that a run refuses."""
+    """The ignored keys with their places, except those that a run refuses."""
     reported = {*UNHONOURED, "options"}
     categories = mapping(top.get("categories") or {}, '"categories"').values()
     places = (("document", [top], _TOP), ("rules", top["rules"], _RULE), ("categories", categories, _CATEGORY))
@@ -127,7 +127,8 @@ def _rule(row: Row, what: str, sizes: dict[str, int]) -> Rule:
     category, name, mark = (_word(row, key, what) for key in ("category", "task", "mark"))
     command, workflow = _word(row, "command", what), _word(row, "workflow", what)
     if (command is None) == (workflow is None):
-        raise FormatError(f'{what} must have either a "command" or a "workflow"', line=_line(row))
+        actual = "neither" if command is None else "both"
+        raise FormatError(f'{what} must have either a "command" or a "workflow", got {actual}', line=_line(row))
     if category is not None:
         more["category"] = category
     run = command if command is not None else f"makeflow {workflow}"
@@ -137,14 +138,14 @@ def _rule(row: Row, what: str, sizes: dict[str, int]) -> Rule:
 
 
 def _unsupported_of(row: Row) -> list[str]:
-    """What a rule or a category asks for and a run does not do."""
+    """The keys of a rule or a category that a run does not honour."""
     resources = row.get("resources")
     needed = resources if isinstance(resources, dict) else {}
     return [key for key in UNHONOURED if row.get(key) or needed.get(key)]
 
 
 def _is_renamed(row: Row) -> bool:
-    """Whether the command knows a file by another name."""
+    """Whether a file has another name for the command."""
     files = [item for key in ("inputs", "outputs") for item in _list(row.get(key), f'"{key}"', row)]
     both = [(item.get("dag_name"), item.get("task_name")) for item in files if isinstance(item, dict)]
     return any(inside is not None and inside != outside for outside, inside in both)
@@ -164,7 +165,7 @@ def _files(row: Row, key: str, what: str, sizes: dict[str, int]) -> tuple[str, .
 
 
 def _resources(row: object, what: str) -> dict[str, Any]:
-    """The cores and the memory that a rule or a category asks for."""
+    """The cores and the memory of a rule or a category."""
     owner = mapping(row, what)
     resources = mapping(owner.get("resources") or {}, f'"resources" of {what}')
     amounts = {}
@@ -200,7 +201,7 @@ def _line(row: Row) -> int | None:
 
 
 def generate(flow: Workflow) -> str:
-    """The JSON text of a workflow as Makeflow reads it, one rule a line."""
+    """The JSON text of a workflow for Makeflow, one rule per line."""
     names, rules = flow.dag.tasks, rules_of(flow, "Makeflow")
     rows = [_rule_text(rule, flow.file_sizes, name) for name, rule in zip(names, rules, strict=True)]
     return '{"rules": [' + ",".join(f"\n  {row}" for row in rows) + "\n]}\n"

@@ -1,6 +1,6 @@
-"""What JX expressions stand for, in a bounded number of steps. The file system and the network are not looked at.
+"""The values of JX expressions, in a limited number of steps, without access to the file system and the network.
 
-A name stands for what the object "define" at the top says, or for what is given from outside, which counts more; it is
+The value of a name is in the object "define" at the top, or in the arguments from outside, which take precedence. A name is
 evaluated where it is used, so that a definition may use the variable of a `for`.
 
 >>> load('{"define": {"N": 2}, "rules": [format("out.%d", i) for i in range(N)]}', {})
@@ -9,7 +9,7 @@ evaluated where it is used, so that a definition may use the variable of a `for`
 Traceback (most recent call last):
 eligo.errors.FormatError: line 1: '1 - 2 - 3' is -4 from left to right and 2 from right to left (add parentheses)
 
-Values for the names in a JX text that come from outside it: from a file of names and values, or one by one.
+Arguments come from a file of names and values, or one by one:
 
 >>> value_of("range(3)"), value_of("a b"), value_of('"5"')
 ([0, 1, 2], 'a b', '5')
@@ -23,27 +23,27 @@ from typing import Any
 
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.jx import functions
-from eligo.formats.jx.expressions import Clause, Item, Node, Operation, Pair, parsed
-from eligo.formats.jx.functions import compared, computed, kind, shown
+from eligo.formats.jx.expressions import Clause, Item, Node, Operation, Pair, parse_tree
+from eligo.formats.jx.functions import compare, compute, kind, literal_text
 from eligo.formats.shared import files
 
-#: How deep expressions and the names in them may lead
+#: The maximum depth of expressions and the names in them
 DEEPEST = 96
-#: Steps that every text may take; a longer text may take more
+#: The number of steps that every text may take; a longer text may take more
 FEWEST_STEPS = 2**21
 
 Scope = MutableMapping[str, Any]
 
 
 class Object(dict[str, Any]):
-    """An object, and the line that it begins in."""
+    """An object, and the line where it begins."""
 
     line = 0
 
 
 def load(text: str, arguments: Mapping[str, Any], used: set[str] | None = None) -> object:
-    """The value of a JX text, where names stand for what "define" or the arguments say; *used* gets the names in it."""
-    tree = parsed(text)
+    """The value of a JX text, with the names in "define" and the arguments; the names in it are added to *used*."""
+    tree = parse_tree(text)
     definitions: dict[str, Any] = {}
     if _is_object(tree):
         pairs, line = tree.parts
@@ -54,7 +54,7 @@ def load(text: str, arguments: Mapping[str, Any], used: set[str] | None = None) 
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as JSON has them."""
+    """The arguments as JSON values."""
     try:
         return {str(name): json.loads(json.dumps(value, allow_nan=False)) for name, value in arguments.items()}
     except (TypeError, ValueError, RecursionError) as error:
@@ -62,7 +62,7 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_object(node: Node) -> bool:
-    return isinstance(node, Operation) and node.method == "paired"
+    return isinstance(node, Operation) and node.method == "make_object"
 
 
 def _definitions(define: Pair) -> Iterator[tuple[str, Node]]:
@@ -75,21 +75,22 @@ def _definitions(define: Pair) -> Iterator[tuple[str, Node]]:
 
 
 class Evaluation:
-    """Evaluates trees, and keeps count of the steps."""
+    """Evaluates trees, and counts steps."""
 
     def __init__(self, steps: int, used: set[str]) -> None:
         self.steps, self.depth = steps, 0
-        #: the names that were asked for
+        #: the names whose values were used
         self.used = used
 
     def value(self, node: Node, scope: Scope) -> Any:
-        """What an expression stands for."""
+        """The value of an expression."""
         if not isinstance(node, Operation):
             return node  # a literal, or evaluated already
         self.steps -= 1
         self.depth += 1
         if self.depth > DEEPEST:
-            raise FormatError("expressions are nested too deeply, or a name refers to itself", line=node.line)
+            message = f"expressions are nested more than {DEEPEST} levels deep, or a name refers to itself"
+            raise FormatError(message, line=node.line)
         try:
             result = getattr(self, node.method)(scope, *node.parts)
             self.spend(result)
@@ -100,7 +101,7 @@ class Evaluation:
             self.depth -= 1
 
     def spend(self, value: object) -> None:
-        """Count what was made."""
+        """Count the size of a new value; raises if there are too many steps."""
         if isinstance(value, str):
             self.steps -= len(value) >> 4
         elif isinstance(value, list):
@@ -109,71 +110,74 @@ class Evaluation:
             raise FormatError("the expressions take too many steps, or produce too much")
 
     def symbol(self, scope: Scope, name: str) -> Any:
-        """What a name stands for here."""
+        """The value of a name in this scope."""
         if name not in scope:
             raise FormatError(f"{shorten(name)!r} is not defined").cured_by("arguments")
         self.used.add(name)
         return self.value(scope[name], scope)
 
     def unary(self, scope: Scope, sign: str, operand: Node) -> Any:
-        """A value with a sign before it."""
+        """The value of an operand with a sign before it."""
         value = self.value(operand, scope)
         if sign == "not":
             return not self.truth(value, "'not'")
         if type(value) not in {int, float}:
             raise FormatError(f"{sign!r} cannot be applied to {kind(value)}")
-        return computed(0, sign, value)
+        return compute(0, sign, value)
 
     def chain(self, scope: Scope, operands: Sequence[Node], signs: Sequence[str]) -> Any:
-        """Arithmetic, or strings put together, where left to right and right to left agree."""
+        """The result of arithmetic or concatenation, if evaluation from left to right and from right to left agree."""
         values = [self.value(operand, scope) for operand in operands]
         if len(values) == 2:
-            return computed(values[0], signs[0], values[1])
+            return compute(values[0], signs[0], values[1])
         if all(isinstance(value, str) for value in values) and set(signs) == {"+"}:
             return "".join(values)
         backward = values[-1]
         for value, sign in zip(values[-2::-1], reversed(signs), strict=True):
-            backward = computed(value, sign, backward)
+            backward = compute(value, sign, backward)
             self.spend(backward)
         forward = self.forward(values, signs)
         if forward == backward and type(forward) is type(backward):
             return backward
         if type(forward) is type(backward) is float and isclose(forward, backward):
             return backward
-        words = [shown(values[0]), *(f"{sign} {shown(v)}" for sign, v in zip(signs, values[1:], strict=True))]
+        words = [
+            literal_text(values[0]),
+            *(f"{sign} {literal_text(v)}" for sign, v in zip(signs, values[1:], strict=True)),
+        ]
         raise FormatError(
-            f"{shorten(' '.join(words))!r} is {shorten(shown(forward))} from left to right and"
-            f" {shorten(shown(backward))} from right to left (add parentheses)"
+            f"{shorten(' '.join(words))!r} is {shorten(literal_text(forward))} from left to right and"
+            f" {shorten(literal_text(backward))} from right to left (add parentheses)"
         )
 
     def forward(self, values: list[Any], signs: Sequence[str]) -> Any:
-        """What a chain is from left to right; None where that is not possible."""
+        """The value of a chain from left to right; None if that is not possible."""
         result = values[0]
         try:
             for sign, value in zip(signs, values[1:], strict=True):
-                result = computed(result, sign, value)
+                result = compute(result, sign, value)
                 self.spend(result)
         except FormatError:
             return None
         return result
 
     def comparison(self, scope: Scope, left: Node, sign: str, right: Node) -> bool:
-        """Whether two values are as the sign says."""
-        return compared(self.value(left, scope), sign, self.value(right, scope))
+        """Whether a comparison is true."""
+        return compare(self.value(left, scope), sign, self.value(right, scope))
 
     def junction(self, scope: Scope, sign: str, operands: Sequence[Node]) -> bool:
-        """Whether all, or any, of some values are true; the rest is not looked at once that is clear."""
+        """Whether all ("and") or any ("or") values are true; evaluates no more operands than necessary."""
         test = all if sign == "and" else any
         return test(self.truth(self.value(operand, scope), repr(sign)) for operand in operands)
 
     def truth(self, value: object, what: str) -> bool:
-        """A truth value, which other values are not."""
+        """The value; raises if it is not a boolean."""
         if not isinstance(value, bool):
             raise FormatError(f"{what} needs booleans, got {kind(value)}")
         return value
 
     def lookup(self, scope: Scope, base: Node, place: Node) -> Any:
-        """The item of a list or an object."""
+        """An item of a list or an object."""
         base, place = self.value(base, scope), self.value(place, scope)
         if isinstance(base, dict) and isinstance(place, str):
             if place not in base:
@@ -185,7 +189,7 @@ class Evaluation:
             return base[place]
         raise FormatError(f"cannot index {kind(base)} with {kind(place)}")
 
-    def sliced(self, scope: Scope, base: Node, start: Node, stop: Node) -> list[Any]:
+    def slice(self, scope: Scope, base: Node, start: Node, stop: Node) -> list[Any]:
         """A part of a list."""
         items = self.value(base, scope)
         first, end = (self.value(place, scope) for place in (start, stop))
@@ -197,10 +201,10 @@ class Evaluation:
         return items[first:end]
 
     def items(self, scope: Scope, items: Sequence[Item]) -> list[Any]:
-        """The values of items, each as often as its clauses say."""
+        """The values of items, each once for every scope of its clauses."""
         return [self.value(item.value, inner) for item in items for inner in self.scopes(item.clauses, scope)]
 
-    def paired(self, scope: Scope, pairs: Sequence[Pair], line: int) -> Object:
+    def make_object(self, scope: Scope, pairs: Sequence[Pair], line: int) -> Object:
         """An object with its keys and values evaluated."""
         row = Object()
         row.line = line
@@ -214,7 +218,7 @@ class Evaluation:
         return row
 
     def scopes(self, clauses: tuple[Clause, ...], scope: Scope) -> Iterator[Scope]:
-        """The scopes that some clauses lead to, one after the other."""
+        """The scopes of nested `for` clauses."""
         if not clauses:
             yield scope
             return
@@ -230,9 +234,9 @@ class Evaluation:
                 yield from self.scopes(tuple(rest), inner)
 
     def call(self, scope: Scope, name: str, items: Sequence[Item]) -> Any:
-        """What a function makes of what it is given."""
+        """The result of a function."""
         if name in {"select", "where", "project"}:
-            return self.queried(scope, name, items)
+            return self.query(scope, name, items)
         if name not in functions.FUNCTIONS:
             raise FormatError(functions.unknown(name))
         arguments = self.items(scope, items)
@@ -242,8 +246,8 @@ class Evaluation:
         self.spend(None)
         return functions.call(name, arguments)
 
-    def queried(self, scope: Scope, name: str, items: Sequence[Item]) -> list[Any]:
-        """The objects of a list for which an expression is true, or what it is for each of them."""
+    def query(self, scope: Scope, name: str, items: Sequence[Item]) -> list[Any]:
+        """The objects of a list for which an expression is true, or its values for all objects if *name* is "project"."""
         if len(items) != 2 or any(item.clauses for item in items):
             raise FormatError(f"{name}() takes a list of objects and an expression")
         rows = self.value(items[0].value, scope)
@@ -268,14 +272,15 @@ def read_arguments(path: str) -> dict[str, Any]:
     try:
         arguments = load(text, {})
     except FormatError as error:
-        raise error.located(files.shown(path)) from None
+        raise error.located(files.display_path(path)) from None
     if not isinstance(arguments, dict):
-        raise FormatError("must be one object of names and values", files.shown(path))
+        message = f"must be one object of names and values, got {kind(arguments)}"
+        raise FormatError(message, files.display_path(path))
     return arguments
 
 
 def value_of(text: str) -> Any:
-    """The value of a JX expression; what is none is a string as it stands."""
+    """The value of a JX expression; a text that is not an expression is a string."""
     try:
         return load(text, {})
     except FormatError:

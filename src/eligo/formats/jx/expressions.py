@@ -1,16 +1,16 @@
-"""JX expressions as trees: literals stand for themselves, everything else is a node that knows its line.
+"""JX expressions as trees: literals are themselves, everything else is an operation with its line.
 
-Makeflow's manual and its program disagree about what comes first where parentheses are missing: the one has `and` before
-`or`, `not` after comparisons, and goes from left to right; the other the other way round. What would depend on it is refused:
-here where the signs tell, and in `evaluation` where the values do.
+Makeflow's manual and its program disagree on precedence without parentheses. In the manual, `and` precedes `or`, `not`
+follows comparisons, and evaluation is from left to right; in the program, it is the opposite. Expressions whose value would
+depend on this are refused: here if the signs show it, and in `evaluation` if only the values do.
 
->>> parsed('a + 1')
+>>> parse_tree('a + 1')
 Operation(method='chain', parts=((Operation(method='symbol', parts=('a',), line=1), 1), ('+',)), line=1)
->>> parsed("a or b and c")
+>>> parse_tree("a or b and c")
 Traceback (most recent call last):
 eligo.errors.FormatError: line 1: 'and' next to 'or' is ambiguous (add parentheses)
 
-The words of a JX text: strings, numbers, names and signs, with comments and blanks between them.
+A `Scanner` reads the words of a JX text: strings, numbers, names and signs, with comments and blanks between them.
 
 >>> scanner = Scanner('# two\\n"it\\\\\\'s" <= x')
 >>> scanner.literal(), scanner.sign(), scanner.line
@@ -38,18 +38,18 @@ _SAME = {"&&": "and", "||": "or", "!": "not"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _CODES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS = {"true": True, "false": False, "null": None}
-#: words that are no names
-_KEPT = {"and", "or", "not", "for", "in", "if", "error", *_WORDS}
+#: words that cannot be names
+_RESERVED = {"and", "or", "not", "for", "in", "if", "error", *_WORDS}
 
 
 class Scanner:
-    """A place in the text, and what can be read from there."""
+    """Reads words from a place in the text."""
 
     def __init__(self, text: str) -> None:
         self.text, self.where, self.line = text, 0, 1
 
     def skip(self) -> None:
-        """Pass over blanks and comments."""
+        """Skip blanks and comments."""
         blank = _BLANK.match(self.text, self.where)
         if blank:
             self.line += blank[0].count("\n")
@@ -60,8 +60,8 @@ class Scanner:
         self.skip()
         return self.where >= len(self.text)
 
-    def found(self, mark: str) -> bool:
-        """Pass over this mark or word, if it comes next."""
+    def take(self, mark: str) -> bool:
+        """Skip this mark or word if it comes next; returns whether it does."""
         self.skip()
         if not self.text.startswith(mark, self.where):
             return False
@@ -72,21 +72,21 @@ class Scanner:
         return True
 
     def need(self, mark: str) -> None:
-        """Pass over this mark, which has to come next."""
-        if not self.found(mark):
-            raise self.refused()
+        """Skip this mark; raises if it does not come next."""
+        if not self.take(mark):
+            raise self.syntax_error()
 
     def name(self) -> str | None:
-        """Pass over a name, if one comes next."""
+        """Read a name; returns None if none comes next."""
         self.skip()
         word = _WORD.match(self.text, self.where)
-        if word is None or word[0] in _KEPT:
+        if word is None or word[0] in _RESERVED:
             return None
         self.where = word.end()
         return word[0]
 
     def sign(self) -> str | None:
-        """Pass over the sign of an operation, if one comes next."""
+        """Read the sign of an operation; returns None if none comes next."""
         self.skip()
         sign = _SIGN.match(self.text, self.where)
         if sign is None:
@@ -95,11 +95,11 @@ class Scanner:
         return _SAME.get(sign[0], sign[0])
 
     def literal(self) -> Any:
-        """The string, number, truth value or null that has to come next."""
+        """Read a string, number, boolean or null; raises if none comes next."""
         self.skip()
         token = _LITERAL.match(self.text, self.where)
         if token is None:
-            raise self.refused()
+            raise self.syntax_error()
         line = self.line
         self.line += token[0].count("\n")
         self.where = token.end()
@@ -107,8 +107,8 @@ class Scanner:
             return _string(token["string"], line)
         return _WORDS[token[0]] if token["word"] else _number(token[0], line)
 
-    def refused(self) -> FormatError:
-        """Why nothing can be read from here."""
+    def syntax_error(self) -> FormatError:
+        """The error for the text at this place."""
         if self.at_end():
             return FormatError("unexpected end of the text", line=self.line)
         word = _WORD.match(self.text, self.where)
@@ -138,7 +138,7 @@ def _number(word: str, line: int) -> float:
 
 # Trees
 
-#: How deep lists, objects and parentheses may nest
+#: The maximum depth of lists, objects and parentheses
 DEEPEST = 64
 
 #: An operation, or a literal
@@ -148,7 +148,7 @@ COMPARISONS = ("==", "!=", "<=", ">=", "<", ">")
 
 
 class Operation(NamedTuple):
-    """What an expression does: a method of `evaluating.Evaluation`, and what that takes beside the scope."""
+    """An operation: the name of a method of `evaluation.Evaluation`, and its arguments after the scope."""
 
     method: str
     parts: tuple[Any, ...]
@@ -156,7 +156,7 @@ class Operation(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """`for VARIABLE in ELEMENTS if CONDITION`; a condition of None is left out."""
+    """`for VARIABLE in ELEMENTS if CONDITION`, which is optional and then None."""
 
     variable: str
     elements: Node
@@ -165,14 +165,14 @@ class Clause(NamedTuple):
 
 
 class Item(NamedTuple):
-    """An item of a list, made once for every combination of what its clauses go through."""
+    """An item of a list, evaluated once for every combination of the elements in its clauses."""
 
     value: Node
     clauses: tuple[Clause, ...]
 
 
 class Pair(NamedTuple):
-    """A key of an object and its value, likewise."""
+    """A key of an object and its value, evaluated once for every combination of the elements in the clauses."""
 
     key: Node
     value: Node
@@ -180,12 +180,12 @@ class Pair(NamedTuple):
     line: int
 
 
-def parsed(text: str) -> Node:
+def parse_tree(text: str) -> Node:
     """The tree of a JX text."""
     reader = _TreeReader(text)
     tree = reader.expression(1)
     if not reader.at_end():
-        raise reader.refused()
+        raise reader.syntax_error()
     return tree
 
 
@@ -193,32 +193,32 @@ class _TreeReader(Scanner):
     """Reads trees from a place in the text."""
 
     def expression(self, depth: int) -> Node:
-        """The next expression."""
+        """Read an expression."""
         if depth > DEEPEST:
-            raise FormatError("the JX is nested too deeply", line=self.line)
+            raise _depth_error(self.line)
         self.skip()
         line = self.line
         value, is_negated = self.operand(depth)
         operands, signs = [value], []
         while sign := self.sign():
             if sign == "not":
-                raise self.refused()
+                raise self.syntax_error()
             if is_negated and sign not in {"and", "or"}:
                 raise _unclear("not", sign, self.line)
             signs.append(sign)
             value, is_negated = self.operand(depth)
             operands.append(value)
-        return grouped(operands, signs, line)
+        return group(operands, signs, line)
 
     def operand(self, depth: int) -> tuple[Node, bool]:
-        """A value with the signs before it and what is asked of it after it, and whether it begins with `not`."""
+        """Read a value with the signs before it and the lookups after it; also returns whether it begins with `not`."""
         self.skip()
         line, before = self.line, []
         while sign := self.sign():
             if sign not in {"-", "+", "not"}:
                 raise FormatError(f"unexpected {sign!r}", line=self.line)
             before.append(sign)
-        value = self.followed(self.atom(depth), depth)
+        value = self.suffixes(self.atom(depth), depth)
         for sign in reversed(before):
             if sign != "not" and type(value) in {int, float}:
                 value = -value if sign == "-" else value
@@ -227,65 +227,65 @@ class _TreeReader(Scanner):
         return value, before[:1] == ["not"]
 
     def atom(self, depth: int) -> Node:
-        """A literal, a list, an object, a name, a call, or an expression in parentheses."""
+        """Read a literal, a list, an object, a name, a call, or an expression in parentheses."""
         self.skip()
         line = self.line
-        if self.found("{"):
-            return Operation("paired", (tuple(self.pairs(depth + 1)), line), line)
-        if self.found("["):
+        if self.take("{"):
+            return Operation("make_object", (tuple(self.pairs(depth + 1)), line), line)
+        if self.take("["):
             return Operation("items", (self.items("]", depth + 1),), line)
-        if self.found("("):
+        if self.take("("):
             inner = self.expression(depth + 1)
             self.need(")")
             return inner
         name = self.name()
         if name is None:
             return self.literal()
-        if self.found("("):
+        if self.take("("):
             return Operation("call", (name, self.items(")", depth + 1)), line)
         return Operation("symbol", (name,), line)
 
-    def followed(self, base: Node, depth: int) -> Node:
-        """The value with any [PLACE] and .function() after it."""
+    def suffixes(self, base: Node, depth: int) -> Node:
+        """Read any [PLACE] and .function() after a value; returns the resulting value."""
         for step in range(1, DEEPEST):
-            if self.found("["):
-                base = self.looked_up(base, depth + step)
-            elif self.found("."):
+            if self.take("["):
+                base = self.lookup(base, depth + step)
+            elif self.take("."):
                 name, line = self.name(), self.line
                 if name is None:
-                    raise self.refused()
+                    raise self.syntax_error()
                 self.need("(")
                 base = Operation("call", (name, [Item(base, ()), *self.items(")", depth + step)]), line)
             else:
                 return base
-        raise FormatError("the JX is nested too deeply", line=self.line)
+        raise _depth_error(self.line)
 
-    def looked_up(self, base: Node, depth: int) -> Node:
-        """The lookup or slice that has just begun."""
+    def lookup(self, base: Node, depth: int) -> Node:
+        """Read a lookup or slice after its opening bracket."""
         line = self.line
-        start = None if self.found(":") else self.expression(depth)
-        if start is not None and self.found("]"):
+        start = None if self.take(":") else self.expression(depth)
+        if start is not None and self.take("]"):
             return Operation("lookup", (base, start), line)
         if start is not None:
             self.need(":")
         stop = None
-        if not self.found("]"):
+        if not self.take("]"):
             stop = self.expression(depth)
             self.need("]")
-        return Operation("sliced", (base, start, stop), line)
+        return Operation("slice", (base, start, stop), line)
 
     def items(self, end: str, depth: int) -> list[Item]:
-        """The items of a list, or of what a function is given, that has just begun."""
+        """Read the items of a list, or the arguments of a function, after the opening bracket."""
         items = []
-        while not self.found(end):
+        while not self.take(end):
             items.append(Item(self.expression(depth), self.clauses(depth)))
             self.next(end)
         return items
 
     def pairs(self, depth: int) -> list[Pair]:
-        """The keys and values of an object that has just begun."""
+        """Read the keys and values of an object after the opening brace."""
         pairs = []
-        while not self.found("}"):
+        while not self.take("}"):
             line, key = self.line, self.expression(depth)
             self.need(":")
             value = self.expression(depth)
@@ -294,26 +294,26 @@ class _TreeReader(Scanner):
         return pairs
 
     def next(self, end: str) -> None:
-        """Pass over the comma after an item; none is needed after the last."""
-        if not self.found(",") and not self.text.startswith(end, self.where):
-            raise self.refused()
+        """Skip the comma after an item, which is optional after the last item."""
+        if not self.take(",") and not self.text.startswith(end, self.where):
+            raise self.syntax_error()
 
     def clauses(self, depth: int) -> tuple[Clause, ...]:
-        """What an item is made for, again and again."""
+        """Read the `for` clauses of an item."""
         clauses: list[Clause] = []
-        while self.found("for"):
+        while self.take("for"):
             line, variable = self.line, self.name()
-            if variable is None or not self.found("in"):
+            if variable is None or not self.take("in"):
                 raise FormatError("'for' must be followed by a name, 'in' and a list", line=line)
             if depth + len(clauses) > DEEPEST:
-                raise FormatError("the JX is nested too deeply", line=line)
+                raise _depth_error(line)
             elements = self.expression(depth)
-            clauses.append(Clause(variable, elements, self.expression(depth) if self.found("if") else None, line))
+            clauses.append(Clause(variable, elements, self.expression(depth) if self.take("if") else None, line))
         return tuple(clauses)
 
 
-def grouped(operands: list[Node], signs: list[str], line: int) -> Node:
-    """The tree of values and the signs between them."""
+def group(operands: list[Node], signs: list[str], line: int) -> Node:
+    """The tree of operands with signs between them."""
     if not signs:
         return operands[0]
     if "and" in signs and "or" in signs:
@@ -334,13 +334,17 @@ def grouped(operands: list[Node], signs: list[str], line: int) -> Node:
 def _split_at(
     operands: list[Node], signs: list[str], at: tuple[str, ...], line: int
 ) -> tuple[tuple[Node, ...], tuple[str, ...]]:
-    """The trees between these signs, and the signs."""
+    """The trees between the signs in *at*, and these signs."""
     cuts = [i for i, sign in enumerate(signs) if sign in at]
     if not cuts:
         return tuple(operands[:1]), ()
     ends = zip([-1, *cuts], [*cuts, len(signs)], strict=True)
-    parts = tuple(grouped(operands[a + 1 : b + 1], signs[a + 1 : b], line) for a, b in ends)
+    parts = tuple(group(operands[a + 1 : b + 1], signs[a + 1 : b], line) for a, b in ends)
     return parts, tuple(signs[i] for i in cuts)
+
+
+def _depth_error(line: int) -> FormatError:
+    return FormatError(f"the JX is nested more than {DEEPEST} levels deep", line=line)
 
 
 def _unclear(sign: str, other: str, line: int) -> FormatError:

@@ -1,14 +1,14 @@
-"""The functions of JX, each a small one of ours. Those that look at the file system or the network are refused.
+"""The functions of JX, except those that read files or the network, which are refused.
 
 >>> call("format", ["%s.%d", "out", 3]), call("join", [["a", "b"]]), call("basename", ["/tmp/a.txt", ".txt"])
 ('out.3', 'a b', 'a')
 
-Arithmetic and comparisons of JX: whole numbers of 64 bits, division towards zero, and strings that take in numbers.
+Integers have 64 bits, division rounds towards zero, and numbers can be appended to strings.
 
->>> computed(-7, "/", 2), computed(-7, "%", 2), computed("a", "+", 1.5), computed([1], "+", [2])
+>>> compute(-7, "/", 2), compute(-7, "%", 2), compute("a", "+", 1.5), compute([1], "+", [2])
 (-3, -1, 'a1.5', [1, 2])
 
-The patterns of like(): POSIX extended ones, as far as they cannot take for ever to be looked for.
+The patterns of like() are POSIX extended regular expressions that can be searched in reasonable time.
 
 >>> like("apple", "pp.*e"), like("apple", "^pp")
 (True, False)
@@ -25,33 +25,25 @@ from eligo.errors import FormatError, shorten
 # Arithmetic
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 _KINDS: dict[type, str] = {
-    bool: "a boolean",
-    int: "an integer",
-    float: "a float",
-    str: "a string",
-    list: "a list",
-    type(None): "null",
-}
+    bool: "a boolean", int: "an integer", float: "a float", str: "a string", list: "a list", type(None): "null",
+}  # fmt: skip
 
 
 def kind(value: object) -> str:
-    """What a value is, in words."""
+    """The type of a value, in words."""
     return _KINDS.get(type(value), "an object")
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number, which truth values are not."""
+    """Whether a value is a number, and not a boolean."""
     return type(value) is int or type(value) is float
 
 
-def shown(value: object) -> str:
-    """A literal as text, a string without its quotes."""
+def literal_text(value: object) -> str:
+    """The text of a literal; a string has no quotes."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -59,16 +51,16 @@ def shown(value: object) -> str:
     return "null" if value is None else str(value)
 
 
-def computed(left: Any, sign: str, right: Any) -> Any:
-    """The value of two values with + - * / or % between them."""
+def compute(left: Any, sign: str, right: Any) -> Any:
+    """The result of + - * / or % between two values."""
     if is_number(left) and is_number(right):
         return _number(left, sign, right)
     if sign == "+" and type(left) is type(right) is list:
         return left + right
     if sign == "+" and isinstance(left, str) and isinstance(right, str | int | float):
-        return left + shown(right)
+        return left + literal_text(right)
     if sign == "+" and isinstance(right, str) and isinstance(left, str | int | float):
-        return shown(left) + right
+        return literal_text(left) + right
     raise FormatError(f"{sign!r} cannot be applied to {kind(left)} and {kind(right)}")
 
 
@@ -81,7 +73,7 @@ def _number(left: float, sign: str, right: float) -> float:
     except OverflowError:
         result = inf
     if not isfinite(result) or (integers and not -(2**63) <= result < 2**63):
-        raise FormatError(f"number too large: {shown(left)} {sign} {shown(right)}")
+        raise FormatError(f"number too large: {literal_text(left)} {sign} {literal_text(right)}")
     return result if integers else float(result)
 
 
@@ -97,8 +89,8 @@ def _quotient(left: float, sign: str, right: float, integers: bool) -> float:
     return quotient if sign == "/" else first - quotient * second
 
 
-def compared(left: Any, sign: str, right: Any) -> bool:
-    """Whether two values are as == != < <= > or >= between them says."""
+def compare(left: Any, sign: str, right: Any) -> bool:
+    """The result of == != < <= > or >= between two values."""
     numbers = is_number(left) and is_number(right)
     if sign in {"==", "!="}:
         if isinstance(left, dict) and isinstance(right, dict):
@@ -120,7 +112,7 @@ _PART = re.compile(
 
 
 def pattern_cost(text: str, pattern: str) -> int:
-    """How many steps it may take to look for a pattern: every choice that it leaves multiplies them."""
+    """The maximum number of steps to search a pattern, which every choice in it multiplies."""
     choices = sum(part.lastgroup in {"many", "either"} for part in _PART.finditer(pattern))
     return 2**62 if choices > 60 else max(2, len(text)) ** (choices + 1) >> 4
 
@@ -128,12 +120,12 @@ def pattern_cost(text: str, pattern: str) -> int:
 def like(text: str, pattern: str) -> bool:
     """Whether the pattern occurs in the text."""
     try:
-        return re.search(_translated(pattern), text, re.DOTALL) is not None
+        return re.search(_translate(pattern), text, re.DOTALL) is not None
     except (re.error, OverflowError):
         raise _refused_pattern(pattern) from None
 
 
-def _translated(pattern: str) -> str:
+def _translate(pattern: str) -> str:
     parts: list[str] = []
     end, before = 0, ""
     for part in _PART.finditer(pattern):
@@ -167,16 +159,16 @@ Values = list[Any]
 
 
 def unknown(name: str) -> str:
-    """What to say of a function that there is not."""
+    """The message for an unknown function."""
     if name in _OUTSIDE:
         return f"{name}() reads {_OUTSIDE[name]}, which eligo does not (evaluate the file with `jx2json` first)"
     return f"unknown function {shorten(name)!r}"
 
 
 def call(name: str, values: Values) -> Any:
-    """What the function of this name makes of the values."""
+    """The result of a function for these values."""
     if name == "format":
-        return _formatted(values)
+        return _format(values)
     function, usages = FUNCTIONS[name]
     if not any(_fit(values, types) for types in usages):
         usage = " or ".join(f"{name}({', '.join(map(_kind_name, types))})" for types in usages if types)
@@ -185,7 +177,7 @@ def call(name: str, values: Values) -> Any:
 
 
 def cost(name: str, values: Values) -> int:
-    """How many steps a call takes beside those for what it makes."""
+    """The number of steps of a call, in addition to those for the size of its result."""
     if name == "range" and all(type(value) is int for value in values):
         return len(range(*values)) if 0 < len(values) < 4 and values[2:] != [0] else 0
     if name == "like" and len(values) == 2 and all(isinstance(value, str) for value in values):
@@ -208,11 +200,11 @@ def _range(*bounds: int) -> list[int]:
     return list(range(*bounds))
 
 
-def _formatted(values: Values) -> str:
-    """The text with the values in place of %d, %s and so on."""
+def _format(values: Values) -> str:
+    """The text with the values in place of %d, %s and other fields."""
     text, *rest = values or [None]
     if not isinstance(text, str):
-        raise FormatError("the first argument of format() must be a string")
+        raise FormatError(f"the first argument of format() must be a string, got {kind(text)}")
     rest.reverse()
     parts = [part if part[0] != "%" else _field(part, rest) for part in re.findall(r"%.?|[^%]+", text, re.DOTALL)]
     if rest:
@@ -233,16 +225,17 @@ def _field(spec: str, rest: Values) -> str:
 
 
 def template_values(values: Values, lookup: Callable[[str], Any]) -> Values:
-    """What template() is given, with the names in its text looked up."""
+    """The arguments of template(), with values for the names in its text."""
     if not values or not isinstance(values[0], str) or len(values) > 2 or not isinstance(values[-1], str | dict):
-        raise FormatError("template() takes a string and optionally an object")
+        actual = ", ".join(map(kind, values)) or "nothing"
+        raise FormatError(f"template() takes a string and optionally an object, got {actual}")
     own = values[1] if len(values) == 2 else {}
     names = {match[1] for match in _FIELD.finditer(values[0]) if match[1]}
     return [values[0], {name: own[name] if name in own else lookup(name) for name in sorted(names)}]
 
 
 def _template(text: str, values: dict[str, Any]) -> str:
-    def filled(match: re.Match[str]) -> str:
+    def fill(match: re.Match[str]) -> str:
         if match[2]:
             raise FormatError(f"template() has an unmatched {match[2]!r} (a field is one name in braces)")
         if not match[1]:
@@ -250,12 +243,12 @@ def _template(text: str, values: dict[str, Any]) -> str:
         value = values[match[1]]
         if not is_number(value) and not isinstance(value, str):
             raise FormatError(f"template() takes numbers and strings, but {match[1]!r} is {kind(value)}")
-        return shown(value)
+        return literal_text(value)
 
-    return _FIELD.sub(filled, text)
+    return _FIELD.sub(fill, text)
 
 
-def _joined(words: list[Any], between: str = " ") -> str:
+def _join(words: list[Any], between: str = " ") -> str:
     if not all(isinstance(word, str) for word in words):
         raise FormatError("join() takes a list of strings")
     return between.join(words)
@@ -285,21 +278,16 @@ def _schema(rows: list[Any]) -> dict[str, str]:
     return dict(reversed(schema.items()))
 
 
-#: Of each function what it does, and the types of what it may be given; objects are told from their last key to the first.
+#: The functions, with the types of their possible arguments; objects are listed from their last key to the first.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Sequence[Sequence[type]]]] = {
-    "format": (_formatted, ()),
-    "range": (_range, ((int,), (int, int), (int, int, int))),
-    "template": (_template, ((str, dict),)),
-    "join": (_joined, ((list,), (list, str))),
-    "len": (len, ((list,),)),
+    "format": (_format, ()),
+    "range": (_range, ((int,), (int, int), (int, int, int))), "template": (_template, ((str, dict),)),
+    "join": (_join, ((list,), (list, str))), "len": (len, ((list,),)),
     "ceil": (lambda x: x if type(x) is int else float(ceil(x)), ((int,), (float,))),
     "floor": (lambda x: x if type(x) is int else float(floor(x)), ((int,), (float,))),
-    "basename": (_basename, ((str,), (str, str))),
-    "dirname": (_dirname, ((str,),)),
-    "escape": (_escape, ((str,),)),
-    "schema": (_schema, ((list,),)),
-    "like": (like, ((str, str),)),
+    "basename": (_basename, ((str,), (str, str))), "dirname": (_dirname, ((str,),)), "escape": (_escape, ((str,),)),
+    "schema": (_schema, ((list,),)), "like": (like, ((str, str),)),
     "keys": (lambda row: list(reversed(row)), ((dict,),)),
     "values": (lambda row: list(reversed(row.values())), ((dict,),)),
     "items": (lambda row: [[key, value] for key, value in reversed(row.items())], ((dict,),)),
-}
+}  # fmt: skip

@@ -1,4 +1,4 @@
-"""`build.ninja`, which CMake, Meson, GN and others write and ninja builds (https://ninja-build.org).
+"""`build.ninja`, the input of ninja, which CMake, Meson, GN and others generate (https://ninja-build.org).
 
     rule cc
       command = gcc -c $flags $in -o $out
@@ -12,18 +12,19 @@
     build all: phony lib.a
     default all
 
-A task is a build statement that runs something, called by the first file that it makes, as `.ninja_log` calls it; its kind
-is the rule (of CMake's, which have one for every target, what stands before `__`). There is an arc to it from whatever makes
-a file that it needs, be it explicit, implicit or order-only; `phony` statements only give names and are no tasks: arcs pass
-through them, unless there would be very many; then they count as tasks, and that is told. Validations (`|@`) make no arcs.
+A task is a build statement with a command. As in `.ninja_log`, it is named by the first file that it makes. Its kind is the
+rule; CMake has a rule for every target, and the kind is the part before `__`. Explicit, implicit and order-only inputs make
+arcs. `phony` statements only define names and are not tasks: arcs pass through them. If that would make very many arcs, they
+are tasks, and a remark says so. Validations (`|@`) make no arcs.
 
-What is read is what `ninja` without targets would build: what the `default` targets need, or without any, all. The
-statement that makes the file itself is left out: ninja runs it before all others. Include and subninja are followed. Told
-and not followed are dyndep files, which are made while the build goes on, and pools. What ninja does before it runs a
-command, the command does here: make the folders of its outputs, and its response file. Descriptions are passed over.
+The tasks are those that `ninja` without arguments would run: for the `default` targets and their dependencies, or for
+everything if there are no default targets. The statement that makes the file itself is left out, because ninja runs it
+before all others. Included files are read (include, subninja). Remarks mention pools, and dyndep files, which do not exist
+before the build. Ninja makes the folders of outputs, and response files, before it runs a command; here, the command does
+so. Descriptions are ignored.
 
-Ninja has no place for priorities. In writing, a task that makes no file, or whose files do not make all its arcs, makes one
-file more: see `formats.shared.rules`. Variables called eligo_... hold what ninja itself has no place for.
+Ninja has no priorities. In the output, a task that makes no file, or whose files do not make all its arcs, makes an extra
+file: see `formats.shared.rules`. Variables named eligo_... have the details that ninja cannot represent.
 
 >>> flow = parse("rule cp\\n command = cp $in $out\\nbuild b: cp a\\nbuild x: phony b\\nbuild o/c: cp b || x\\n")
 >>> list(flow.dag.arcs()), flow.task("o/c").command
@@ -38,7 +39,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, shorten
-from eligo.formats.ninja.manifest import PHONY, PIPE, Edge, Manifest, read_manifest, written
+from eligo.formats.ninja.manifest import PHONY, PIPE, Edge, Manifest, escape, read_manifest
 from eligo.formats.ninja.manifest import fitted_file as fitted_file
 from eligo.formats.shared import data_arcs
 from eligo.formats.shared.data_arcs import through
@@ -48,25 +49,25 @@ from eligo.workflow import NOTHING, Origin, Workflow
 
 NAME = "ninja"
 PRIORITIES = False
-#: What to know of that.
+#: How ninja orders tasks instead.
 INSTEAD = "since 1.12 it takes the longest remaining path first, counted in statements"
 CANNOT = ("name", "seconds", "cores", "memory", "labels", "priority", "file_sizes")
 #: Its files name others.
 TAKES = ("beside",)
 
-#: Aliases stay where there would be more arcs without them.
+#: The maximum number of arcs without aliases; beyond it, aliases are tasks.
 MOST_ARCS = 2_000_000
-#: The variables that keep what ninja has no place for; a statement that has the first one was written by eligo.
+#: The variables for details that ninja cannot represent; eligo wrote the statements that have the first one.
 TASK = "task"
 VARIABLES = {TASK: "eligo_task", "mark": "eligo_mark", "category": "eligo_category", "command": "eligo_command"}
-#: The rule of tasks of which no kind is known.
+#: The rule of tasks without a kind.
 PLAIN_RULE = "task"
 
 _OF_TARGET = re.compile(r"[A-Z]+(?:_[A-Z]+)+(?=__)")
 
 
 def _workflow(manifest: Manifest, beside: Beside | None) -> Workflow:
-    """The workflow of all that is to be built."""
+    """The workflow of the default build."""
     itself = os.path.basename(beside.root) if beside and beside.root else "build.ninja"
     own = manifest.maker.get(itself)
     chosen = [number for number in _default_edges(manifest) if number != own]
@@ -92,7 +93,7 @@ def _workflow(manifest: Manifest, beside: Beside | None) -> Workflow:
 
 
 def _default_edges(manifest: Manifest) -> list[int]:
-    """The edges that ninja would build where it is given no targets, in the order of the file."""
+    """The edges that ninja would build without targets on its command line, in the order of the file."""
     targets = manifest.defaults or _roots(manifest)
     waiting = [manifest.maker[path] for path in targets if path in manifest.maker]
     seen = set(waiting)
@@ -106,13 +107,13 @@ def _default_edges(manifest: Manifest) -> list[int]:
 
 
 def _roots(manifest: Manifest) -> Sequence[str]:
-    """The files that no edge needs; where there are none, as in a circle, all."""
+    """The files that no edge needs; all files if there are none, because of a cycle."""
     needed = {path for edge in manifest.edges for path in (*edge.inputs, *edge.order_only)}
     return [path for path in manifest.maker if path not in needed] or list(manifest.maker)
 
 
 def _arcs(manifest: Manifest, chosen: Sequence[int]) -> list[tuple[int, int]]:
-    """The arcs between the edges, each once, by their place among the chosen."""
+    """The arcs between the chosen edges, each once, by their places in *chosen*."""
     place = {number: i for i, number in enumerate(chosen)}
     arcs: list[tuple[int, int]] = []
     for number, head in place.items():
@@ -123,18 +124,18 @@ def _arcs(manifest: Manifest, chosen: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _rule(manifest: Manifest, edge: Edge) -> Rule:
-    """What an edge says of its task."""
+    """The rule of an edge's task."""
     files = [path for path in edge.inputs if not _is_alias(manifest, path)]
     rule = Rule(outputs=tuple(edge.outputs), inputs=tuple(files), command=NOTHING, line=edge.line)
     if edge.is_phony:
         return rule
     command = manifest.value(edge, "command")
     rule.command = command if command.strip() else NOTHING
-    own = {key: edge.known.values.maps[0].get(variable) for key, variable in VARIABLES.items()}
+    own = {key: edge.bindings.values.maps[0].get(variable) for key, variable in VARIABLES.items()}
     if own[TASK] is None:
         kind = _OF_TARGET.match(edge.recipe.name)
         rule.more = {"category": kind[0] if kind else edge.recipe.name}
-        rule.command = _prepared(manifest, edge) + rule.command
+        rule.command = _preparation(manifest, edge) + rule.command
         return rule
     rule.name, rule.mark = own[TASK], own["mark"]
     rule.command = own["command"] if own["command"] is not None else rule.command
@@ -148,8 +149,8 @@ def _is_alias(manifest: Manifest, path: str) -> bool:
     return maker is not None and manifest.edges[maker].is_phony
 
 
-def _prepared(manifest: Manifest, edge: Edge) -> str:
-    """What ninja does before it runs the command: make the folders of the outputs, and write the response file."""
+def _preparation(manifest: Manifest, edge: Edge) -> str:
+    """The shell command for what ninja does first: make the folders of the outputs, and write the response file."""
     response = manifest.value(edge, "rspfile", quote=False)
     paths = [*edge.outputs, response]
     folders = sorted({folder for path in paths if (folder := os.path.dirname(path)) not in {"", "/"}})
@@ -181,7 +182,7 @@ def _remarks(manifest: Manifest, edges: Sequence[Edge], itself: bool, aliases: i
 
 
 def _held_back(manifest: Manifest, edges: Iterable[Edge]) -> Iterator[tuple[str, int]]:
-    """The pools that have more tasks than may run at a time, with their number."""
+    """The pools that have more tasks than may run at a time, with the number of tasks."""
     pools = Counter(edge.pool for edge in edges if edge.pool and not edge.is_phony)
     return ((pool, count) for pool, count in pools.items() if 0 < manifest.pools[pool] < count)
 
@@ -194,12 +195,12 @@ _RULE = re.compile(r"[a-zA-Z0-9_.-]{1,100}")
 
 
 def sniff(text: str) -> bool:
-    """Whether a line near the top says which ninja is needed, or begins a rule."""
+    """Whether a line near the top requires a version of ninja, or begins a rule."""
     return _BEGINS.search(text, 0, _GLANCE) is not None
 
 
 def parse(text: str, beside: Beside | None = None) -> Workflow:
-    """The workflow that a ninja text describes; without *beside* it may not name other files."""
+    """The workflow that a ninja text describes; without *beside*, it must not include other files."""
     return _workflow(read_manifest(text, beside), beside)
 
 
@@ -226,18 +227,14 @@ def _rule_name(rule: Rule) -> str:
 def _lines(name: str, rule: Rule) -> Iterator[str]:
     what = f"of task {shorten(name)!r}"
     outputs, inputs = (
-        "".join(" " + written(file, f"a file {what}", path=True) for file in files)
+        "".join(" " + escape(file, f"a file {what}", path=True) for file in files)
         for files in (rule.outputs, rule.inputs)
     )
     kind = _rule_name(rule)
     yield f"build{outputs}: {kind}{inputs}\n"
     category = rule.more.get("category")
-    values = {
-        TASK: name,
-        "mark": rule.mark,
-        "category": None if kind == category else category,
-        "command": rule.command,
-    }
+    other = None if kind == category else category
+    values = {TASK: name, "mark": rule.mark, "category": other, "command": rule.command}
     for key, value in values.items():
         if value is not None:
-            yield f"  {VARIABLES[key]} = {written(value, f'the {key} {what}')}\n"
+            yield f"  {VARIABLES[key]} = {escape(value, f'the {key} {what}')}\n"

@@ -1,15 +1,12 @@
-"""What a ninja file says, with the files that it includes: rules, pools, variables in their scopes, and *edges*.
+"""The contents of a ninja file and the files that it includes: rules, pools, variables in their scopes, and *edges*.
 
-An edge is what a build statement describes: files that are made together out of others. As in ninja itself, a variable of
-the file, of an edge, and every path are put together where they stand, and the commands of rules only when all is read. A
-variable of the edge counts before one of its rule, and that before one of the file; but where an edge has no variables of
-its own, one of the file that is called like one of the rule counts first.
+An edge is a build statement, which makes files from others. As in ninja itself, variables of files and edges, and all paths,
+are expanded where they occur; commands of rules are expanded at the end. Variables of the edge take precedence over those of
+its rule, and these over those of the file. If an edge has no variables of its own, a variable of the file takes precedence
+over one of the rule with the same name.
 
-The words of a ninja file: names, values with variables in them, and paths.
-
-A `$` begins a variable (`$flags`, `${flags}`) or takes the meaning from the sign after it (`$$`, `$ `, `$:`; `$^` is the end
-of a line), and at the end of a line it joins that line with the next. A *template* has texts at its even places and names
-of variables at its odd ones.
+A `$` begins a variable (`$flags`, `${flags}`) or escapes the next character (`$$`, `$ `, `$:`; `$^` is the end of a line). At
+the end of a line, it joins that line with the next. A *template* has texts at even places and names of variables at odd ones.
 
 >>> cursor = Cursor("flags = -I $\\n   inc\\nbuild $out/a$ b.o c | d: cc\\n")
 >>> cursor.name(), cursor.sign("="), cursor.value()
@@ -53,15 +50,15 @@ _SAFE = re.compile(r"[A-Za-z0-9_+./-]*")
 
 
 class Cursor:
-    """A text, and how far it is read."""
+    """A text, and a place up to which it is read."""
 
     def __init__(self, text: str) -> None:
         self.text = text if text.endswith("\n") else f"{text}\n"
         self.at = 0
-        self._counted = (0, 1)  # up to where lines are counted, and the number of the line there
+        self._counted = (0, 1)  # a place, and the number of its line
 
     def begin(self) -> bool:
-        """Go to the next line that says something; whether there is one."""
+        """Go to the next line that is not empty or a comment; returns whether there is one."""
         self._pass(_NOTHING)
         if self.at == len(self.text):
             return False
@@ -69,8 +66,8 @@ class Cursor:
             raise self.error("an indented line must follow a rule, a pool or a build statement")
         return True
 
-    def indented(self) -> bool:
-        """Whether the next line, comments aside, belongs to the statement above it; if so, go to what it says."""
+    def next_indented(self) -> bool:
+        """Go to the text of the next line, after comments, if it is indented; returns whether it is."""
         start = self.at
         self._pass(_COMMENTS)
         match = _INDENT.match(self.text, self.at)
@@ -78,7 +75,7 @@ class Cursor:
         return match is not None
 
     def name(self) -> str:
-        """The name that stands here; empty where none does."""
+        """Read a name; returns an empty string if there is none here."""
         match = _NAME.match(self.text, self.at)
         if match is None:
             return ""
@@ -87,7 +84,7 @@ class Cursor:
         return match[0]
 
     def sign(self, sign: str) -> bool:
-        """Whether this sign stands here; if so, go past it."""
+        """Skip this sign if it is here; returns whether it is."""
         there = self.text.startswith(sign, self.at)
         if there:
             self.at += len(sign)
@@ -95,13 +92,13 @@ class Cursor:
         return there
 
     def value(self) -> Template:
-        """What stands here up to the end of the line, which is passed."""
+        """Read the rest of the line."""
         template = self._template(path=False)
         self.end()
         return template
 
     def path(self) -> Template | None:
-        """The path that stands here; None where none does."""
+        """Read a path; returns None if there is none here."""
         start = self.at
         template = self._template(path=True)
         if self.at == start:
@@ -110,14 +107,14 @@ class Cursor:
         return template
 
     def paths(self) -> list[Template]:
-        """The paths that stand here, up to a sign or the end of the line."""
+        """Read paths up to a sign or the end of the line."""
         paths = []
         while (path := self.path()) is not None:
             paths.append(path)
         return paths
 
     def end(self) -> None:
-        """Go past the end of the line."""
+        """Skip the end of the line."""
         match = _END.match(self.text, self.at)
         if match is None:
             rest = self.text[self.at : self.at + 20].partition("\n")[0]
@@ -126,12 +123,12 @@ class Cursor:
         self.at = match.end()
 
     def error(self, message: str) -> FormatError:
-        """What to say of what stands here."""
+        """The error with this message at this place."""
         return FormatError(message, line=self.line)
 
     @property
     def line(self) -> int:
-        """The number of the line."""
+        """The number of the current line."""
         place, number = self._counted if self._counted[0] <= self.at else (0, 1)
         self._counted = self.at, number + self.text.count("\n", place, self.at)
         return self._counted[1]
@@ -157,8 +154,8 @@ class Cursor:
         return tuple(parts)
 
 
-def filled(template: Template, lookup: Lookup, budget: Allowance, line: int | None) -> str:
-    """The template with the values of its variables."""
+def expand(template: Template, lookup: Lookup, budget: Allowance, line: int | None) -> str:
+    """The text of a template with the values of its variables."""
     if len(template) == 1:
         return template[0]
     parts = list(template)
@@ -170,7 +167,7 @@ def filled(template: Template, lookup: Lookup, budget: Allowance, line: int | No
 
 
 def canonical(path: str) -> str:
-    """The path as ninja knows it, without detours."""
+    """The path as ninja normalises it, without . and .. steps."""
     root = "/" if path.startswith("/") else ""
     if not _ODD.search(path, len(root)):
         return path
@@ -183,18 +180,18 @@ def canonical(path: str) -> str:
     return root + "/".join(parts) or "."
 
 
-def quoted(path: str) -> str:
-    """The path as ninja puts it into a command."""
+def quote_path(path: str) -> str:
+    """The path as ninja quotes it in a command."""
     return path if _SAFE.fullmatch(path) else "'" + path.replace("'", "'\\''") + "'"
 
 
-# Words written
+# Words of the output
 
 
-def written(text: str, what: str, path: bool = False) -> str:
-    """A value, or a path, escaped; *what* names it where ninja has no place for it.
+def escape(text: str, what: str, path: bool = False) -> str:
+    """A value or a path, escaped; *what* describes it in the error if ninja cannot represent it.
 
-    >>> print(written("a b:c$", "a file", path=True), written(" x $", "a command"))
+    >>> print(escape("a b:c$", "a file", path=True), escape(" x $", "a command"))
     a$ b$:c$$ $ x $$
     """
     wrong = re.search(r"[\0\r\n]", text)
@@ -209,7 +206,7 @@ def written(text: str, what: str, path: bool = False) -> str:
 
 
 def fitted_file(name: str) -> str | None:
-    """The name of a file as ninja reads it, which is that of the same file; None where it has no place for it.
+    """The name of a file as ninja normalises it; None if ninja cannot represent it.
 
     >>> fitted_file("./a//b"), fitted_file("a\\nb")
     ('a/b', None)
@@ -217,16 +214,17 @@ def fitted_file(name: str) -> str | None:
     return None if not name or re.search(r"[\0\r\n]", name) else canonical(name)
 
 
-#: the variable that stands for the one sign that cannot be escaped in a path
+#: the variable for |, the only sign that cannot be escaped in a path
 PIPE = "${eligo_pipe}"
 
 
 # Statements
 
-#: How many signs variables may stand for, for each that is read; and what a sign of a file counts that is included again.
+#: The number of characters to which variables may expand, for each character of the input; and how many of them a character
+#: of a file counts that is included again.
 PER_SIGN, AGAIN = 64, 16
-#: What a rule may say.
-KNOWN = frozenset(
+#: The variables of a rule.
+RULE_VARIABLES = frozenset(
     ("command", "depfile", "deps", "description", "dyndep", "generator", "msvc_deps_prefix", "pool", "restat", "rspfile",
      "rspfile_content")
 )  # fmt: skip
@@ -234,25 +232,25 @@ KNOWN = frozenset(
 
 @dataclass(slots=True, eq=False)
 class Recipe:
-    """A rule: how files are made."""
+    """A rule, with a template for each variable."""
 
     name: str
-    says: dict[str, Template] = field(default_factory=dict)
+    templates: dict[str, Template] = field(default_factory=dict)
 
 
-#: The rule of an edge that makes nothing, but gives another name to what it needs.
+#: The rule of an edge that makes nothing, but defines another name for its inputs.
 PHONY = Recipe("phony")
 
 
 @dataclass(slots=True, eq=False)
 class Bindings:
-    """The variables and rules of a file, or the variables of an edge, before those of the files around it."""
+    """The variables and rules of a file, or the variables of an edge, in front of those of the files around it."""
 
     values: ChainMap[str, str] = field(default_factory=ChainMap)
     recipes: ChainMap[str, Recipe] = field(default_factory=ChainMap)
 
     def value(self, name: str) -> str:
-        """The value of a variable; empty where nothing sets it."""
+        """The value of a variable; empty if it is not set."""
         return next((table[name] for table in self.values.maps if name in table), "")
 
 
@@ -261,7 +259,7 @@ class Edge:
     """A build statement, with the number of explicit outputs and inputs, which `$out` and `$in` refer to."""
 
     recipe: Recipe
-    known: Bindings
+    bindings: Bindings
     line: int
     outputs: list[str] = field(default_factory=list)
     explicit_outputs: int = 0
@@ -273,34 +271,34 @@ class Edge:
 
     @property
     def is_phony(self) -> bool:
-        """Whether it makes nothing."""
+        """Whether the edge makes nothing."""
         return self.recipe is PHONY
 
 
 @dataclass(slots=True)
 class Manifest:
-    """All that the files say."""
+    """The contents of all files."""
 
     edges: list[Edge] = field(default_factory=list)
     #: the number of the edge that makes each file
     maker: dict[str, int] = field(default_factory=dict)
     defaults: list[str] = field(default_factory=list)
-    #: how many tasks of a pool may run at a time; 0 is any number
+    #: the number of tasks of each pool that may run at a time; 0 is unlimited
     pools: dict[str, int] = field(default_factory=lambda: {"console": 1})
-    #: what variables may still stand for
+    #: the limit on the expansion of variables
     budget: Allowance = field(default_factory=lambda: Allowance(0))
 
     def value(self, edge: Edge, name: str, quote: bool = True) -> str:
-        """What a variable of an edge stands for, with paths quoted for a shell."""
+        """The value of a variable of an edge, with paths quoted for a shell unless *quote* is false."""
         return _Values(self, edge, quote).value(name)
 
 
 class _Values:
-    """The variables of an edge, while one of them is put together."""
+    """The variables of an edge, while one of them is expanded."""
 
     def __init__(self, manifest: Manifest, edge: Edge, quote: bool) -> None:
         self.manifest, self.edge, self.quote = manifest, edge, quote
-        self.begun: list[str] = []
+        self.pending: list[str] = []
 
     def value(self, name: str) -> str:
         edge = self.edge
@@ -308,40 +306,41 @@ class _Values:
             return self._paths(edge.inputs[: edge.explicit_inputs], "\n" if name == "in_newline" else " ")
         if name == "out":
             return self._paths(edge.outputs[: edge.explicit_outputs], " ")
-        template = edge.recipe.says.get(name)
-        if template is None or name in edge.known.values.maps[0]:
-            return edge.known.value(name)
-        if name in self.begun:
-            circle = " -> ".join([*self.begun[self.begun.index(name) :], name])
+        template = edge.recipe.templates.get(name)
+        if template is None or name in edge.bindings.values.maps[0]:
+            return edge.bindings.value(name)
+        if name in self.pending:
+            circle = " -> ".join([*self.pending[self.pending.index(name) :], name])
             raise FormatError(
                 f"variables of the rule {shorten(edge.recipe.name)!r} refer to each other: {circle}", line=edge.line
             )
-        self.begun.append(name)
-        text = filled(template, self.value, self.manifest.budget, edge.line)
-        self.begun.pop()
+        self.pending.append(name)
+        text = expand(template, self.value, self.manifest.budget, edge.line)
+        self.pending.pop()
         return text
 
     def _paths(self, paths: list[str], between: str) -> str:
-        return between.join(map(quoted, paths) if self.quote else paths)
+        return between.join(map(quote_path, paths) if self.quote else paths)
 
 
 def read_manifest(text: str, beside: Beside | None) -> Manifest:
-    """What a ninja text says, with the files *beside* it that it includes."""
+    """The contents of a ninja text, with the files *beside* it that it includes."""
     manifest = Manifest(budget=Allowance(2**24 + PER_SIGN * len(text)))
     _Reader(text, manifest, beside, Bindings(recipes=ChainMap({PHONY.name: PHONY})), 0).read()
     return manifest
 
 
 class _Reader:
-    """One file while it is read."""
+    """Reads one file."""
 
     def __init__(self, text: str, manifest: Manifest, beside: Beside | None, scope: Bindings, depth: int) -> None:
-        self.cursor, self.manifest, self.beside, self.known, self.depth = Cursor(text), manifest, beside, scope, depth
+        self.cursor, self.manifest, self.beside = Cursor(text), manifest, beside
+        self.bindings, self.depth = scope, depth
 
     def read(self) -> None:
         statements: dict[str, Callable[[], None]] = {
             "build": self._build, "rule": self._rule, "pool": self._pool, "default": self._default,
-            "include": lambda: self._include(self.known), "subninja": lambda: self._include(self._inside()),
+            "include": lambda: self._include(self.bindings), "subninja": lambda: self._include(self._inside()),
         }  # fmt: skip
         cursor = self.cursor
         while cursor.begin():
@@ -351,21 +350,21 @@ class _Reader:
             else:
                 cursor.at = start
                 name, value = self._let()
-                self.known.values[name] = self._filled(value, self.known)
+                self.bindings.values[name] = self._expand(value, self.bindings)
 
     def _inside(self) -> Bindings:
-        return Bindings(self.known.values.new_child(), self.known.recipes.new_child())
+        return Bindings(self.bindings.values.new_child(), self.bindings.recipes.new_child())
 
     def _let(self) -> tuple[str, Template]:
         name = self.cursor.name()
         if not name or not self.cursor.sign("="):
-            message = "not a statement (build, rule, pool, default, include, subninja) or NAME = VALUE"
-            raise self.cursor.error(message)
+            expected = "build, rule, pool, default, include, subninja or NAME = VALUE"
+            raise self.cursor.error(f"a statement must be {expected}, got {shorten(name)!r}")
         return name, self.cursor.value()
 
-    def _filled(self, template: Template, scope: Bindings) -> str:
+    def _expand(self, template: Template, scope: Bindings) -> str:
         return (
-            template[0] if len(template) == 1 else filled(template, scope.value, self.manifest.budget, self.cursor.line)
+            template[0] if len(template) == 1 else expand(template, scope.value, self.manifest.budget, self.cursor.line)
         )
 
     def _read_name(self, what: str) -> str:
@@ -378,37 +377,41 @@ class _Reader:
     def _rule(self) -> None:
         line = self.cursor.line
         recipe = Recipe(self._read_name("rule"))
-        if recipe.name in self.known.recipes.maps[0]:
+        if recipe.name in self.bindings.recipes.maps[0]:
             raise FormatError(f"duplicate rule {shorten(recipe.name)!r}", line=line)
-        while self.cursor.indented():
+        while self.cursor.next_indented():
             name, value = self._let()
-            if name not in KNOWN:
-                raise FormatError(f"unknown variable {shorten(name)!r} in a rule", line=self.cursor.line - 1)
-            recipe.says[name] = value
-        if "command" not in recipe.says:
+            if name not in RULE_VARIABLES:
+                message = f"unknown variable {shorten(name)!r} in a rule (known: {', '.join(sorted(RULE_VARIABLES))})"
+                raise FormatError(message, line=self.cursor.line - 1)
+            recipe.templates[name] = value
+        if "command" not in recipe.templates:
             raise FormatError(f"the rule {shorten(recipe.name)!r} has no command", line=line)
-        if ("rspfile" in recipe.says) != ("rspfile_content" in recipe.says):
+        if ("rspfile" in recipe.templates) != ("rspfile_content" in recipe.templates):
             raise FormatError(
                 f"the rule {shorten(recipe.name)!r} must have both rspfile and rspfile_content, or neither", line=line
             )
-        self.known.recipes[recipe.name] = recipe
+        self.bindings.recipes[recipe.name] = recipe
 
     def _pool(self) -> None:
         line, depth = self.cursor.line, ""
         name = self._read_name("pool")
         if name in self.manifest.pools:
             raise FormatError(f"duplicate pool {shorten(name)!r}", line=line)
-        while self.cursor.indented():
+        while self.cursor.next_indented():
             key, value = self._let()
             if key != "depth":
-                raise FormatError(f"unknown variable {shorten(key)!r} in a pool", line=self.cursor.line - 1)
-            depth = self._filled(value, self.known)
+                message = f"unknown variable {shorten(key)!r} in a pool (known: depth)"
+                raise FormatError(message, line=self.cursor.line - 1)
+            depth = self._expand(value, self.bindings)
         if not (depth.isascii() and depth.isdecimal() and len(depth) < 10):
-            raise FormatError(f"the depth of pool {shorten(name)!r} must be a number", line=line)
+            raise FormatError(
+                f"the depth of pool {shorten(name)!r} must be a number, got {shorten(depth)!r}", line=line
+            )
         self.manifest.pools[name] = int(depth)
 
     def _default(self) -> None:
-        for path in self._some(self.cursor.paths(), self.known):
+        for path in self._some(self.cursor.paths(), self.bindings):
             self._check_target(path)
             self.manifest.defaults.append(path)
         self.cursor.end()
@@ -420,7 +423,7 @@ class _Reader:
 
     def _include(self, scope: Bindings) -> None:
         cursor = self.cursor
-        (path,) = self._some([path for path in [cursor.path()] if path is not None], self.known, plain=True)
+        (path,) = self._some([path for path in [cursor.path()] if path is not None], self.bindings, plain=True)
         line = cursor.line
         cursor.end()
         if self.beside is None:
@@ -453,41 +456,41 @@ class _Reader:
         if not cursor.sign(":"):
             raise cursor.error("a build statement must have the form build OUTPUT: RULE INPUT")
         name = cursor.name()
-        recipe = self.known.recipes.get(name)
+        recipe = self.bindings.recipes.get(name)
         if recipe is None:
             raise cursor.error(f"unknown rule {shorten(name)!r}" if name else "a build statement has no rule")
         inputs = cursor.paths()
-        edge = Edge(recipe, self.known, line, explicit_outputs=explicit, explicit_inputs=len(inputs))
+        edge = Edge(recipe, self.bindings, line, explicit_outputs=explicit, explicit_inputs=len(inputs))
         inputs += cursor.paths() if not self._ahead("||", "|@") and cursor.sign("|") else []
         order_only = cursor.paths() if cursor.sign("||") else []
         checks = cursor.paths() if cursor.sign("|@") else []
         cursor.end()
-        edge.known = self._own()
-        edge.outputs, edge.inputs = self._some(outputs, edge.known), self._some(inputs, edge.known, least=0)
-        edge.order_only = self._some(order_only, edge.known, least=0)
-        edge.validations = self._some(checks, edge.known, least=0)
+        edge.bindings = self._own()
+        edge.outputs, edge.inputs = self._some(outputs, edge.bindings), self._some(inputs, edge.bindings, least=0)
+        edge.order_only = self._some(order_only, edge.bindings, least=0)
+        edge.validations = self._some(checks, edge.bindings, least=0)
         self._add(edge)
 
     def _ahead(self, *signs: str) -> bool:
         return self.cursor.text.startswith(signs, self.cursor.at)
 
     def _own(self) -> Bindings:
-        """The variables of an edge: those of the file where it has none."""
+        """The variables of an edge: those of the file if it has none of its own."""
         own: dict[str, str] = {}
-        while self.cursor.indented():
+        while self.cursor.next_indented():
             name, value = self._let()
-            own[name] = self._filled(value, self.known)
-        return Bindings(self.known.values.new_child(own), self.known.recipes) if own else self.known
+            own[name] = self._expand(value, self.bindings)
+        return Bindings(self.bindings.values.new_child(own), self.bindings.recipes) if own else self.bindings
 
     def _some(self, paths: list[Template], scope: Bindings, least: int = 1, plain: bool = False) -> list[str]:
-        """The paths put together."""
-        names = [self._filled(path, scope) for path in paths]
+        """The expanded paths."""
+        names = [self._expand(path, scope) for path in paths]
         if len(names) < least or "" in names:
             raise self.cursor.error("the name of a file is missing, or empty")
         return names if plain else [canonical(path) for path in names]
 
     def _add(self, edge: Edge) -> None:
-        """Take a build statement that is whole."""
+        """Add a complete build statement."""
         manifest, number = self.manifest, len(self.manifest.edges)
         for path in edge.outputs:
             if manifest.maker.setdefault(path, number) != number:
@@ -498,7 +501,7 @@ class _Reader:
         edge.pool = manifest.value(edge, "pool")
         if edge.pool and edge.pool not in manifest.pools:
             raise FormatError(f"unknown pool {shorten(edge.pool)!r}", line=edge.line)
-        if edge.is_phony:  # as CMake wrote them once
+        if edge.is_phony:  # old versions of CMake wrote such inputs
             edge.inputs = [path for path in edge.inputs if path not in edge.outputs]
         manifest.edges.append(edge)
 

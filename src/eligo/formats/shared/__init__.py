@@ -1,1 +1,1 @@
-"""What several formats share: files, words of a text, documents, drawings, rules with files, columns."""
+"""Code that several formats share: files, JSON, YAML and XML texts, documents, drawings, rules, and arcs from files."""

@@ -1,25 +1,24 @@
-"""Arcs that files make: from the task that writes a file to those that read it.
+"""Arcs that files make: from the task that writes a file to the tasks that read it.
 
-Some formats state arcs only so (Makeflow), some in this way too (Pegasus). To write such a format, files must make no arc
-that the dag does not have; and where they make too few, Makeflow needs files that do nothing else, called marks here.
+In some formats, files are the only source of arcs (Makeflow), in others an additional one (Pegasus). A workflow can be
+written in such a format only if its files make no arc that the dag lacks. If they make too few, Makeflow needs extra
+files, called marks.
 
->>> made([("f",), ()], [(), ("f",)])
+>>> file_arcs([("f",), ()], [(), ("f",)])
 (array([1], dtype=int32), array([0], dtype=int32))
 
-Arcs that lead through nodes that are no tasks: the channels of a drawing, the aliases of a build.
+Arcs may lead through nodes that are not tasks, such as the channels of a drawing and the aliases of a build:
 
 >>> through([(0, 1), (1, 2), (1, 3), (0, 3)], {1}, most=10)
 [(0, 3), (0, 2), (0, 3)]
 
-Arcs that a file declares, together with those that files make: where both would go round in a circle, the declared stand.
-
-A job may change a file in place, or several jobs may write a file one after the other. Who reads it then does not follow from
-the files alone, but from the declared arcs: a file makes an arc from its last writer that the declared arcs do not put behind
-the reader. Where arcs of files go round in a circle still, those against the declared order are left out. What is left out
-is said. A document that declares no arc at all has only its files, and their circles are refused.
+A document may also declare arcs. A job may change a file in place, or several jobs may write the same file, one after the
+other. The files alone then do not tell which version a job reads, but the declared arcs do: the file arc comes from the last
+writer that the declared arcs do not place after the reader. If there are still cycles, file arcs against the declared order
+are ignored. Remarks list all ignored arcs. In a document without declared arcs, cycles are errors.
 
 >>> jobs = Jobs(("a", "b", "c"), [(), ("f",), ()], [("f",), (), ("f",)])
->>> dag, remarks = combined(jobs, columns([(1, 2)]))
+>>> dag, remarks = combine(jobs, columns([(1, 2)]))
 >>> list(dag.arcs()), remarks
 ([('a', 'b'), ('b', 'c')], ("ignored the arc from c to b through 'f', which contradicts declared arcs",))
 """
@@ -40,8 +39,9 @@ from eligo.workflow import Workflow
 
 
 def arc_lines(dag: Dag, names: Sequence[str], between: str) -> list[str]:
-    """A line for every arc, with these *names* of the tasks; and before them all tasks where arcs do not show their order,
-    or else behind them those that no arc shows.
+    """A line for every arc, with *between* between the *names* of its tasks, and lines for tasks alone.
+
+    If the arcs do not show the order of the tasks, all tasks come first; else tasks without arcs come last.
     """
     arcs = [f"{names[u]}{between}{names[v]}\n" for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)]
     ends, first = np.unique(np.column_stack((dag.tails, dag.child)), return_index=True)
@@ -50,16 +50,13 @@ def arc_lines(dag: Dag, names: Sequence[str], between: str) -> list[str]:
     return [*arcs, *(f"{name}\n" for name in names[len(ends) :])]
 
 
-# Through nodes that are no tasks
+# Through nodes that are not tasks
 
 Arcs = Sequence[tuple[int, int]]
 
 
 def through(arcs: Arcs, passed: Set[int], most: int) -> Arcs | None:
-    """The arcs between tasks, those through the nodes that are *passed* included; None where it takes more than *most*.
-
-    A task needs another where a path through such nodes leads there.
-    """
+    """The arcs between tasks, where a path through nodes in *passed* counts as an arc; None beyond *most* steps."""
     if not passed:
         return arcs
     beyond: dict[int, list[int]] = {i: [] for i in passed}
@@ -87,15 +84,15 @@ def through(arcs: Arcs, passed: Set[int], most: int) -> Arcs | None:
 # Made by files
 
 Files = Sequence[Sequence[str]]
-#: the same, with None for no files
+#: the files of each task; None stands for no files
 SparseFiles = Sequence[Sequence[str] | None]
 
 
-def made(inputs: Files, outputs: Files) -> tuple[Ints, Ints]:
-    """The two ends of every arc that files make, given what each task reads and writes.
+def file_arcs(inputs: Files, outputs: Files) -> tuple[Ints, Ints]:
+    """The tails and heads of the arcs that files make, given the files that each task reads and writes.
 
-    Of several tasks that write a file the last one counts. A task that reads what it writes only changes the file: that
-    makes no arc from it.
+    If several tasks write a file, the last one counts. A task that reads and writes a file only changes it, and is not
+    counted as a writer.
     """
     writer: dict[str, int] = {}
     for i, files in enumerate(outputs):
@@ -106,7 +103,7 @@ def made(inputs: Files, outputs: Files) -> tuple[Ints, Ints]:
 
 
 def written_once(inputs: SparseFiles, outputs: SparseFiles) -> tuple[Ints, Ints]:
-    """The two ends of every arc from the task that writes a file to the others that read it, where each has one writer.
+    """The tails and heads of the arcs from the writer of each file to its other readers; each file has one writer.
 
     >>> written_once([None, ("f", "g"), ("h",)], [("f",), ("g",), None])
     (array([0], dtype=int32), array([1], dtype=int32))
@@ -120,7 +117,7 @@ def written_once(inputs: SparseFiles, outputs: SparseFiles) -> tuple[Ints, Ints]
 
 
 def written_twice(outputs: SparseFiles) -> tuple[str, int, int] | None:
-    """A file that two tasks write, and the two; None where there is none."""
+    """A file that two tasks write, and the numbers of the two tasks; None if there is none."""
     files, owners = _flat(outputs)
     if len(set(files)) == len(files):
         return None
@@ -132,14 +129,14 @@ def written_twice(outputs: SparseFiles) -> tuple[str, int, int] | None:
 
 
 def _flat(files: SparseFiles) -> tuple[list[str], Ints]:
-    """All files in a row, each by its plain path, and the task of each."""
+    """The plain path of every file, and the number of its task."""
     counts = [0 if names is None else len(names) for names in files]
     owners = np.repeat(np.arange(len(files), dtype=np.int32), counts)
     return [plain_path(file) for file in chain.from_iterable(filter(None, files))], owners
 
 
 def plain_path(file: str) -> str:
-    """The path without steps that lead nowhere, so that two names of one file are seen as such.
+    """The path without . and .. steps and double slashes, so that two names of one file become equal.
 
     >>> plain_path("./a//b/../c"), plain_path("a")
     ('a/c', 'a')
@@ -148,7 +145,7 @@ def plain_path(file: str) -> str:
 
 
 def beyond(tails: Ints, heads: Ints, ends: tuple[Ints, Ints], n: int) -> tuple[Ints, Ints]:
-    """Of the arcs with these two *ends*, each once, those that are not among the others."""
+    """The arcs with these *ends*, each once, that are not among the arcs of *tails* and *heads*."""
     codes = distinct(ends[0].astype(np.int64) * n + ends[1])
     existing = np.append(np.sort(tails.astype(np.int64) * n + heads), -1)  # sorted, and searched: faster than a set
     more = codes[existing[np.searchsorted(existing[:-1], codes)] != codes]
@@ -156,24 +153,24 @@ def beyond(tails: Ints, heads: Ints, ends: tuple[Ints, Ints], n: int) -> tuple[I
 
 
 def columns(pairs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
-    """The first and the second of every pair."""
+    """The first and the second items of the pairs."""
     ends = np.array(pairs, np.int32).reshape(-1, 2)
     return ends[:, 0], ends[:, 1]
 
 
 def dag_of(names: Sequence[str], *ends: tuple[Ints, Ints]) -> Dag:
-    """The dag of the arcs from all these sources; repeated arcs count once."""
+    """The dag of the arcs with all these ends; repeated arcs count once."""
     n = max(len(names), 1)
     codes = np.unique(np.concatenate([tails.astype(np.int64) * n + heads for tails, heads in ends]))
     return Dag.from_arrays(len(names), codes // n, codes % n, names)
 
 
 def unmade(flow: Workflow, format: str) -> NDArray[np.bool_]:
-    """Which arcs of the dag its files do not make; refused, by name, where they make one that it does not have."""
+    """A mask of the arcs of the dag that its files do not make; raises if files make an arc that the dag lacks."""
     dag, n = flow.dag, max(len(flow), 1)
     tasks = [flow.task(name) for name in dag.tasks]
     inputs = [task.inputs for task in tasks]
-    tails, heads = made(inputs, [task.outputs for task in tasks])
+    tails, heads = file_arcs(inputs, [task.outputs for task in tasks])
     files = tails.astype(np.int64) * n + heads
     arcs = dag.tails.astype(np.int64) * n + dag.child
     more = ~np.isin(files, arcs)
@@ -189,9 +186,9 @@ def unmade(flow: Workflow, format: str) -> NDArray[np.bool_]:
 
 # Made by files, and declared
 
-#: The most steps along declared arcs that are taken to see which arcs of files go against them.
+#: The maximum number of steps along declared arcs, to find file arcs that contradict them.
 MOST_STEPS = 1_000_000
-#: The most files that are named in remarks.
+#: The maximum number of ignored arcs that remarks list.
 MOST_NAMED = 5
 
 
@@ -209,19 +206,19 @@ class _FileArc(NamedTuple):
     file: str
 
 
-def combined(jobs: Jobs, declared: tuple[Ints, Ints]) -> tuple[Dag, tuple[str, ...]]:
-    """The dag of the declared arcs and those that files make, and remarks on files that make none."""
+def combine(jobs: Jobs, declared: tuple[Ints, Ints]) -> tuple[Dag, tuple[str, ...]]:
+    """The dag of the declared arcs and those that files make, and remarks on ignored file arcs."""
     try:
-        return dag_of(jobs.names, declared, made(jobs.inputs, jobs.outputs)), ()
+        return dag_of(jobs.names, declared, file_arcs(jobs.inputs, jobs.outputs)), ()
     except CycleError:
         if not len(declared[0]):
             raise
-    stated = dag_of(jobs.names, declared)  # a circle of declared arcs is refused
+    stated = dag_of(jobs.names, declared)  # raises if declared arcs form a cycle
     return _Choice(jobs, stated).dag(declared)
 
 
-def _on_circles(arcs: list[tuple[int, int]]) -> set[int]:
-    """The tasks on circles, and those between two of them: what is left once all that only begins or ends is taken away."""
+def _cyclic_tasks(arcs: list[tuple[int, int]]) -> set[int]:
+    """The tasks on cycles, and on paths between cycles: those that remain when sources and sinks are removed repeatedly."""
     remaining = {end for arc in arcs for end in arc}
     for ahead in (0, 1):
         count = Counter(arc[1 - ahead] for arc in arcs if remaining.issuperset(arc))
@@ -239,7 +236,7 @@ def _on_circles(arcs: list[tuple[int, int]]) -> set[int]:
 
 
 class _Choice:
-    """Which arcs files make beside declared ones."""
+    """The choice of the file arcs that agree with the declared arcs."""
 
     def __init__(self, jobs: Jobs, stated: Dag) -> None:
         self.jobs, self.stated = jobs, stated
@@ -249,12 +246,14 @@ class _Choice:
         self.out: list[_FileArc] = []
 
     def dag(self, declared: tuple[Ints, Ints]) -> tuple[Dag, tuple[str, ...]]:
-        """The dag, and remarks."""
-        arcs = list(self._agreeing())
+        """The dag of declared and chosen arcs, and remarks."""
+        arcs = list(self._chosen_arcs())
         try:
             return self._dag(declared, arcs), self._remarks()
         except CycleError:
-            tasks = _on_circles([*zip(*(ends.tolist() for ends in declared), strict=True), *(arc[:2] for arc in arcs)])
+            tasks = _cyclic_tasks(
+                [*zip(*(ends.tolist() for ends in declared), strict=True), *(arc[:2] for arc in arcs)]
+            )
             against = {arc for arc in arcs if {arc.tail, arc.head} <= tasks and not self._is_forward(arc)}
             self.out += (arc for arc in arcs if arc in against)
             return self._dag(declared, [arc for arc in arcs if arc not in against]), self._remarks()
@@ -265,8 +264,8 @@ class _Choice:
     def _dag(self, declared: tuple[Ints, Ints], arcs: list[_FileArc]) -> Dag:
         return dag_of(self.jobs.names, declared, columns([arc[:2] for arc in arcs]))
 
-    def _agreeing(self) -> Iterator[_FileArc]:
-        """For each file that a task reads, the arc from its last writer that need not come later."""
+    def _chosen_arcs(self) -> Iterator[_FileArc]:
+        """For each file that a task reads, the arc from its last writer that may run before the task."""
         writers = self._writers()
         for head, files in enumerate(self.jobs.inputs):
             later: set[int] | None = None
@@ -280,7 +279,7 @@ class _Choice:
                     self.out.append(arc)
 
     def _writers(self) -> dict[str, list[int]]:
-        """The tasks that write each file, in order, without those that only change it."""
+        """The tasks that write each file, in order, without those that also read it."""
         writers: dict[str, list[int]] = {}
         for task, files in enumerate(self.jobs.outputs):
             changed = set(self.jobs.inputs[task]) if files else set()
@@ -290,7 +289,7 @@ class _Choice:
         return writers
 
     def _behind(self, task: int) -> set[int]:
-        """The tasks that declared arcs put behind a task; once that took too long, none."""
+        """The task and its descendants along declared arcs, as far as `MOST_STEPS` allows."""
         seen, waiting = {task}, [task]
         while waiting and self.steps < MOST_STEPS:
             below = [child for child in self.stated.children_of(waiting.pop()).tolist() if child not in seen]

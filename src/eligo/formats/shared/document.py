@@ -1,27 +1,27 @@
-"""The native document: what a JSON or YAML file of ours says, as dicts and lists, and the workflow that it describes.
+"""Documents of JSON or YAML, as dicts and lists: eligo's own, and how values and columns of any are checked.
 
-Either arcs, and where order matters or a task has no arc, all tasks as nodes:
+A document of eligo's own lists arcs. It also lists all tasks, as nodes, if their order matters or a task has no arc:
 
     {"arcs": [["a", "b"]], "nodes": ["a", "b", "c"]}
 
-or tasks with what is known of them, each but the name optional:
+Or it lists tasks with their details, all optional except the name:
 
     {"name": "two steps",
      "tasks": [{"name": "a", "run": "make a", "seconds": 2, "cores": 1, "memory": 1000, "labels": ["gpu"]},
                {"name": "b", "after": ["a"], "run": ["make", "b"], "inputs": ["a.o"], "outputs": ["b.o"]}],
      "files": {"a.o": 12345}}
 
-`after` names the tasks that this one needs, also such as are defined further down. A task that reads a file (`inputs`) comes
-after the task that writes it (`outputs`), too; `"arcs_from": "after"` beside the tasks turns that off. `run` is a line for a
-shell, or the words of one command. `seconds` may have a fraction; `memory` and the sizes of files are in bytes; `labels` are
-what the machine must have. Names are strings, in quotes where they look like numbers. A key that is not listed here is
-refused.
+`after` names the tasks that this one depends on, which may be defined further down. A task that reads a file (`inputs`) also
+depends on the task that writes it (`outputs`), unless the document has `"arcs_from": "after"`. `run` is a command line for
+a shell, or the words of one command. `seconds` may have a fraction; `memory` and the sizes of files are in bytes; `labels`
+are what the machine must have. Names are strings, in quotes if they look like numbers. Unknown keys are refused.
 """
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -29,19 +29,20 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats.shared import data_arcs
-from eligo.formats.shared.columns import Column, Columns, Described
 from eligo.formats.shared.json_text import line_of
 from eligo.names import check_label
 from eligo.rows import Ints
-from eligo.workflow import Origin, Task, Workflow
+from eligo.workflow import LazyDetails, Origin, Task, Workflow
 
 #: what each task reads, and what each writes
 _ReadAndWritten = tuple[data_arcs.SparseFiles, data_arcs.SparseFiles]
-#: takes a value, the task's name and the key, and returns the value checked
+#: a value for each row, None if it has none; or None if no row has one
+Column = list[Any] | None
+#: checks a value, given with the task's name and the key, and returns what it stands for
 Reader = Callable[[object, str, str], Any]
 
 TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files", "arcs_from")
-#: what makes arcs between tasks: what each comes after alone, or also who reads what another writes
+#: what makes arcs between tasks: `after` alone, or also files that one task writes and another reads
 AFTER, FILES = SOURCES = ("after", "files")
 TASK_KEYS = dict.fromkeys(  # a set in the order in which messages list it
     ("name", "after", "run", "inputs", "outputs", "seconds", "cores", "memory", "labels", "category", "priority")
@@ -53,7 +54,7 @@ PARAMS, FOREACH = "params", "foreach"
 
 
 class MisfitError(FormatError):
-    """A document says something that its format does not know; `word`, or the name of a `task`, is looked for in the text."""
+    """A document does not fit its format; `word`, or the name of a `task`, is searched for in the text to find the line."""
 
     def __init__(self, message: str, word: str | None = None, task: str | None = None) -> None:
         self.word, self.task = word, task
@@ -62,7 +63,7 @@ class MisfitError(FormatError):
 
 @contextmanager
 def misfits_in(text: str) -> Iterator[None]:
-    """Turn a MisfitError into a FormatError with its line, if that can be found."""
+    """Turn a MisfitError into a FormatError with its line, if the line can be determined."""
     try:
         yield
     except MisfitError as error:
@@ -72,13 +73,13 @@ def misfits_in(text: str) -> Iterator[None]:
 
 
 def _line_of_task(text: str, name: str) -> int | None:
-    """The line on which a task is given its name; None where it is not written as it is."""
+    """The number of the line that names a task; None if the name is written in another way."""
     match = re.search(rf"""\bname["']?\s*:\s*["']?{re.escape(name)}["']?\s*(?:[,}}#]|$)""", text, re.MULTILINE)
     return None if match is None else text.count("\n", 0, match.start()) + 1
 
 
 def workflow_of(document: object, text: str, format: str) -> Workflow:
-    """The workflow that a document describes; *text* is what it was read from, for the line in errors."""
+    """The workflow that a document describes; *text* is its source, for the line in errors."""
     with misfits_in(text):
         top = _check_keys(document, "the document", TOP_KEYS)
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
@@ -87,7 +88,7 @@ def workflow_of(document: object, text: str, format: str) -> Workflow:
 
 
 def document_of(flow: Workflow) -> dict[str, object]:
-    """The document that describes a workflow: tasks where anything is known of them, else arcs and nodes."""
+    """The document of a workflow: tasks if any of them has details, else arcs and nodes."""
     document: dict[str, object] = {} if flow.name is None else {"name": flow.name}
     if any(task.details() for task in flow.details.values()):
         if _files_say_more(flow):
@@ -119,6 +120,107 @@ def _rows(dag: Dag, ptr: Ints, ends: Ints) -> list[tuple[str, ...]]:
     return [names[a:b] for a, b in pairwise(cuts)]
 
 
+# Columns
+
+_AMOUNTS = {"seconds", "cores", "memory"}
+_INFINITE = float("inf")
+
+
+class Columns:
+    """Rows as columns: the values that all rows have for a key, as one list; None if no row has the key.
+
+    Checked a column at a time, a file of many tasks is read in a fraction of the time and memory that rows take.
+
+    >>> table = Columns([{"name": "a", "cores": 2}, {"name": "b"}], ("name", "cores", "memory"))
+    >>> table["name"], table["cores"], table["memory"]
+    (['a', 'b'], [2, None], None)
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> None:
+        self.size = len(rows)
+        self._columns = _equal_columns(rows, keys) or _merged_columns(rows, keys)
+
+    def __getitem__(self, key: str) -> Column:
+        return self._columns.get(key)
+
+    def full_column(self, key: str) -> list[Any]:
+        """The column of a key; a list of None if no row has the key."""
+        return self._columns.get(key) or [None] * self.size
+
+    def place(self, places: Sequence[int], size: int) -> "Columns":
+        """A table of *size* rows, whose row places[i] is row i of this table; the others are empty."""
+        table = Columns((), ())
+        table.size = size
+        for key, column in self._columns.items():
+            moved = table._columns[key] = [None] * size
+            for place, value in zip(places, column, strict=True):
+                moved[place] = value
+        return table
+
+
+def _equal_columns(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> dict[str, list[Any]] | None:
+    """The columns of rows that all have the same two or more keys; None for other rows."""
+    first = list(rows[0]) if rows else []
+    if len(first) < 2 or set(map(len, rows)) != {len(first)}:
+        return None
+    try:
+        columns = zip(*map(itemgetter(*first), rows), strict=True)
+    except KeyError:
+        return None
+    return {key: list(column) for key, column in zip(first, columns, strict=True) if key in keys}
+
+
+def _merged_columns(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> dict[str, list[Any]]:
+    present = set().union(*set(map(tuple, rows))).intersection(keys)
+    return {key: [row.get(key) for row in rows] for key in present}
+
+
+class Described(LazyDetails):
+    """The details of the tasks of a dag, from a column for each field; a `Task` is made when it is asked for.
+
+    >>> Described(Dag.from_arcs([], "ab"), {"cores": [2, None]})["a"]
+    Task('a', cores=2)
+    """
+
+    def __init__(self, dag: Dag, fields: Mapping[str, Column]) -> None:
+        self._dag, self._fields = dag, {key: column for key, column in fields.items() if column is not None}
+        for key in _AMOUNTS & self._fields.keys():
+            for name, amount in zip(dag.tasks, self._fields[key], strict=True):
+                if amount is not None and not 0 <= amount < _INFINITE:
+                    Task(name=name, **{key: amount})  # raises
+
+    def __getitem__(self, name: str) -> Task:
+        i = self._dag.index[name]
+        details = {key: column[i] for key, column in self._fields.items() if column[i] is not None}
+        if not details:
+            raise KeyError(name)
+        return Task(name=name, **details)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, has_details in zip(self._dag.tasks, self._has_details(), strict=True) if has_details)
+
+    def __len__(self) -> int:
+        return sum(self._has_details())
+
+    def __bool__(self) -> bool:
+        return any(self._has_details())  # without counting a million
+
+    def column(self, what: str) -> list[Any]:
+        """See `LazyDetails`."""
+        nothing = () if what in {"inputs", "outputs", "labels"} else None
+        values = self._fields.get(what)
+        return [nothing if value is None else value for value in values or repeat(None, len(self._dag))]
+
+    def __repr__(self) -> str:
+        return f"Described({len(self)} tasks)"
+
+    def _has_details(self) -> Iterator[bool]:
+        """For each task, whether any field has a value."""
+        if not self._fields:
+            return repeat(False, len(self._dag))
+        return (any(value is not None for value in values) for values in zip(*self._fields.values(), strict=True))
+
+
 # Reading
 
 
@@ -131,28 +233,27 @@ def _tasks(top: Mapping[str, Any]) -> tuple[Dag, Described]:
         for i, row in enumerate(rows, 1):
             _check_keys(row, f"task {i}", TASK_KEYS)
     table = Columns(rows, TASK_KEYS)
-    names = table.filled("name")
+    names = table.full_column("name")
     if not set(map(type, names)) <= {str}:
         for i, name in enumerate(names, 1):
             string(name, f"the name of task {i}")
     fields = {_FIELDS.get(key, key): _read(table[key], names, key) for key in _READERS}
     inputs, outputs = fields["inputs"], fields["outputs"]
     linking = _source_of_arcs(top) == FILES and outputs is not None
-    dag = _linked(names, table["after"], (inputs or [None] * len(names), outputs or []) if linking else None)
+    dag = _dag(names, table["after"], (inputs or [None] * len(names), outputs or []) if linking else None)
     return dag, Described(dag, fields)
 
 
 def _source_of_arcs(top: Mapping[str, Any]) -> str:
-    """What makes the arcs of a document's tasks."""
+    """The value of "arcs_from", or its default."""
     source = FILES if top.get("arcs_from") is None else top["arcs_from"]
     if source not in SOURCES:
-        actual = repr(shorten(source)) if isinstance(source, str) else kind(source)
-        raise MisfitError(f'"arcs_from" must be "after" or "files", got {actual}', "arcs_from")
+        raise MisfitError(f'"arcs_from" must be "after" or "files", got {actual(source)}', "arcs_from")
     return str(source)
 
 
 def lists(values: Column, names: Sequence[str], key: str) -> Sequence[Sequence[str]]:
-    """A list of strings for each task, empty where *values* has none."""
+    """A list of strings for each task, empty if *values* has none for it."""
     if values is None:
         return [()] * len(names)
     if None in values:
@@ -163,7 +264,7 @@ def lists(values: Column, names: Sequence[str], key: str) -> Sequence[Sequence[s
 
 
 def _read(values: Column, names: Sequence[str], key: str) -> Column:
-    """The values that *key* has for each task, checked."""
+    """The checked value of *key* for each task."""
     if values is None or set(map(type, values)) == {_PLAIN.get(key)}:
         return values
     read = _READERS[key]
@@ -173,8 +274,8 @@ def _read(values: Column, names: Sequence[str], key: str) -> Column:
     ]
 
 
-def _linked(names: Sequence[str], needs: Column, files: _ReadAndWritten | None = None) -> Dag:
-    """The dag of the tasks of these names, each with the names of those it needs; and with the arcs that files make."""
+def _dag(names: Sequence[str], needs: Column, files: _ReadAndWritten | None = None) -> Dag:
+    """The dag of tasks with these names, the names that each depends on, and the arcs that *files* make."""
     index = dict(zip(names, range(len(names)), strict=True))
     if len(index) < len(names):
         raise DuplicateTaskError(next(name for i, name in enumerate(names) if index[name] > i))
@@ -186,11 +287,11 @@ def _linked(names: Sequence[str], needs: Column, files: _ReadAndWritten | None =
     heads = np.repeat(np.arange(len(names), dtype=np.int32), counts)
     if files is None:
         return Dag.from_arrays(len(names), tails, heads, names)
-    return _linked_by_files(names, tails, heads, files)
+    return _dag_with_file_arcs(names, tails, heads, files)
 
 
-def _linked_by_files(names: Sequence[str], tails: Ints, heads: Ints, files: _ReadAndWritten) -> Dag:
-    """The same dag, in which whoever reads a file also comes after the task that writes it."""
+def _dag_with_file_arcs(names: Sequence[str], tails: Ints, heads: Ints, files: _ReadAndWritten) -> Dag:
+    """The dag with these arcs, in which a task also depends on the tasks that write the files it reads."""
     inputs, outputs = files
     twice = data_arcs.written_twice(outputs)
     if twice is not None:
@@ -209,7 +310,7 @@ def _linked_by_files(names: Sequence[str], tails: Ints, heads: Ints, files: _Rea
 
 
 def _cycle_through_files(error: CycleError, files: Mapping[str, tuple[Any, Any]]) -> Exception:
-    """A cycle, with the files on its way; the error itself where there are none."""
+    """The error for a cycle, with the files along it; the error itself if there are none."""
     shared = [
         (child, file, parent)
         for parent, child in pairwise(map(str, error.cycle))
@@ -223,7 +324,7 @@ def _cycle_through_files(error: CycleError, files: Mapping[str, tuple[Any, Any]]
 
 
 def _files_say_more(flow: Workflow) -> bool:
-    """Whether the files of a workflow would make arcs that it does not have, or have several writers."""
+    """Whether files of a workflow would make arcs that it does not have, or have several writers."""
     inputs, outputs = ([files or None for files in flow.column(key)] for key in ("inputs", "outputs"))
     if data_arcs.written_twice(outputs) is not None:
         return True
@@ -240,7 +341,7 @@ def references(
 ) -> tuple[Ints, Ints]:
     """The number in *index* of every word in lists of words, and the length of each list.
 
-    Where not all words are in it, *otherwise* finds their numbers.
+    If *index* lacks some of the words, *otherwise* returns the numbers.
     """
     if values is not None and set(map(type, values)) == {list}:
         try:
@@ -267,7 +368,8 @@ def _arcs(top: Mapping[str, Any]) -> Dag:
     arcs, nodes = array(top.get("arcs"), '"arcs"'), top.get("nodes")
     if not set(map(type, arcs)) <= {list} or not set(map(len, arcs)) <= {2}:
         wrong = next(i for i, arc in enumerate(arcs, 1) if type(arc) is not list or len(arc) != 2)
-        raise MisfitError(f'arc {wrong} is not a pair of names such as ["a", "b"]')
+        got = f"a list of {len(arc)}" if isinstance(arc := arcs[wrong - 1], list) else kind(arc)
+        raise MisfitError(f'arc {wrong} must be a pair of names such as ["a", "b"], got {got}')
     _all_strings(list(chain.from_iterable(arcs)), "the name of a task in an arc")
     if nodes is not None:
         _all_strings(array(nodes, '"nodes"'), "the name of a node")
@@ -283,7 +385,7 @@ def _sizes(top: Mapping[str, Any]) -> dict[str, int]:
     return {name: size(value, name, "size") for name, value in files.items() if value is not None}
 
 
-# The values that a document may hold, each checked where it is taken out
+# Values
 
 
 def _check_keys(value: object, what: str, keys: Collection[str]) -> dict[str, Any]:
@@ -298,14 +400,14 @@ def _check_keys(value: object, what: str, keys: Collection[str]) -> dict[str, An
 
 
 def mapping(value: object, what: str) -> Mapping[str, Any]:
-    """The value, if it is an object."""
+    """The value; raises if it is not an object."""
     if not isinstance(value, dict):
         raise MisfitError(f"{what} must be an object, got {kind(value)}")
     return value
 
 
 def array(value: object, what: str) -> list[Any]:
-    """The value as a list; None is an empty one."""
+    """The value as a list, which is empty for None; raises for other values."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -314,7 +416,7 @@ def array(value: object, what: str) -> list[Any]:
 
 
 def string(value: object, what: str) -> str:
-    """The value, if it is a string."""
+    """The value; raises if it is not a string."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -325,7 +427,7 @@ def string(value: object, what: str) -> str:
 
 
 def strings(value: object, name: str, key: str) -> list[str]:
-    """The value of *key* of the task of this *name*, if it is a list of strings; None is an empty one."""
+    """The value of *key* of the task *name*, a list of strings, which is empty for None; raises for other values."""
     if value is None:
         return []
     if type(value) is not list:
@@ -336,27 +438,26 @@ def strings(value: object, name: str, key: str) -> list[str]:
 
 
 def number(value: object, name: str, key: str) -> float:
-    """The value of *key* of the task of this *name*, if it is a number."""
+    """The value of *key* of the task *name*; raises if it is not a number."""
     if type(value) is float:
         return value
     if type(value) is not int:
         raise MisfitError(f"{_of_task(key, name)} must be a number, got {kind(value)}")
     if value.bit_length() > 63:
-        raise MisfitError(f"{_of_task(key, name)} is too large")
+        raise MisfitError(f"{_of_task(key, name)} must have at most 63 bits, got {value.bit_length()}")
     return value if key == "cores" else float(value)
 
 
 def size(value: object, name: str, key: str) -> int:
-    """The value of *key* of the task or file of this *name*, if it is a number of bytes; 1e6 is one too."""
+    """The value of *key* of the task or file *name*, a number of bytes such as 100 or 1e6; raises for other values."""
     count = int(value) if type(value) is float and value.is_integer() else value
     if type(count) is not int or not 0 <= count < 2**63:
-        actual = value if isinstance(value, float) or (type(value) is int and abs(value) < 2**64) else kind(value)
-        raise MisfitError(f"{_of_task(key, name)} must be an integer number of bytes, got {actual}")
+        raise MisfitError(f"{_of_task(key, name)} must be an integer number of bytes, got {actual(value)}")
     return count
 
 
 def kind(value: object) -> str:
-    """What a value is, for a message."""
+    """The type of a value, in words for a message."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -364,6 +465,13 @@ def kind(value: object) -> str:
     if isinstance(value, int | float):
         return "a number"
     return "a string" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"
+
+
+def actual(value: object) -> str:
+    """A string or number for a message, shortened; the type of other values."""
+    if isinstance(value, str):
+        return repr(shorten(value))
+    return str(value) if type(value) is float or (type(value) is int and abs(value) < 2**64) else kind(value)
 
 
 def _all_strings(values: Iterable[object], what: str) -> None:
@@ -394,32 +502,25 @@ def _labels(value: object, name: str, key: str) -> tuple[str, ...]:
     return labels
 
 
-def _whole(value: object, name: str, key: str) -> int:
+def _integer(value: object, name: str, key: str) -> int:
     if type(value) is not int:
-        raise MisfitError(f"{_of_task(key, name)} must be an integer", key)
+        raise MisfitError(f"{_of_task(key, name)} must be an integer, got {actual(value)}", key)
     return value
 
 
 _READERS: dict[str, Reader] = {
-    "run": _command,
-    "inputs": _words,
-    "outputs": _words,
-    "seconds": number,
-    "cores": number,
-    "memory": size,
-    "labels": _labels,
-    "category": _word,
-    "priority": _whole,
-}
+    "run": _command, "inputs": _words, "outputs": _words, "seconds": number, "cores": number, "memory": size,
+    "labels": _labels, "category": _word, "priority": _integer,
+}  # fmt: skip
 _FIELDS = {"run": "command"}
-_PLAIN: dict[str, type] = {"run": str, "seconds": float, "category": str, "priority": int}  # need no reading
+_PLAIN: dict[str, type] = {"run": str, "seconds": float, "category": str, "priority": int}  # returned as they are
 
 
 # Writing
 
 
 def row_of(task: Task | None, name: str, needs: tuple[str, ...] = ()) -> dict[str, object]:
-    """The row of a document that describes a task."""
+    """The row of a task in a document."""
     row: dict[str, object] = {"name": name}
     if needs:
         row["after"] = list(needs)
@@ -432,7 +533,7 @@ def row_of(task: Task | None, name: str, needs: tuple[str, ...] = ()) -> dict[st
 
 
 def short(value: object) -> object:
-    """A number without the fraction that it does not have.
+    """The value, as an integer if it is a float without a fraction.
 
     >>> short(2.0), short(2.5)
     (2, 2.5)

@@ -1,12 +1,12 @@
-"""Drawings: what a picture of a workflow, made by an engine or by hand, says of tasks and arcs.
+"""Drawings: the tasks and arcs in a picture of a workflow that an engine or a person made.
 
-Names. A task is called what its node is called, unless that says nothing: where every node is called by a number, all behind
-the same few letters (0, v0, id0), or by a single letter, and has a label, the task is called by the label. Labels of
-several lines are put on one; a label that several nodes share has the node's own name after it: `align 2`, `align 4`.
+A task has the name of its node, unless these names mean nothing: if every node has a label, and every name is a number
+after the same few letters (0, v0, id0) or a single letter, the task is named by the label. A label of several lines is
+put on one line. If several nodes share a label, the node's name follows it: `align 2`, `align 4`.
 
-Nodes that are no tasks, such as the channels and operators that Nextflow draws, are left out, and arcs pass through them:
-a task needs another where a path through such nodes leads there. Tasks that are drawn as finished are left out with their
-arcs, and are named in the origin's `done`: what is planned is what is left to do.
+Nodes that are not tasks, such as the channels and operators that Nextflow draws, are left out. A task depends on another
+if a path through such nodes leads from one to the other. Tasks that are drawn as finished are left out with their arcs,
+and are listed in the origin's `done`: only the remaining tasks are planned.
 
 >>> drawing = Drawing("dot", ["v0", "v1", "v2"], [("FETCH",), None, ("ALIGN",)], [(0, 1), (1, 2)], passed={1})
 >>> list(drawing.workflow().dag.arcs())
@@ -27,13 +27,13 @@ from eligo.formats.shared.data_arcs import Arcs, through
 from eligo.rows import Ints, places
 from eligo.workflow import Origin, Task, Workflow
 
-#: The lines of a label, None where a node has none.
+#: The lines of a label; None if a node has none.
 Label = tuple[str, ...] | None
 
-#: The most arcs that groups of nodes, or nodes that are no tasks, may stand for.
+#: The maximum number of arcs after groups of nodes, and nodes that are not tasks, are replaced by arcs.
 MOST_ARCS = 10_000_000
 
-#: What is told of a drawing that was made after the run.
+#: The remark on a drawing that was made after the run.
 ALL_DONE = "every task of this graph is done (draw it before the run, or with --forceall)"
 
 _NUMBERED = re.compile(r"([A-Za-z]{0,4})\d+")
@@ -42,13 +42,13 @@ _CONTROL = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
 
 @dataclass
 class Group:
-    """Some nodes, and other groups, that together may be the end of an arc."""
+    """Nodes and other groups that together may be the end of an arc."""
 
     nodes: list[int] = field(default_factory=list)
     parts: "dict[int, Group]" = field(default_factory=dict)  # by identity
 
     def members(self) -> list[int]:
-        """The nodes in it and in its parts, each once."""
+        """The nodes in the group and in its parts, each once."""
         seen, waiting = {id(self)}, [self]  # a group may be a part of itself
         while waiting:
             fresh = {key: part for key, part in waiting.pop().parts.items() if key not in seen}
@@ -70,30 +70,30 @@ class Drawing:
     labels: list[Label]
     arcs: Arcs
     name: str | None = None
-    #: the nodes that are no tasks
+    #: the nodes that are not tasks
     passed: set[int] = field(default_factory=set)
     #: the nodes whose tasks are finished
     done: set[int] = field(default_factory=set)
-    #: the engine that drew it, where that is seen: then the first line of a label is a kind of task
+    #: the engine that drew it, if that is certain: then the first line of a label is a kind of task
     engine: str | None = None
-    #: how many arcs are not drawn, and so are none
+    #: the number of invisible arcs, which are ignored
     hidden: int = 0
-    #: how many tasks are called as an engine calls what is no task
+    #: the number of tasks with the name of a Nextflow operator
     operators: int = 0
-    #: how many arcs are drawn with their head at their beginning, at both ends or at none, under "back", "both" and "none"
+    #: the numbers of arcs whose head is at their start, at both ends or at none: under "back", "both" and "none"
     turned: Mapping[str, int] = field(default_factory=dict)
-    #: how many tasks are not drawn
+    #: the number of tasks whose nodes are invisible
     unseen: int = 0
-    #: who drew arcs from what needs to what is needed
+    #: the tool that drew it, if that draws arcs from a task to its dependencies
     backward: str | None = None
 
     def workflow(self) -> Workflow:
-        """The workflow that is drawn."""
+        """The workflow in the drawing."""
         tasks = [i for i in range(len(self.ids)) if i not in self.passed]
         name = dict(zip(tasks, names([self.ids[i] for i in tasks], [self.labels[i] for i in tasks]), strict=True))
         remaining = [i for i in tasks if i not in self.done]
         place = places(len(self.ids) + 1, remaining)
-        ends = place[np.fromiter(chain.from_iterable(self._bridged()), np.int32).reshape(-1, 2)]
+        ends = place[np.fromiter(chain.from_iterable(self._task_arcs()), np.int32).reshape(-1, 2)]
         tails, heads = _within(ends)
         dag = Dag.from_arrays(len(remaining), tails, heads, [name[i] for i in remaining])
         details = {name[i]: Task(name=name[i], category=label[0]) for i in remaining if (label := self.labels[i])}
@@ -102,8 +102,8 @@ class Drawing:
         origin = Origin(format=self.format, engine=self.engine, done=done, remarks=remarks, backward=self.backward)
         return Workflow(dag, details if self.engine else {}, self.name, origin)
 
-    def _bridged(self) -> Arcs:
-        """The arcs between tasks, those through nodes that are no tasks included."""
+    def _task_arcs(self) -> Arcs:
+        """The arcs between tasks, including those through nodes that are not tasks."""
         arcs = through(self.arcs, self.passed, MOST_ARCS)
         if arcs is None:
             raise _too_many()
@@ -127,7 +127,7 @@ class Drawing:
 
 
 def names(ids: Sequence[str], labels: Sequence[Label]) -> Sequence[str]:
-    """What tasks are called whose nodes have these names and labels.
+    """The names of tasks whose nodes have these names and labels.
 
     >>> names(["0", "1", "2"], [("all",), ("sort", "x: 1"), ("all",)])
     ['all 0', 'sort x: 1', 'all 2']
@@ -143,7 +143,7 @@ def names(ids: Sequence[str], labels: Sequence[Label]) -> Sequence[str]:
 
 
 def check_count(arcs: int) -> None:
-    """Refuse more arcs than a drawing may stand for."""
+    """Raise if a drawing represents too many arcs."""
     if arcs > MOST_ARCS:
         raise _too_many()
 
@@ -159,6 +159,6 @@ def _say_nothing(ids: Sequence[str]) -> bool:
 
 
 def _within(ends: Ints) -> tuple[Ints, Ints]:
-    """The tails and heads of those arcs that have both."""
+    """The tails and heads of the arcs whose ends are both at least 0."""
     inside = (ends >= 0).all(axis=1)
     return ends[inside, 0], ends[inside, 1]

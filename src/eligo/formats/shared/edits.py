@@ -1,10 +1,7 @@
-"""Small changes to a text that stays as it is otherwise: what is put where, and all of it at once.
+"""Edits of JSON, YAML and XML texts in place: everything else, such as comments, order and spaces, stays as it is.
 
-JSON text changed in place: where objects and their values stand, found without building what lies between.
-
-YAML text changed in place: comments, order, quotes and line ends stay as they are.
-
-XML text changed in place: where elements begin and end, so that something can be put inside them.
+In JSON, the places of objects and their values are found without building the values between them. In XML, the places of
+elements are recorded, so that text can be inserted into them.
 """
 
 import json
@@ -20,17 +17,17 @@ from eligo.formats.shared.yaml_text import compose_nodes
 
 
 class Edit(NamedTuple):
-    """What stands from *start* to *end* becomes *text*; nothing is lost where the two are equal."""
+    """The text from *start* to *end* is replaced by *text*; if both are equal, *text* is inserted."""
 
     start: int
     end: int
     text: str
 
 
-def applied(text: str, edits: Iterable[Edit]) -> str:
-    """The text with every edit made; no two touch the same place.
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """The text with all edits, no two of which overlap.
 
-    >>> applied("a: 1", [Edit(3, 4, "2"), Edit(0, 0, "# ")])
+    >>> apply_edits("a: 1", [Edit(3, 4, "2"), Edit(0, 0, "# ")])
     '# a: 2'
     """
     parts, position = [], 0
@@ -40,10 +37,10 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def nested(keys: Iterable[str], value: int | str) -> str:
-    """A value under keys, on one line, as YAML and, with quoted keys, JSON write it.
+def nest(keys: Iterable[str], value: int | str) -> str:
+    """A value nested under keys, on one line, as YAML writes it; with quoted keys, it is JSON.
 
-    >>> nested(["dagman", "PRIORITY"], 3)
+    >>> nest(["dagman", "PRIORITY"], 3)
     '{dagman: {PRIORITY: 3}}'
     """
     text = str(value)
@@ -59,7 +56,7 @@ _skip = json.JSONDecoder().raw_decode
 
 
 def json_items(text: str, start: int) -> Iterator[tuple[str, int, int]]:
-    """The keys of the object that begins there, and where the value of each begins and ends."""
+    """The keys of the object that begins at *start*, and where the value of each begins and ends."""
     at = _after(text, start + 1)
     while text[at] != "}":
         at = _after(text, at + 1) if text[at] == "," else at
@@ -71,7 +68,7 @@ def json_items(text: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 
 def json_elements(text: str, start: int) -> Iterator[int]:
-    """Where each element of the list that begins there begins."""
+    """Where each element begins, of the list that begins at *start*."""
     at = _after(text, start + 1)
     while text[at] != "]":
         at = _after(text, at + 1) if text[at] == "," else at
@@ -81,7 +78,7 @@ def json_elements(text: str, start: int) -> Iterator[int]:
 
 
 def json_place(text: str, *keys: str) -> int | None:
-    """Where the value under these keys begins, from the outermost object inward; None where there is none.
+    """Where the value under these nested keys begins, outermost key first; None if there is no such value.
 
     >>> json_place('{"a": {"b": [1]}}', "a", "b")
     12
@@ -95,7 +92,7 @@ def json_place(text: str, *keys: str) -> int | None:
 
 
 def put_in_object(text: str, start: int, key: str, value: int) -> Edit:
-    """What gives the object that begins there this value under a key, in its own style of spaces.
+    """The edit that sets *key* to *value* in the object that begins at *start*, with the object's own spacing.
 
     >>> put_in_object('{"a": 1}', 0, "b", 2), put_in_object('{"a":1}', 0, "a", 2)
     (Edit(start=7, end=7, text=', "b": 2'), Edit(start=5, end=6, text='2'))
@@ -111,50 +108,50 @@ def put_in_object(text: str, start: int, key: str, value: int) -> Edit:
 
 
 def _gap(text: str, start: int) -> str:
-    """What stands between an object's brace and its first key, which begins a line or follows at once."""
+    """The white space between an object's brace and its first key, or a space if there is none."""
     space = text[start + 1 : _after(text, start + 1)]
     return space or " "
 
 
 def _after(text: str, at: int) -> int:
-    """The next place that is no white space."""
+    """The next place that is not white space."""
     match = _SPACE.match(text, at)
     return match.end() if match else at
 
 
 # YAML
 
-#: a node of PyYAML's: it knows where it stands
+#: a node of PyYAML, which has its place in the text
 Node = Any
 
 
 def _value_of(node: Node, key: str) -> Node | None:
-    """What stands under a key of a mapping, letters large or small; None where nothing does."""
+    """The value under a key of a mapping, ignoring case; None if there is none."""
     pairs = node.value if node is not None and node.id == "mapping" else ()
     return next((value for name, value in pairs if str(name.value).lower() == key.lower()), None)
 
 
 def yaml_rows(text: str, key: str) -> list[Node]:
-    """The items of the list under a key of the document."""
+    """The items of the list under a key of the document, or none if there is no such list."""
     node = _value_of(compose_nodes(text), key)
     return list(node.value) if node is not None and node.id == "sequence" else []
 
 
 def put_in_mapping(text: str, node: Node, keys: Sequence[str], value: int | str) -> Edit:
-    """What gives a mapping this value under these keys, the later ones inside the earlier."""
+    """The edit that sets a value in a mapping, under nested keys, outermost key first."""
     for depth, key in enumerate(keys):
         inner = _value_of(node, key)
         if inner is None:
             rest = keys[depth + 1 :]
-            return _added(text, node, key, nested(rest, value) if rest else str(value))
+            return _new_key_edit(text, node, key, nest(rest, value) if rest else str(value))
         if depth + 1 < len(keys) and inner.id != "mapping":
-            return Edit(inner.start_mark.index, inner.end_mark.index, nested(keys[depth + 1 :], value))
+            return Edit(inner.start_mark.index, inner.end_mark.index, nest(keys[depth + 1 :], value))
         node = inner
     return Edit(node.start_mark.index, node.end_mark.index, str(value))
 
 
-def _added(text: str, mapping: Node, key: str, value: str) -> Edit:
-    """A key more: behind the last one inside braces; else on a line of its own, before the second key or the first."""
+def _new_key_edit(text: str, mapping: Node, key: str, value: str) -> Edit:
+    """The edit that adds a key: after the last key inside braces, else on its own line before the second or only key."""
     pairs = mapping.value
     if mapping.flow_style:
         at = pairs[-1][1].end_mark.index if pairs else mapping.start_mark.index + 1
@@ -169,43 +166,43 @@ def _added(text: str, mapping: Node, key: str, value: str) -> Edit:
 
 @dataclass(eq=False)
 class Placed:
-    """An element with the places of its tags in the text."""
+    """An element, and where its tags are in the text."""
 
     tag: str
     attributes: Mapping[str, str]
     start: int
-    #: where its start tag ends, and where its end tag begins; the same where it is written `<a/>`
+    #: where its start tag ends, and where its end tag begins; equal for `<a/>`
     inside: int = 0
     end: int = 0
     empty: bool = False
     children: list["Placed"] = field(default_factory=list)
 
-    def walked(self) -> Iterator["Placed"]:
-        """The element, and all that are in it, in the order of the text."""
+    def walk(self) -> Iterator["Placed"]:
+        """The element and all elements inside it, in the order of the text."""
         waiting = [self]
         while waiting:
             element = waiting.pop()
             yield element
             waiting += reversed(element.children)
 
-    def filled(self, text: str) -> Edit:
-        """What puts this text in place of what is inside."""
+    def fill(self, text: str) -> Edit:
+        """The edit that replaces the content by this text."""
         return Edit(self.inside, self.end, text) if not self.empty else self.put(text)
 
     def put(self, text: str, behind: "Placed | None" = None) -> Edit:
-        """What puts this text inside, first or behind one of the children."""
+        """The edit that inserts this text, at the start of the content or after one of the children."""
         if self.empty:
             return Edit(self.inside - 2, self.inside, f">{text}</{self.tag}>")
-        at = self.inside if behind is None else _closed(behind)
+        at = self.inside if behind is None else _end_of(behind)
         return Edit(at, at, text)
 
 
-def _closed(element: Placed) -> int:
+def _end_of(element: Placed) -> int:
     return element.inside if element.empty else element.end + len(f"</{element.tag}>")
 
 
-def placed(text: str) -> Placed:
-    """The outermost element of a text that was read before, with places in it; its names as they are written."""
+def parse_places(text: str) -> Placed:
+    """The outermost element of a valid XML text, with places; tags keep their prefixes."""
     data = without_declaration(text).encode()
     parser = expat.ParserCreate("utf-8")
     root = Placed("", {}, 0)
@@ -232,7 +229,7 @@ def placed(text: str) -> Placed:
 
 
 def _tag_end(data: bytes, at: int) -> int:
-    """Where the tag that begins there ends: at the first > outside quotes."""
+    """Where the tag that begins at *at* ends: after the first > outside quotes."""
     quote = 0
     for i in range(at, len(data)):
         byte = data[i]
@@ -246,8 +243,8 @@ def _tag_end(data: bytes, at: int) -> int:
 
 
 def _in_characters(data: bytes, top: Placed) -> None:
-    """Places in bytes become places in characters: in one pass, as they rise."""
-    elements: list[Any] = list(top.walked())
+    """Convert the places of all elements from bytes to characters, in one pass."""
+    elements: list[Any] = list(top.walk())
     places = sorted({at for e in elements for at in (e.start, e.inside, e.end)})
     offsets, previous, count = {}, 0, 0
     for at in places:

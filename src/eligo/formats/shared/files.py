@@ -1,4 +1,4 @@
-"""The bytes of files and streams as text: the limits, the encodings and the compressions that all formats share."""
+"""Files and streams as text: limits of size, encodings, compression, and the files that a file names."""
 
 import glob
 import gzip
@@ -13,12 +13,13 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from eligo.errors import FormatError, shorten
 
-#: The most bytes that are read from a file, before and after decompression, and from all files that it names.
+#: The default limit of bytes in a file, before and after decompression, and in all files that it names.
 LARGEST_FILE = 2**30
-#: How a compressed file's name ends.
+#: The suffixes of compressed files.
 COMPRESSED = (".gz", ".zst")
 
-#: A file may decompress to so many bytes, or to so many times its own: what grows more was made to do harm.
+#: The maximum size of a decompressed file: these bytes, or this many times the compressed size if that is larger. A file
+#: that exceeds both was probably made to cause harm.
 LARGEST_GROWN, MOST_TIMES = 100 * 2**20, 50
 
 _CHUNK = 2**20
@@ -28,26 +29,26 @@ _NO_TEXT = frozenset({*range(32)} - {*b"\t\n\v\f\r\x1b"})  # control characters 
 
 
 class Stream(Protocol):
-    """What bytes are read from."""
+    """A source of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """At most *size* bytes; none at the end."""
+        """Read at most *size* bytes; empty at the end."""
 
 
 class Loaded(NamedTuple):
-    """The text of a file, and "utf-8", "utf-16-le" or "utf-16-be" where a mark says so, or else "latin-1"."""
+    """The text of a file, and its encoding: "utf-8", "utf-16-le" or "utf-16-be" after a byte-order mark, or "latin-1"."""
 
     text: str
     encoding: str
 
 
-def shown(path: str) -> str:
-    """The path as messages say it."""
+def display_path(path: str) -> str:
+    """The path for messages."""
     return "<stdin>" if path == "-" else path
 
 
 def plain_name(path: str) -> str:
-    """The path without the suffix of a compression.
+    """The path without the suffix of a compressed file.
 
     >>> plain_name("flow.json.GZ"), plain_name("flow.json")
     ('flow.json', 'flow.json')
@@ -56,7 +57,7 @@ def plain_name(path: str) -> str:
 
 
 def load(path: str, limit: int = LARGEST_FILE, may_be_empty: bool = False) -> str:
-    """The text of a file, or of standard input where *path* is "-", in UTF-8; gzip and zstd are undone."""
+    """The decompressed text of a file, or of standard input if *path* is "-"; raises if it is not UTF-8 or UTF-16."""
     text, encoding = load_any(path, limit, may_be_empty)
     if encoding == "latin-1":
         raise not_utf_8(text, path)
@@ -64,47 +65,49 @@ def load(path: str, limit: int = LARGEST_FILE, may_be_empty: bool = False) -> st
 
 
 def load_any(path: str, limit: int = LARGEST_FILE, may_be_empty: bool = False) -> Loaded:
-    """Load a text; bytes that are not UTF-8 are read as Latin-1."""
+    """The text of a file in UTF-8 or UTF-16; other bytes are read as Latin-1."""
     try:
         loaded = _text(load_bytes(path, limit))
         if not may_be_empty and not loaded.text.strip():
             raise FormatError("the file is empty")
         return loaded
     except FormatError as error:
-        raise FormatError(error.message, shown(path), error.line) from None
+        raise FormatError(error.message, display_path(path), error.line) from None
 
 
 def load_bytes(path: str, limit: int = LARGEST_FILE) -> bytes:
-    """The bytes of a file, or of standard input, without their compression."""
+    """The decompressed bytes of a file, or of standard input."""
     try:
         data = _bytes(path, limit)
         if data.startswith(_GZIP):
-            return _decompressed(data, limit, "gzip", gzip.open)
+            return _decompress(data, limit, "gzip", gzip.open)
         if data.startswith(_ZSTD):
-            return _decompressed(data, limit, "zstd", _zstd().open)
+            return _decompress(data, limit, "zstd", _zstd().open)
         return data
     except FormatError as error:
-        raise FormatError(error.message, shown(path), error.line) from None
-    except (OSError, ValueError) as error:  # ValueError: a path that holds a NUL
-        raise FormatError(f"cannot be read: {_reason(error)}", shown(path)) from None
+        raise FormatError(error.message, display_path(path), error.line) from None
+    except (OSError, ValueError) as error:  # ValueError: the path contains NUL
+        raise FormatError(f"cannot be read: {_reason(error)}", display_path(path)) from None
 
 
 def not_utf_8(text: str, path: str) -> FormatError:
-    """What to say of a text that was taken for Latin-1, in a format that is UTF-8."""
+    """The error for a text that was read as Latin-1, in a format that must be UTF-8."""
     data = text.encode("latin-1")
     odd = next((at for at, byte in enumerate(data) if byte in _NO_TEXT), None)
     if odd is not None and not data.startswith(_UTF_16):
-        return FormatError(f"byte {odd:,} (0x{data[odd]:02x}) is not a valid character: not a text file", shown(path))
+        return FormatError(
+            f"byte {odd:,} (0x{data[odd]:02x}) is not a valid character: not a text file", display_path(path)
+        )
     try:
         data.decode()
     except UnicodeDecodeError as error:
         message = f"byte {error.start:,} (0x{data[error.start]:02x}) is not UTF-8 (save the file as UTF-8)"
-        return FormatError(message, shown(path), _line(data, error.start))
-    raise AssertionError("it is UTF-8")
+        return FormatError(message, display_path(path), _line(data, error.start))
+    raise AssertionError("the text is UTF-8")
 
 
 def save(text: str, path: str) -> None:
-    """Write a text to a file, or to standard output where *path* is "-"; compressed where the name ends in .gz or .zst."""
+    """Write a text to a file, or to standard output if *path* is "-"; compressed if the name ends in .gz or .zst."""
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
@@ -114,13 +117,13 @@ def save(text: str, path: str) -> None:
 
 
 def save_bytes(data: bytes, path: str) -> None:
-    """The same for bytes."""
+    """Write bytes to a file, or to standard output if *path* is "-"; compressed if the name ends in .gz or .zst."""
     try:
         if path == "-":
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         else:
-            _replace(path, _compressed(data, path))
+            _replace(path, _compress(data, path))
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:
@@ -128,7 +131,7 @@ def save_bytes(data: bytes, path: str) -> None:
 
 
 def _replace(path: str, data: bytes) -> None:
-    """Write a file whole or not at all: beside it first, then in its place. What is no plain file is written as it is."""
+    """Write a file completely or not at all, through a temporary file; devices and pipes are written directly."""
     place = os.path.realpath(path)
     if os.path.exists(place) and not os.path.isfile(place):
         with open(place, "wb") as stream:
@@ -177,7 +180,7 @@ def _at_most(limit: int, stream: Stream, reason: str | None = None) -> bytes:
     return b"".join(parts)
 
 
-def _decompressed(data: bytes, limit: int, kind: str, opened: Callable[[BinaryIO], Any]) -> bytes:
+def _decompress(data: bytes, limit: int, kind: str, opened: Callable[[BinaryIO], Any]) -> bytes:
     damage = (OSError, EOFError, zlib.error) if kind == "gzip" else (EOFError, _zstd().ZstdError)
     most = min(limit, max(LARGEST_GROWN, MOST_TIMES * len(data)))
     grown = f"decompresses to more than {MOST_TIMES} times its size (if that is intended, decompress it first)"
@@ -188,7 +191,7 @@ def _decompressed(data: bytes, limit: int, kind: str, opened: Callable[[BinaryIO
         raise FormatError(f"the {kind} data are damaged: {str(error).lower()}") from None
 
 
-def _compressed(data: bytes, path: str) -> bytes:
+def _compress(data: bytes, path: str) -> bytes:
     suffix = _suffix(path)
     if suffix == ".gz":
         return gzip.compress(data, mtime=0)
@@ -198,7 +201,7 @@ def _compressed(data: bytes, path: str) -> bytes:
 
 
 def _zstd() -> Any:
-    """Python's own module since 3.14, and before that the same one from outside."""
+    """Python's own module since 3.14, before that its backport."""
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
@@ -223,7 +226,7 @@ def _text(data: bytes) -> Loaded:
 
 
 def _wide_text(data: bytes) -> Loaded:
-    """The text of bytes whose mark says UTF-16."""
+    """The text of bytes with a UTF-16 byte-order mark."""
     encoding = "utf-16-le" if data.startswith(_UTF_16[0]) else "utf-16-be"
     try:
         text = data.decode(encoding).removeprefix("\ufeff")
@@ -243,8 +246,8 @@ def _line(data: bytes, offset: int) -> int:
 class Beside:
     """The files beside the one that is read, for formats whose files name others.
 
-    Names count from the folder of the file that is read, *root*; None stands for standard input, and then for the current
-    folder. What lies outside that folder is refused, and all files together may have *limit* bytes.
+    Names are relative to the folder of the file that is read, *root*, or to the current folder if *root* is None, which is
+    standard input. Files outside that folder are refused, unless *allow_outside*. All files together may have *limit* bytes.
     """
 
     def __init__(self, root: str | None, limit: int = LARGEST_FILE, allow_outside: bool = False) -> None:
@@ -257,7 +260,7 @@ class Beside:
         self._texts: dict[str, str] = {}
 
     def place(self, name: str, folder: str = "") -> str:
-        """The path of a file that is named in *folder*, itself counted from that of the root."""
+        """The path of a file with this name in *folder*, which is relative to the root's folder."""
         if self.root is None and not self.allow_outside:
             raise FormatError(
                 f"refers to the file {shorten(name)!r}, but standard input has no folder to look in (read the workflow from"
@@ -270,7 +273,7 @@ class Beside:
         return path
 
     def load(self, path: str) -> str:
-        """The text of the file at a path that `place` gave."""
+        """The text of the file at a path that `place` returned."""
         if path not in self._texts:
             if os.path.exists(path) and not os.path.isfile(path):
                 raise FormatError("cannot be read: not a regular file", path)
@@ -287,11 +290,11 @@ class Beside:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that were loaded."""
+        """The paths of the files that were loaded."""
         return tuple(self._texts)
 
     def names(self) -> list[str]:
-        """The names of the files in the folder of the root."""
+        """The names of the files in the root's folder."""
         try:
             return [] if self.root is None else os.listdir(self._folder or os.curdir)
         except OSError:
@@ -300,5 +303,5 @@ class Beside:
     def _holds(self, path: str) -> bool:
         try:
             return os.path.commonpath((self._inside, os.path.realpath(path))) == self._inside
-        except ValueError:  # a NUL in the name, or another drive
+        except ValueError:  # NUL in the name, or another drive
             return False

@@ -1,8 +1,8 @@
-"""JSON text: read strictly, written one item a line.
+"""JSON text: read strictly, written one item per line.
 
-Refused beyond what Python's own reader refuses: a key that appears twice in an object, NaN and infinities, half a
-surrogate pair and NUL in strings; and where Python's reader would end in a traceback (nesting too deep, numbers of too many
-digits), the refusal is a FormatError like any other.
+Beyond the errors of Python's own reader, these are refused: a key that appears twice in an object, NaN and infinities, and
+NUL or half a surrogate pair in a string. All errors are a FormatError, including deep nesting and numbers with too many
+digits.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import NoReturn
 from eligo.errors import FormatError, shorten
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-# Raw in JSON but not in YAML, or invisible, or no characters at all
+# Allowed in JSON but not in YAML, or invisible, or not a character
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 _BROKEN = re.compile("[\0\ud800-\udfff]")
 _SUSPECT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
@@ -39,13 +39,13 @@ def load(text: str) -> object:
         raise FormatError("the JSON is nested too deeply") from None
     except FormatError:
         raise
-    except ValueError:  # what is left is int() refusing a number of thousands of digits
+    except ValueError:  # from int(), for a number with thousands of digits
         raise FormatError("a number has too many digits") from None
     return value
 
 
 def dump(value: object, levels: int) -> str:
-    """JSON text of *value* with one item a line in the outermost *levels* of lists and objects.
+    """The JSON text of *value*, with one item per line in the outermost *levels* of lists and objects.
 
     >>> print(dump({"a": [1, [2, 3]], "b": []}, levels=2), end="")
     {
@@ -60,7 +60,7 @@ def dump(value: object, levels: int) -> str:
 
 
 def quote(value: object) -> str:
-    """One value as JSON on one line, such that YAML reads it too.
+    """A value as JSON on one line, which is also valid YAML.
 
     >>> print(quote('say "hi"'))
     "say \\"hi\\""
@@ -69,7 +69,7 @@ def quote(value: object) -> str:
 
 
 def unquote(word: str, line: int) -> str:
-    """The string that a word in double quotes stands for, as JSON has it."""
+    """The string of a JSON literal in double quotes."""
     try:
         value = load(word)
     except FormatError:
@@ -80,14 +80,14 @@ def unquote(word: str, line: int) -> str:
 
 
 def check_text(text: str, line: int | None = None) -> None:
-    """Refuse a string that holds NUL or half a surrogate pair: neither can be written to a file or given to a program."""
+    """Raise if a string contains NUL or half a surrogate pair, which cannot be written to files or passed to programs."""
     broken = _BROKEN.search(text)
     if broken:
         raise FormatError(f"a string contains {broken[0]!a}, which is not a valid character", line=line)
 
 
 def line_of(text: str, word: str) -> int | None:
-    """The number of the line where *word* stands, if it stands in the text just once."""
+    """The number of the line with *word*, if the word occurs in the text exactly once."""
     where = text.find(word)
     if where < 0 or text.find(word, where + 1) >= 0:
         return None
@@ -103,7 +103,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """Every string inside a value, keys included."""
+    """Every string inside a value, including keys."""
     waiting = [value]
     while waiting:
         item = waiting.pop()

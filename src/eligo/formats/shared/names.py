@@ -1,12 +1,10 @@
-"""Names that a format can hold, for tasks whose own it cannot.
+"""Names that a format can represent, for tasks and files whose own name it cannot, and the remark on ignored data.
 
 >>> from eligo.dag import Dag
 >>> flow = Workflow(Dag.from_arcs([("a b", "a+b")], ["a_b", "a b", "a+b"]))
->>> changed, old = renamed(flow, lambda name: fitted(name, "-0-9A-Za-z_"))
+>>> changed, old = rename_tasks(flow, lambda name: fitted(name, "-0-9A-Za-z_"))
 >>> changed.dag.tasks, old
 (('a_b', 'a_b_2', 'a_b_3'), {'a_b_2': 'a b', 'a_b_3': 'a+b'})
-
-What is told of a file besides the workflow in it: the parts that are not read.
 
 >>> unread(["weight (edges)", "colour (nodes)"])
 ('ignored data: weight (edges), colour (nodes)',)
@@ -20,23 +18,23 @@ from itertools import count
 from eligo.errors import shorten
 from eligo.workflow import Workflow
 
-#: The most characters of a list of names.
+#: The maximum number of characters in a list of names.
 LONGEST = 200
 
 
 def unread(names: Iterable[str]) -> tuple[str, ...]:
-    """The remark that names what is not read, each once; none where there is nothing."""
+    """The remark that lists data that are not read, each once; no remark if there are none."""
     listed = ", ".join(dict.fromkeys(names))
     return (f"ignored data: {shorten(listed, LONGEST)}",) if listed else ()
 
 
 def fitted(name: str, signs: str) -> str:
-    """The name with _ for every sign that is none of these, given as in a pattern's brackets."""
+    """The name with _ for every character that is not one of *signs*, which are written as inside [] of a pattern."""
     return re.sub(rf"[^{signs}]", "_", name) or "_"
 
 
-def renamed(flow: Workflow, fit: Callable[[str], str]) -> tuple[Workflow, dict[str, str]]:
-    """The workflow with names that fit, and under each new name the old one; what fits already stays."""
+def rename_tasks(flow: Workflow, fit: Callable[[str], str]) -> tuple[Workflow, dict[str, str]]:
+    """The workflow with the names that *fit* returns, made unique, and the old name for each new one."""
     wanted = {name: fit(name) for name in flow.dag.tasks}
     taken = {name for name, new in wanted.items() if name == new}
     numbers = {new: count(2) for new in wanted.values()}
@@ -55,7 +53,7 @@ def renamed(flow: Workflow, fit: Callable[[str], str]) -> tuple[Workflow, dict[s
 
 
 def with_files(flow: Workflow, fit: Callable[[str], str | None]) -> Workflow:
-    """The workflow with another name of the same file where that fits, and without the files for which there is none.
+    """The workflow with the file names that *fit* returns, without the files for which it returns None.
 
     >>> from eligo.dag import Dag
     >>> from eligo.workflow import Task
@@ -68,11 +66,11 @@ def with_files(flow: Workflow, fit: Callable[[str], str | None]) -> Workflow:
     if not other:
         return flow
 
-    def fitting(names: tuple[str, ...]) -> tuple[str, ...]:
+    def replace_names(names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(new for name in names if (new := other.get(name, name)) is not None))
 
     details = {
-        name: replace(task, inputs=fitting(task.inputs), outputs=fitting(task.outputs))
+        name: replace(task, inputs=replace_names(task.inputs), outputs=replace_names(task.outputs))
         for name, task in flow.details.items()
     }
     sizes = {new: size for file, size in flow.file_sizes.items() if (new := other.get(file, file)) is not None}

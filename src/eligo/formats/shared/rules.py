@@ -1,18 +1,18 @@
-"""Rules, which Makeflow and ninja files are made of: each makes files out of files with one command, and files make the arcs.
+"""Rules of Makeflow and ninja files: a rule makes files from files with one command, and files make the arcs.
 
-A rule has no name: it is called by the first file that it makes, or by its number where it makes none. Two rules may not make
-the same file.
+A rule has no name of its own. Its task is named by the first file that the rule makes, or by the rule's number if it makes
+none. Two rules must not make the same file.
 
-Where a workflow is written, this may not be enough. A task whose name is not its first file says its name; and where files
-do not make all its arcs, where it writes none, and where it has no command, it makes one file more, its *mark*, which
-the command begins by touching. Reading takes the marks away again, so a workflow comes back as it was.
+To write a workflow as rules may need more. A task whose name is not its first file carries its name. A task gets an extra
+output, its *mark*, if it writes no file, has no command, or has an arc that no file makes; its command starts by touching
+the mark. Reading removes the marks, so a workflow is read back unchanged.
 
 >>> from eligo.dag import Dag
 >>> flow = Workflow(Dag.from_arcs([("a", "b")]), {"b": Task(name="b", command="ls > b", outputs=("b",))})
 >>> [(rule.outputs, rule.inputs, rule.command) for rule in rules_of(flow, "Makeflow")]
 [(('a.done',), (), 'touch a.done'), (('b',), ('a.done',), 'ls > b')]
 
-How much the variables of a text may stand for, so that no small file becomes a large one.
+An `Allowance` limits how far variables may expand, so that a small file cannot become a large one.
 """
 
 import re
@@ -25,31 +25,31 @@ from eligo.errors import DuplicateTaskError, FormatError, InputError, shorten
 from eligo.formats.shared import data_arcs
 from eligo.workflow import Origin, Task, Unhonoured, Workflow
 
-#: How deep variables may stand in the values of variables
+#: The maximum depth of variables in the values of variables
 DEEPEST = 32
 
 
 class Allowance:
-    """How many signs variables may still add."""
+    """The number of characters that variables may still add."""
 
     def __init__(self, signs: int) -> None:
-        self.left = signs
+        self.remaining = signs
 
     def spend(self, signs: int, depth: int, line: int | None) -> None:
-        """Take the value of a variable, so many signs long."""
-        self.left -= signs + 16
-        if self.left < 0 or depth > DEEPEST:
+        """Count the value of a variable, which has *signs* characters; raises if there are too many."""
+        self.remaining -= signs + 16
+        if self.remaining < 0 or depth > DEEPEST:
             raise FormatError("variables expand to too much, or to themselves", line=line)
 
 
 _PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.-]{0,100}")
-#: A command that begins so would be taken for something else, and so would an empty one
+#: Commands that would be misread: those with a keyword first, and empty ones
 _MISTAKABLE = re.compile(r"\s*(?:(?:LOCAL|MAKEFLOW|WORKFLOW)(?:\s|$)|$)")
 
 
 @dataclass(slots=True, kw_only=True)
 class Rule:
-    """One rule, and what it says of the task beside: `name` and `mark` where they are given."""
+    """A rule, with the name and the mark that it gives its task, if any."""
 
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
@@ -57,16 +57,16 @@ class Rule:
     name: str | None = None
     mark: str | None = None
     line: int | None = None
-    #: cores, memory and category, where they are known
+    #: cores, memory and category, if known
     more: dict[str, Any] = field(default_factory=dict)
-    #: the keys of what it asks for and a run does not do
+    #: the keys of features that a run does not honour
     unhonoured: list[str] = field(default_factory=list)
 
 
 def workflow_of(
     rules: Sequence[Rule], sizes: Mapping[str, int], origin: Origin, arcs: Sequence[tuple[int, int]] | None = None
 ) -> Workflow:
-    """The workflow that rules describe; *arcs*, by number, where they are more than their files make."""
+    """The workflow that rules describe, with *arcs* by rule numbers; if None, files make the arcs."""
     writer = _writers(rules)
     names = [_name(rule, number) for number, rule in enumerate(rules, 1)]
     seen: set[str] = set()
@@ -82,11 +82,11 @@ def workflow_of(
         task = _task(name, rule, marks)
         if task.details():
             details[name] = task
-    asked = tuple(_unhonoured(rules, names))
+    asked = tuple(_unhonoured_features(rules, names))
     return Workflow(dag, details, None, replace(origin, unhonoured=origin.unhonoured + asked), sizes)
 
 
-def _unhonoured(rules: Sequence[Rule], names: Sequence[str]) -> Iterator[Unhonoured]:
+def _unhonoured_features(rules: Sequence[Rule], names: Sequence[str]) -> Iterator[Unhonoured]:
     for number, (name, rule) in enumerate(zip(names, rules, strict=True), 1):
         for key in dict.fromkeys(rule.unhonoured):
             yield Unhonoured(key, f"line {rule.line}" if rule.line else f"rule {number}", (name,))
@@ -126,9 +126,9 @@ def _task(name: str, rule: Rule, marks: set[str]) -> Task:
 
 
 def rules_of(flow: Workflow, format: str) -> list[Rule]:
-    """The rules that describe a workflow."""
+    """The rules of a workflow."""
     tasks = [flow.task(name) for name in flow.dag.tasks]
-    _refuse_impossible_files(tasks, format)
+    _check_files(tasks, format)
     missing = data_arcs.unmade(flow, format)
     tails, heads = flow.dag.tails[missing].tolist(), flow.dag.child[missing].tolist()
     marked = set(tails) | {i for i, task in enumerate(tasks) if _needs_mark(task)}
@@ -143,7 +143,8 @@ def rules_of(flow: Workflow, format: str) -> list[Rule]:
     return rules
 
 
-def _refuse_impossible_files(tasks: Sequence[Task], format: str) -> None:
+def _check_files(tasks: Sequence[Task], format: str) -> None:
+    """Raise if a task reads a file that it writes, or if two tasks write the same file."""
     writer: dict[str, str] = {}
     for task in tasks:
         read = set(task.inputs)

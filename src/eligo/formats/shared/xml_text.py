@@ -1,7 +1,7 @@
-"""XML text: read in one pass, element by element, and written so that it is read back.
+"""XML text: read in one pass, element by element, and escaped for writing.
 
-The reader is expat. What could make a small file large or reach for other files is refused: declarations of entities
-and of attributes in a document type, and more than a few levels of elements. Prefixes of namespaces are dropped.
+The parser is expat. Features that could expand a small file or refer to other files are refused: declarations of entities
+and of attributes in a document type, and deep nesting. Namespace prefixes are removed.
 
 >>> jobs = []
 >>> scan('<list xmlns:y="x"><y:job n="1">run <b>a</b>!</y:job></list>', {"job": jobs.append}, lambda element: None)
@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 from eligo.errors import FormatError, shorten
 
-#: How deep elements may nest: what yEd draws needs about ten levels.
+#: The maximum depth of elements; files of yEd need about ten levels.
 DEEPEST = 32
 
 _LATE = re.compile(r"((?:\s++|<!--(?:[^-]|-(?!->))*+-->)++)(<\?xml\s(?:[^<>?]|\?(?!>))*+\?>)")
@@ -27,7 +27,7 @@ _IN_ATTRIBUTE = re.compile('[&<>"\t\n\r]')
 
 
 class Element:
-    """One element with all that it holds, in order: texts and elements."""
+    """An element with its content, texts and elements in order."""
 
     __slots__ = ("attributes", "content", "line", "tag")
 
@@ -36,11 +36,11 @@ class Element:
         self.content: list[str | Element] = []
 
     def children(self, tag: str) -> Iterator["Element"]:
-        """The elements of this tag directly inside."""
+        """The child elements with this tag."""
         return (item for item in self.content if isinstance(item, Element) and item.tag == tag)
 
     def inside(self, tag: str) -> "Element | None":
-        """The first element of this tag, however deep inside."""
+        """The first element with this tag at any depth inside; None if there is none."""
         waiting: list[str | Element] = [self]
         while waiting:
             item = waiting.pop()
@@ -51,19 +51,19 @@ class Element:
         return None
 
     def all_text(self) -> str:
-        """The text inside, that of the elements inside included."""
+        """The text of the element and of all elements inside."""
         return "".join(item if isinstance(item, str) else item.all_text() for item in self.content)
 
-    def needed(self, attribute: str) -> str:
-        """The value of an attribute that has to be there."""
+    def need(self, attribute: str) -> str:
+        """The value of an attribute; raises if it is missing."""
         value = self.attributes.get(attribute)
         if value is None:
-            raise FormatError(f"<{self.tag}> has no {attribute}", line=self.line)
+            raise FormatError(f"<{self.tag}> has no attribute {attribute}", line=self.line)
         return value
 
 
 def without_declaration(text: str) -> str:
-    """The text, with blanks for an XML declaration that does not stand first, where XML does not allow one.
+    """The text, with spaces in place of an XML declaration that is not at the start, where XML does not allow it.
 
     >>> without_declaration("\\n<?xml version='1.0'?><a/>").strip()
     '<a/>'
@@ -76,9 +76,9 @@ Taker = Callable[[Element], None]
 
 
 def scan(text: str, records: Mapping[str, Taker], enter: Taker) -> None:
-    """Give each element of a tag in *records* to its taker, once it is whole; every other one, outside of these, to *enter*.
+    """Pass each complete element with a tag in *records* to its function, and the other elements outside these to *enter*.
 
-    What *enter* gets is the beginning of the element, with its attributes and nothing inside.
+    *enter* is called at the start tag, so that the element has attributes but no content.
     """
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
@@ -97,7 +97,7 @@ def scan(text: str, records: Mapping[str, Taker], enter: Taker) -> None:
 
 
 class _XmlReader:
-    """The elements that are not closed yet: those inside a record are kept, of the others only the number."""
+    """The open elements while a text is parsed: elements inside a record, and the number of the others."""
 
     def __init__(self, parser: expat.XMLParserType, records: Mapping[str, Taker], enter: Taker) -> None:
         self.parser, self.records, self.enter = parser, records, enter
@@ -110,7 +110,7 @@ class _XmlReader:
         opened = self.opened
         element = Element(tag, attributes, self.parser.CurrentLineNumber)
         if len(opened) + self.outside >= DEEPEST:
-            raise FormatError("the XML is nested too deeply", line=element.line)
+            raise FormatError(f"the XML is nested more than {DEEPEST} levels deep", line=element.line)
         if opened:
             opened[-1].content.append(element)
             opened.append(element)
@@ -147,24 +147,24 @@ class _XmlReader:
 # Writing
 
 
-def quoted(value: str, what: str) -> str:
-    """An attribute's value in double quotes; *what* names it where XML has no place for it.
+def quote(value: str, what: str) -> str:
+    """An attribute's value, escaped, in double quotes; *what* names it in the error if XML cannot represent it.
 
-    >>> quoted('<a & "b">', "a name")
+    >>> quote('<a & "b">', "a name")
     '"&lt;a &amp; &quot;b&quot;&gt;"'
     """
     _possible(value, what)
     return '"' + _IN_ATTRIBUTE.sub(lambda match: _WRITTEN[match[0]], value) + '"'
 
 
-def escaped(value: str, what: str) -> str:
-    """Text between tags; *what* names it where XML has no place for it."""
+def escape(value: str, what: str) -> str:
+    """Text, escaped for use between tags; *what* names it in the error if XML cannot represent it."""
     _possible(value, what)
     return _IN_TEXT.sub(lambda match: _WRITTEN[match[0]], value)
 
 
 def begins_with(text: str, tags: Collection[str]) -> bool:
-    """Whether the first element of a text has one of these tags, at a glance: comments and the like are passed over."""
+    """Whether the first element of a text, after comments and declarations, has one of these tags."""
     match = re.match(
         r"\ufeff?\s*(?:<[?!](?:--(?:[^-]|-(?!->))*-->|[^>]{0,1000}>)\s*){0,20}<(?:[\w.-]+:)?([\w.-]+)", text
     )

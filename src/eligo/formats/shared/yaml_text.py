@@ -1,4 +1,4 @@
-"""YAML as far as workflows need it: lists, mappings, strings and numbers; references and surprises are refused."""
+"""YAML text: lists, mappings, strings and numbers; anchors, tags and ambiguous words are refused."""
 
 import re
 from contextlib import suppress
@@ -8,16 +8,16 @@ from typing import Any
 from eligo.errors import FormatError, shorten
 from eligo.formats.shared.json_text import check_text
 
-#: How deep lists and mappings may nest: four times what a document needs.
+#: The maximum depth of lists and mappings, four times what a document needs.
 DEEPEST = 16
 #: A longer plain word is a string, whatever it looks like.
 LONGEST_NUMBER = 100
 
 
 def load(text: str, words: bool = False) -> object:
-    """The value that a YAML text describes; where *words*, 010 and true are the strings they look like.
+    """The value that a YAML text describes; with *words*, all scalars but null are strings, such as 010 and true.
 
-    The parser's events are taken one by one, so that nothing is built of what is refused.
+    The parser's events are read one by one, so that nothing is built from input that is refused.
 
     >>> load("{size: 010, kept: true, gone: ~}", words=True)
     {'size': '010', 'kept': 'true', 'gone': None}
@@ -35,7 +35,7 @@ def load(text: str, words: bool = False) -> object:
 
 
 def compose_nodes(text: str) -> Any:
-    """The nodes of a YAML text, each of which knows where it stands; the text must have been read before."""
+    """The nodes of a YAML text with their places; the text must be valid."""
     import yaml
 
     return yaml.compose(text, _loader())
@@ -43,7 +43,7 @@ def compose_nodes(text: str) -> Any:
 
 @cache
 def _loader() -> Any:
-    """PyYAML's safe loader, in C where it can be had, that also knows 1e3 for a number."""
+    """PyYAML's safe loader, in C if available, which also reads 1e3 as a number."""
     import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -58,7 +58,7 @@ def _loader() -> Any:
 
 @cache
 def _word_loader() -> Any:
-    """The same for formats where the place tells what is meant: scalars are strings or None."""
+    """A loader for formats where the place determines the type: all scalars are strings or None."""
 
     class WordLoader(_loader()):  # type: ignore[misc]
         def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
@@ -91,19 +91,19 @@ def _document(loader: Any) -> object:
 
 
 class _Tree:
-    """The lists and mappings that are not closed yet, outermost first."""
+    """The open lists and mappings while a text is parsed, outermost first."""
 
     def __init__(self) -> None:
         self.documents: list[object] = []
         self.opened: list[list[object] | dict[str, object]] = [self.documents]
-        self.keys: list[str | None] = [None]  # of each mapping the key that waits for its value
+        self.keys: list[str | None] = [None]  # for each mapping, the key whose value comes next
 
     def open(self, container: list[object] | dict[str, object], line: int) -> None:
-        """Begin a list or mapping."""
+        """Start a list or mapping."""
         self.opened.append(container)
         self.keys.append(None)
         if len(self.opened) > DEEPEST:
-            raise FormatError("the YAML is nested too deeply", line=line)
+            raise FormatError(f"the YAML is nested more than {DEEPEST} levels deep", line=line)
 
     def close(self, line: int) -> None:
         """End the innermost list or mapping."""
@@ -111,7 +111,7 @@ class _Tree:
         self.put(self.opened.pop(), line)
 
     def put(self, value: object, line: int) -> None:
-        """Put a value where it belongs: as an item, as a key, or as the value of the key before it."""
+        """Add a value to the innermost list or mapping: as an item, as a key, or as the value of the last key."""
         container, key = self.opened[-1], self.keys[-1]
         if isinstance(container, list):
             container.append(value)
@@ -119,7 +119,7 @@ class _Tree:
             container[key] = value
             self.keys[-1] = None
         elif not isinstance(value, str):
-            raise FormatError("a key must be a string (put it in quotes)", line=line)
+            raise FormatError(f"a key must be a string, got {shorten(str(value))} (put it in quotes)", line=line)
         elif value in container:
             raise FormatError(f"the key {shorten(value)!r} appears twice in one mapping", line=line)
         else:
@@ -147,7 +147,7 @@ def _scalar(loader: Any, event: Any, line: int) -> object:
         what = "a boolean" if tag == _tag("bool") else "a date"
         raise FormatError(f"YAML reads {text} as {what} (put it in quotes)", line=line)
     if tag in {_tag("int"), _tag("float"), _tag("null")}:
-        with suppress(ValueError):  # YAML's own pattern takes 0x_ for a number, and nobody can say which
+        with suppress(ValueError):  # YAML's pattern matches 0x_, which is not a number
             return loader.yaml_constructors[tag](loader, yaml.ScalarNode(tag, text))
     return text
 

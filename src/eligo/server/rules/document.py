@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.formats.shared.columns import Described
+from eligo.formats.shared.document import Described
 from eligo.rows import Ints
 from eligo.theory.skeleton import know_shortcuts, shortcut_mask
 from eligo.workflow import DETAILS, Timed, Workflow
@@ -29,7 +28,6 @@ NONE, TEXT = -1, -2  # kinds of values; another kind is the number of words
 NUMBERS = ("seconds", "cores", "memory", "priority")
 Frames = Iterator[bytes]
 T = TypeVar("T")
-Mask = NDArray[np.bool_]
 
 
 class DocumentHeader(msgspec.Struct):
