@@ -14,9 +14,8 @@ from eligo import families as f
 from eligo.dag import Dag, sum_of
 from eligo.deciding import solver as solving
 from eligo.deciding.bounds import CUT, best_shares, block_bound
-from eligo.deciding.effort import EFFORTS, begun
+from eligo.deciding.effort import CLOSED_SET, EFFORTS, SET, begun
 from eligo.deciding.elimination import TAKEN, eliminate
-from eligo.deciding.limits import CLOSED_SET, SET
 from eligo.deciding.modules import few_sets
 from eligo.deciding.solver import solve
 from eligo.deciding.work import SECOND, Work

@@ -15,9 +15,8 @@ from eligo import families, kernels
 from eligo.dag import Dag
 from eligo.deciding.effort import begun
 from eligo.deciding.orders import best_improved, heuristics, improved, merged
-from eligo.deciding.outcomes import cumulative
 from eligo.deciding.solver import solve
-from eligo.deciding.work import Clock, Work
+from eligo.deciding.work import Clock, Work, cumulative
 from eligo.kernels.improving import Lineup
 from eligo.rows import Ints
 from eligo.theory.skeleton import skeleton

@@ -25,9 +25,9 @@ from eligo.theory.skeleton import shortcut_mask, skeleton
 from eligo.theory.solutions import solve_one
 from eligo.theory.sweep import sweep_two
 from eligo.theory.trees import tree_maxima
-from eligo.verifying import Verification, documents, shortcuts, verify
+from eligo.verifying import Verification, documents, verify
 from eligo.verifying import blocks as arithmetic
-from eligo.verifying import shares as worth
+from eligo.verifying import blocks as worth
 from eligo.verifying.documents import Refuted
 from eligo.workflow import Workflow
 from slow_theory import max_area_schedule
@@ -649,15 +649,15 @@ def test_the_checker_does_not_know_the_planner() -> None:
 @pytest.mark.parametrize("arcs", [0, 3, 10**9])
 def test_shortcuts_are_found(arcs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By sweeps alone, by short searches and sweeps for the rest, and by searches alone."""
-    monkeypatch.setattr(shortcuts, "LEAST_ARCS", arcs)
+    monkeypatch.setattr(documents, "LEAST_ARCS", arcs)
     rng = np.random.default_rng(3)
     for _ in range(100):
         dag = random_small_dag(rng, most=20)
-        assert np.array_equal(shortcuts.shortcut_mask(dag), shortcut_mask(dag))
+        assert np.array_equal(documents.shortcut_mask(dag), shortcut_mask(dag))
     dense = f.random_dag(200, 0.2, seed=1)
-    assert np.array_equal(shortcuts.shortcut_mask(dense), shortcut_mask(dense))
-    monkeypatch.setattr(shortcuts, "MOST_BITS", 1_000)
-    assert np.array_equal(shortcuts.shortcut_mask(dense), shortcut_mask(dense))
+    assert np.array_equal(documents.shortcut_mask(dense), shortcut_mask(dense))
+    monkeypatch.setattr(documents, "MOST_BITS", 1_000)
+    assert np.array_equal(documents.shortcut_mask(dense), shortcut_mask(dense))
 
 
 def test_segments_end_where_all_before_precede_all_behind() -> None:

@@ -14,10 +14,10 @@ import pytest
 from conftest import random_small_dag
 from eligo import families as f
 from eligo.dag import Dag, sum_of
-from eligo.deciding import bounds, elimination, limits
+from eligo.deciding import bounds, effort, elimination
 from eligo.deciding.effort import EFFORTS
-from eligo.deciding.outcomes import cumulative
 from eligo.deciding.symmetry import interchangeable
+from eligo.deciding.work import cumulative
 from eligo.planning import plan
 from eligo.theory.profiles import Profile, hull_sides
 from eligo.theory.skeleton import skeleton
@@ -420,7 +420,7 @@ def unique(profiles: list[Profile]) -> list[Profile]:
 
 
 def test_checker_and_planner_use_hulls_alike() -> None:
-    assert blocks.LARGEST_CONVOLUTION == limits.LARGEST_CONVOLUTION
+    assert blocks.LARGEST_CONVOLUTION == effort.LARGEST_CONVOLUTION
 
 
 def random_blocks(count: int, seed: int) -> Dag:

@@ -32,7 +32,7 @@ from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
 from eligo.estimating import estimate
-from eligo.kernels import windows
+from eligo.kernels import graph, pools
 from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints, distinct
 from eligo.workflow import Workflow
@@ -154,8 +154,8 @@ def window_bound(
 def heads_and_tails(dag: Dag, seconds: Floats) -> tuple[Floats, Floats]:
     """The longest path before and after every task, excluding the task."""
     heads, tails = np.zeros(len(dag)), np.zeros(len(dag))
-    windows.longest_after(dag.parent_ptr, dag.parent, dag.order, seconds, heads)
-    windows.longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, tails)
+    graph.longest_after(dag.parent_ptr, dag.parent, dag.order, seconds, heads)
+    graph.longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, tails)
     return heads, tails
 
 
@@ -231,7 +231,7 @@ def _work(meant: RuleTasks, known: float = 0.0) -> FinishBound:
     tree, sums, window = np.empty(2 * leaves), np.empty(2 * leaves), np.empty(3)
     places: Ints = which[order].astype(np.int32)
     scaled = different / fastest
-    windows.best_window(heads[order] / fastest, places, meant.loads[order] / total, scaled, tree, sums, window)
+    pools.best_window(heads[order] / fastest, places, meant.loads[order] / total, scaled, tree, sums, window)
     t, u = _round_down(float(window[1]) * fastest), _round_down(float(window[2]) * fastest)
     inside = (heads >= t) & (tails >= u)
     work = math.fsum(meant.loads[inside])

@@ -18,9 +18,8 @@ from eligo.dag import Dag
 from eligo.deciding.conflicts import Conflict, conflict_of
 from eligo.deciding.effort import Stuck, begun, check_effort
 from eligo.deciding.moves import preferred
-from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL
 from eligo.deciding.solver import solve_numbered
-from eligo.deciding.work import Clock, Outlook
+from eligo.deciding.work import BOUNDED, IMPOSSIBLE, OPTIMAL, Clock, Outlook
 from eligo.names import Name
 from eligo.rows import Ints
 from eligo.theory.eligibility import Counts, eligible_counts

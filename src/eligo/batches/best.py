@@ -13,9 +13,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from eligo.batches.component_solver import BatchSolution, Knapsack, Ranged, filled
+from eligo.batches.component_solver import BatchSolution, Budget, Knapsack, Ranged, filled
 from eligo.batches.greedy import Guess, improved, largest, private_children, share_bound
-from eligo.batches.limits import Budget
 from eligo.batches.program import Program, search, solve_program
 from eligo.batches.residual import Residual, Shape
 from eligo.dag import Dag

@@ -21,6 +21,7 @@ changes no maximum. With tables no longer than the subtrees, all of it takes O(s
 .. [1] Malewicz, Rosenberg (2006): On batch-scheduling dags for Internet-based computing.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -28,11 +29,70 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eligo.batches.limits import Budget
 from eligo.dag import Dag
+from eligo.deciding.work import Clock
 from eligo.errors import InputError
 from eligo.theory.profiles import Profile, convolved
 from eligo.theory.subsets import Subsets
+
+# Limits
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The largest components that each solver takes. The defaults were measured with benchmarks/batches.py."""
+
+    #: all sets of at most so many different sources or sinks are enumerated
+    items: int = 20
+    #: the same once time is up
+    items_late: int = 14
+    #: the largest tree, in tasks
+    tree_tasks: float = math.inf
+    #: the same once time is up
+    tree_tasks_late: float = math.inf
+    #: the largest tree, in sources times requests: the default takes about a second and 160 MB
+    tree_cells: int = 10_000_000
+    #: arcs for which minimum cuts are computed: the default takes about half a second
+    cut_arcs: int = 100_000
+    #: arcs for which a batch is improved by exchanges
+    exchange_arcs: float = math.inf
+    #: arcs for the search over sinks and the integer program
+    program_arcs: int = 50_000
+    #: whether the integer program is solved at all: its solver ends late, by up to 0.1 s
+    integer_program: bool = True
+
+
+FULL = Limits()
+#: each step takes a few milliseconds at most
+BRIEF = Limits(
+    items=12,
+    items_late=0,
+    tree_tasks=150,
+    tree_tasks_late=0,
+    cut_arcs=5_000,
+    exchange_arcs=5_000,
+    program_arcs=5_000,
+    integer_program=False,
+)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The limits of one batch, and its clock."""
+
+    clock: Clock
+    limits: Limits = FULL
+
+    @property
+    def items(self) -> int:
+        """The most sources or sinks whose sets are enumerated now."""
+        return self.limits.items_late if self.clock.over() else self.limits.items
+
+    def allows_tree(self, tasks: int, sources: int, size: int) -> bool:
+        """Whether a tree may be solved now for batches of up to *size* sources."""
+        most = self.limits.tree_tasks_late if self.clock.over() else self.limits.tree_tasks
+        return tasks <= most and sources * size <= self.limits.tree_cells
+
 
 # The knapsack
 

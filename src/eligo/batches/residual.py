@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.batches.component_solver import BatchSolution, solve
-from eligo.batches.limits import Budget
+from eligo.batches.component_solver import BatchSolution, Budget, solve
 from eligo.dag import Dag
 from eligo.execution import ELIGIBLE, EXECUTED, WAITING, Execution, unpacked
 from eligo.kernels import walks

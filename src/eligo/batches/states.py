@@ -7,7 +7,7 @@ from operator import index
 from typing import Any
 
 from eligo.batches.best import SOLVERS, choose
-from eligo.batches.limits import FULL, Budget, Limits
+from eligo.batches.component_solver import FULL, Budget, Limits
 from eligo.batches.residual import Residual
 from eligo.border import dag_of
 from eligo.deciding.work import Clock

@@ -7,7 +7,7 @@
 | ▷-chains of blocks, whole blocks (Lemma 2), the repaired condition of Theorem 6 | `chains`, `strategies` |
 | goals, sets that grow, files and bytes | `growth` |
 | all sets of a small dag | `strategies` |
-| along an execution | `fat_tasks`; for askers, `eligo.allocating.by_cluster`; a whole dag, `eligo.simulation.deals` |
+| along an execution | `fat_tasks`; for askers, `eligo.allocating.by_batch`; a whole dag, `eligo.simulation.deals` |
 | Pegasus labels, Snakemake groups, DAGMan nodes | `export` |
 
 docs/understand/clusters.md tells the story.

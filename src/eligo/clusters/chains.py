@@ -19,8 +19,7 @@ from eligo.dag import Dag
 from eligo.rows import Ints, pointers
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.composition import concatenated_order, linearise
-from eligo.theory.series import segments
-from eligo.theory.skeleton import skeleton
+from eligo.theory.skeleton import segments, skeleton
 from eligo.theory.solutions import Solutions, recognise, solve_blocks, solve_one
 
 # Matchings

@@ -16,8 +16,7 @@ import numpy as np
 from eligo.border import as_workflow
 from eligo.clusters.chains import chain_of
 from eligo.clusters.growth import Budget, Choice, Files, Growth
-from eligo.clusters.ranking import verdict_of
-from eligo.clusters.state import State
+from eligo.clusters.state import State, verdict_of
 from eligo.dag import Dag
 from eligo.deciding.effort import check_effort
 from eligo.errors import NotSelfContainedError

@@ -11,8 +11,7 @@ import numpy as np
 from eligo.border import as_workflow
 from eligo.clusters.fat import FatTask, fat_of
 from eligo.clusters.growth import Budget, Choice, Files, Goal, Growth
-from eligo.clusters.ranking import LARGEST_PLANNED, Ranking, ranked
-from eligo.clusters.state import State
+from eligo.clusters.state import LARGEST_PLANNED, Ranking, State, ranked
 from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.deciding.effort import check_effort
 from eligo.errors import InputError

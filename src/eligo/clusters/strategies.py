@@ -20,9 +20,8 @@ import numpy as np
 
 from eligo.clusters.chains import Chain, chain_of, is_reticulated, told
 from eligo.clusters.growth import Budget, Choice, Files, Goal, Growth, by_last, by_rank, by_score, exchange
-from eligo.clusters.ranking import Ranking, verdict_of
-from eligo.clusters.state import State
-from eligo.deciding.outcomes import OPTIMAL
+from eligo.clusters.state import Ranking, State, verdict_of
+from eligo.deciding.work import OPTIMAL
 from eligo.errors import InputError, check_choice
 from eligo.theory.exact import down_sets
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import Module
-from eligo.deciding.effort import EFFORTS, Stuck
-from eligo.deciding.limits import BEST_SET_WORK, CONFLICT_BEAMS, CONFLICT_WORK, TABLE_BYTES
+from eligo.deciding.effort import BEST_SET_WORK, CONFLICT_BEAMS, CONFLICT_WORK, EFFORTS, TABLE_BYTES, Stuck
 from eligo.deciding.modules import maxima_within, module_dag
 from eligo.deciding.moves import frontier, widening
 from eligo.deciding.positions import Play
@@ -22,7 +21,7 @@ from eligo.deciding.symmetry import swaps
 from eligo.deciding.work import Work
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
-from eligo.theory.series import segment_dag
+from eligo.theory.skeleton import segment_dag
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
 
 

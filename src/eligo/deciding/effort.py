@@ -1,14 +1,56 @@
-"""How much the search may look at, by the name of the effort."""
+"""How far the search looks: the effort by its name, and limits of single steps, measured with `benchmarks/planner.py`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from eligo.deciding.limits import TABLE_BYTES
 from eligo.deciding.work import FOREVER, SECOND, Clock, Outlook, Work
 from eligo.errors import check_choice
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
+
+# Bounds
+LARGEST_CONVOLUTION = 200_000_000  # products of lengths: about a second
+LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their cuts
+MOST_TRADES = 10_000_000  # steps of two modules, multiplied, between which sets that surpass them are looked for
+MOST_SURPASSING = 20  # steps at which they are
+MOST_SPLITS = 300_000_000  # steps of a module times those before it, in all: some tenths of a second
+MOST_SUMMANDS = 200  # components that are solved one by one and swept together
+PART, PART_TASK = 2_000_000, 20_000  # units of work for a component and each of its tasks, beside its cuts
+MOST_PROBED = 400  # tasks: beyond, the probes would make up most of a plan
+# units of work for a set of items, and for a closed one that orders of largest area go through
+SET, CLOSED_SET = 30, 220
+
+# Exact maxima by elimination
+MOST_STATES = 1_000_000_000_000  # combinations in a bag, most of which its arcs rule out
+LARGEST_BAG = 400  # tasks
+FEW_STATES = 20_000  # up to here symmetry is not worth looking for
+TABLE_BYTES = 150_000_000  # of all tables at a time, but for thorough effort
+LEAST_ALIKE = 3  # members of a symmetry: a pair is not worth the search
+MOST_ROUNDS = 60  # of refining colours until a canonical order
+MOST_SETTLED = 20  # tasks that are told apart from those that look alike
+
+# Orders
+ITEMS_IN_A_HURRY = 10  # what is enumerated when time is up
+MOST_FOR_AREA = 400  # tasks, those with equal parents and children once: no larger module is closed in reasonable time
+MOST_PIECES = 200  # different ones of a module, each of which is solved by itself
+CLOSE = 4  # tasks rendered more or less: beyond, it is clear whether the best sets have a task
+MOST_MARKED, MARKED_AT_ONCE = 16, 4  # tasks whose sets have rows of their own, and how many more of them at a time
+FIRST_WIDTH, WIDER = 30, 10  # positions kept by the first search, and how many times more by the next
+FIRST_LOOK = 1 / 20  # of the work for a largest area: where it is soon found nothing else need be
+MOST_CHECKED = 2_000_000_000  # positions times tasks and arcs: about a minute for the checker
+MOST_FOR_MOVES = 400  # tasks: move by move play takes quadratic time
+REACHES = (100, 1_000)  # tasks that one is moved past at once: at first, and in the end
+MOST_STARTS = 4  # orders that are improved: the best of the heuristics is not always what the best comes of
+IMPROVED_AT_ONCE = 100_000_000  # units of work between two looks at the clock
+MOST_PREFERRED = 20_000  # tasks among which ties are broken by preference
+
+# What is left
+
+# Why no order is best
+CONFLICT_WORK = 10_000_000_000
+BEST_SET_WORK = 500_000_000  # what is found at all is found soon
+CONFLICT_BEAMS = (30, 300, 3_000)
 
 
 class Stuck(NamedTuple):

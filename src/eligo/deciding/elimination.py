@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.limits import FEW_STATES, LARGEST_BAG, MOST_STATES, TABLE_BYTES
+from eligo.deciding.effort import FEW_STATES, LARGEST_BAG, MOST_STATES, TABLE_BYTES
 from eligo.deciding.symmetry import Alike, Twins
 from eligo.deciding.work import Work
 from eligo.kernels import tables

@@ -21,10 +21,9 @@ from random import Random
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.limits import FIRST_WIDTH, MOST_CHECKED, MOST_PREFERRED, WIDER
-from eligo.deciding.outcomes import cumulative
+from eligo.deciding.effort import FIRST_WIDTH, MOST_CHECKED, MOST_PREFERRED, WIDER
 from eligo.deciding.positions import NONE_MARKED, Marked, Pairs, Play
-from eligo.deciding.work import Work
+from eligo.deciding.work import Work, cumulative
 from eligo.errors import InputError
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import Module
-from eligo.deciding.limits import IMPROVED_AT_ONCE, MOST_FOR_MOVES, MOST_STARTS, REACHES
-from eligo.deciding.outcomes import cumulative
-from eligo.deciding.work import Work
-from eligo.kernels import lists
-from eligo.kernels.improving import Lineup
+from eligo.deciding.effort import IMPROVED_AT_ONCE, MOST_FOR_MOVES, MOST_STARTS, REACHES
+from eligo.deciding.work import Work, cumulative
+from eligo.kernels import improving
 from eligo.rows import Ints
 from eligo.theory.eligibility import dual_schedule
 from eligo.theory.profiles import Profile
@@ -46,7 +44,7 @@ def list_order(dag: Dag, static: NDArray[np.float64], gain: NDArray[np.float64] 
     order = np.empty(n, np.int32)
     rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent)
     scratch = (np.zeros(n, np.int32), np.empty(places), np.empty(places, np.int32))
-    lists.list_order(*rows, missing, score, gain, *scratch, order)
+    improving.list_order(*rows, missing, score, gain, *scratch, order)
     return order
 
 
@@ -194,7 +192,7 @@ def improved(dag: Dag, nonsinks: Ints, work: Work, reach: int = REACHES[0]) -> I
     place[order] = np.arange(len(order))
     np.maximum.at(last, dag.child, place[dag.tails])
     arrays = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, order, place, last)
-    line, done = Lineup(reach, *(array.data for array in arrays)), False
+    line, done = improving.Lineup(reach, *(array.data for array in arrays)), False
     while not done and not work.over():
         before = line.work
         done = line.improve(before + int(min(work.left, IMPROVED_AT_ONCE) / STEP) + 1)

@@ -17,9 +17,18 @@ from typing import Any
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import Module, Shares, best_shares, block_bound, shares_proof, sum_bound, too_long
-from eligo.deciding.effort import Effort
-from eligo.deciding.limits import (
+from eligo.deciding.bounds import (
+    Module,
+    Shares,
+    best_shares,
+    block_bound,
+    probed,
+    probes_proof,
+    shares_proof,
+    sum_bound,
+    too_long,
+)
+from eligo.deciding.effort import (
     LARGEST_DUAL,
     MOST_SPLITS,
     MOST_SUMMANDS,
@@ -28,20 +37,18 @@ from eligo.deciding.limits import (
     PART,
     PART_TASK,
     SET,
+    Effort,
 )
 from eligo.deciding.modules import Solved, few_sets, maxima_within, solve_modules
 from eligo.deciding.orders import best_improved, heuristics, merged
-from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
-from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import series_parallel
 from eligo.deciding.symmetry import canonical_order
-from eligo.deciding.work import Work
+from eligo.deciding.work import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, Work, cumulative, worst
 from eligo.rows import Ints, distinct
 from eligo.theory.blocks import Blocks, decompose
-from eligo.theory.composition import concatenated_order, linearise
+from eligo.theory.composition import concatenated_order, extended_chain, linearise, units_order
 from eligo.theory.profiles import Profile, concatenated, convolved
-from eligo.theory.regimen import extended_chain, units_order
-from eligo.theory.series import segment_dag, segments
+from eligo.theory.skeleton import segment_dag, segments
 from eligo.theory.solutions import MOST_SETS, Solutions, solve_blocks
 from eligo.theory.subsets import Subsets
 from eligo.theory.sweep import sweep

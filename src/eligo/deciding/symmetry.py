@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.limits import LEAST_ALIKE, MOST_ROUNDS, MOST_SETTLED
+from eligo.deciding.effort import LEAST_ALIKE, MOST_ROUNDS, MOST_SETTLED
 from eligo.deciding.work import Work
 from eligo.rows import Ints
 

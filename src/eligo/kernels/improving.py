@@ -1,4 +1,4 @@
-"""An order made better: what a task waits for is pulled forward, what hardly anything waits for is pushed back.
+"""Orders of nonsinks: by a list of scores, and improved by moving tasks forward or back.
 
 Moving a set of tasks ahead of others that stand between them changes when tasks become eligible only inside that stretch. A
 walk along the stretch, one step at a time, knows after every step what the sum of those times would change by.
@@ -10,7 +10,108 @@ from array import array
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    Ints = memoryview[int]  # of arrays of 32-bit integers: where interpreted, what is read from it has no last bit
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int32]
+    Floats = NDArray[np.float64]
+    View = memoryview[int]  # of an array of 32-bit integers: reading one without compiled kernels gives Python integers
+
+
+def list_order(
+    child_ptr: Ints,
+    child: Ints,
+    parent_ptr: Ints,
+    parent: Ints,
+    missing: Ints,
+    score: Floats,
+    gain: Floats,
+    state: Ints,
+    key: Floats,
+    heap: Ints,
+    order: Ints,
+) -> int:
+    """Play the whole game with a heap; returns the number of tasks executed.
+
+    A task's score is what *score* holds, which comes in as its static part plus gain[missing(c)] for each child c, and is
+    kept up to date as parents are executed: gain[k] is the worth of a child that still misses k parents, 0 from the last
+    entry on. Equal scores go by number. *missing* counts parents and is used up; *state* comes in as zeros (1: eligible,
+    2: executed); *key* and *heap* hold at most one entry a task and one more for every change of a score.
+    """
+    n = missing.shape[0]
+    kinds = gain.shape[0]
+    size = 0
+    for v in range(n):
+        if missing[v] == 0:
+            state[v] = 1
+            size = push(heap, key, size, v, score[v])
+    done = 0
+    while size > 0:
+        u = heap[0]
+        stale = key[0] != score[u] or state[u] == 2
+        size = pop(heap, key, size)
+        if stale:
+            continue
+        state[u] = 2
+        order[done] = u
+        done += 1
+        for i in range(child_ptr[u], child_ptr[u + 1]):
+            w = child[i]
+            missing[w] -= 1
+            before = missing[w] + 1
+            change = 0.0
+            if before < kinds:
+                change -= gain[before]
+            if missing[w] < kinds:
+                change += gain[missing[w]]
+            if missing[w] == 0:
+                state[w] = 1
+                size = push(heap, key, size, w, score[w])
+            elif change != 0.0:
+                for j in range(parent_ptr[w], parent_ptr[w + 1]):
+                    v = parent[j]
+                    if state[v] < 2:
+                        score[v] += change
+                        if state[v] == 1:
+                            size = push(heap, key, size, v, score[v])
+    return done
+
+
+def push(heap: Ints, key: Floats, size: int, v: int, k: float) -> int:
+    """Add task v with key k to the heap; returns its new size."""
+    i = size
+    while i > 0:
+        up = (i - 1) >> 1
+        if key[up] > k or (key[up] == k and heap[up] <= v):
+            break
+        heap[i] = heap[up]
+        key[i] = key[up]
+        i = up
+    heap[i] = v
+    key[i] = k
+    return size + 1
+
+
+def pop(heap: Ints, key: Floats, size: int) -> int:
+    """Remove the top of the heap; returns its new size."""
+    size -= 1
+    v = heap[size]
+    k = key[size]
+    i = 0
+    while True:
+        j = 2 * i + 1
+        if j >= size:
+            break
+        if j + 1 < size and (key[j + 1] > key[j] or (key[j + 1] == key[j] and heap[j + 1] < heap[j])):
+            j += 1
+        if k > key[j] or (k == key[j] and v <= heap[j]):
+            break
+        heap[i] = heap[j]
+        key[i] = key[j]
+        i = j
+    heap[i] = v
+    key[i] = k
+    return size
 
 
 class Lineup:
@@ -24,13 +125,13 @@ class Lineup:
     def __init__(
         self,
         reach: int,
-        child_ptr: Ints,
-        child: Ints,
-        parent_ptr: Ints,
-        parent: Ints,
-        order: Ints,
-        place: Ints,
-        last: Ints,
+        child_ptr: View,
+        child: View,
+        parent_ptr: View,
+        parent: View,
+        order: View,
+        place: View,
+        last: View,
     ) -> None:
         self.child_ptr, self.child = child_ptr, child
         self.parent_ptr, self.parent = parent_ptr, parent
@@ -145,7 +246,7 @@ class Lineup:
                 count += 1
         return count
 
-    def mark_all(self, ptr: Ints, rows: Ints, v: int) -> None:
+    def mark_all(self, ptr: View, rows: View, v: int) -> None:
         """Mark the parents, or the children, of v."""
         self.work += ptr[v + 1] - ptr[v]
         for i in range(ptr[v], ptr[v + 1]):

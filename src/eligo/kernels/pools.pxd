@@ -32,3 +32,11 @@ cdef class Crew:
     cpdef int in_time(self, int c, double now, const double[::1] seconds)
     @cython.locals(best=Heap, v=cython.int, queue=Heap)
     cpdef void part_ready(self)
+
+@cython.locals(leaves=Py_ssize_t, i=Py_ssize_t, k=Py_ssize_t, left=cython.double)
+cpdef void best_window(
+    const double[::1] heads, const int[::1] places, const double[::1] loads, const double[::1] tails,
+    double[::1] tree, double[::1] sums, double[::1] found) noexcept
+
+@cython.locals(k=Py_ssize_t, left=cython.double)
+cpdef Py_ssize_t best_leaf(double[::1] tree, double[::1] sums, Py_ssize_t leaves) noexcept

@@ -1,6 +1,6 @@
-"""Workers who stay, and tasks that take as long as is known: list scheduling, event by event.
+"""Steady pools: workers that stay and tasks with given times; list scheduling event by event, and the least possible finish.
 
-All tasks that end at one moment are finished before anybody is served. Times are sums of quotients: no product is ever
+All tasks that end at one moment are finished before any worker gets a task. Times are sums of quotients: no product is ever
 added (see `games`).
 """
 
@@ -175,3 +175,51 @@ class Crew:
             queue = self.queues[self.sort[v]]
             queue.put(self.local[v], best.key[v], best.tie[v])
             v = best.top()
+
+
+# The lower bound
+
+
+def best_window(
+    heads: Floats, places: Ints, loads: Floats, tails: Floats, tree: Floats, sums: Floats, found: Floats
+) -> None:
+    """Over all thresholds t and u, the largest t + u + the loads of tasks whose head is at least t and whose tail at least u.
+
+    Tasks come by falling head; places[i] is the place of a task's tail among the different *tails*, which rise. *tree* and
+    *sums* have twice as many entries as there are leaves, a power of 2: of each stretch of tails, the best u plus the loads
+    inside it from u on, and all loads inside it. *found* gets the best value, its t and its u.
+    """
+    leaves = tree.shape[0] // 2
+    found[0] = -1.0
+    for i in range(tree.shape[0]):
+        tree[i] = -1.0
+        sums[i] = 0.0
+    for i in range(heads.shape[0]):
+        k = leaves + places[i]
+        sums[k] += loads[i]
+        tree[k] = tails[places[i]] + sums[k]
+        k >>= 1
+        while k >= 1:
+            left = tree[2 * k]
+            if left >= 0.0:
+                left += sums[2 * k + 1]
+            tree[k] = max(left, tree[2 * k + 1])
+            sums[k] = sums[2 * k] + sums[2 * k + 1]
+            k >>= 1
+        if i + 1 < heads.shape[0] and heads[i + 1] == heads[i]:
+            continue
+        if heads[i] + tree[1] > found[0]:
+            found[0] = heads[i] + tree[1]
+            found[1] = heads[i]
+            found[2] = tails[best_leaf(tree, sums, leaves)]
+
+
+def best_leaf(tree: Floats, sums: Floats, leaves: int) -> int:
+    """Where the best value of the whole tree comes from."""
+    k = 1
+    while k < leaves:
+        left = tree[2 * k]
+        if left >= 0.0:
+            left += sums[2 * k + 1]
+        k = 2 * k if left >= tree[2 * k + 1] else 2 * k + 1
+    return k - leaves

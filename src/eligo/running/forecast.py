@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.estimating import all_kinds, estimate, lasting, stem
-from eligo.kernels.windows import longest_after
+from eligo.kernels.graph import longest_after
 from eligo.workflow import Workflow
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ from eligo.errors import InputError, shorten
 from eligo.estimating import estimate, lasting
 from eligo.execution import EXECUTED, HELD
 from eligo.execution import WAITING as NOT_READY
-from eligo.kernels.windows import longest_after
+from eligo.kernels.graph import longest_after
 from eligo.policies import in_classes, policy
 from eligo.rows import Ints, gathered, places
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, Looked, Trying

@@ -160,7 +160,9 @@ class Desk:
             try:
                 return results.deliver(time.monotonic(), client, deliveries, past, added)
             except UnreadError:  # it has come to this server since its results were looked at
-                raise RefusedError(503, "the server has just started to serve this workflow; try again", after=1) from None
+                raise RefusedError(
+                    503, "the server has just started to serve this workflow; try again", after=1
+                ) from None
             except ForgottenError:
                 lacking, at = results.wanted(client, deliveries), self.service.books.ends
             try:

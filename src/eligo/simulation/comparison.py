@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from eligo.simulation.contests import ALIKE, Column, Contest, contests_of, together
 from eligo.simulation.pebble import name_of
 from eligo.simulation.reports import Curve, Panel, Picture, Report, Section, Table
-from eligo.simulation.statistics import mean_of
-from eligo.simulation.tables import Record
+from eligo.simulation.tables import Record, mean_of
 
 USUAL = "fifo"
 MOST_PANELS = 24

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.kernels import skeleton as kernel
-from eligo.rows import Ints, places
+from eligo.kernels import graph
+from eligo.rows import Ints, distinct, gathered, places
 
 WORDS = 8  # of 64 bits, one line of the cache: so many tails are swept at once
 KNOWN = "_skeleton"  # under which a dag remembers its skeleton; None: it is its own
@@ -38,7 +38,7 @@ def shortcut_mask(dag: Dag) -> NDArray[np.bool_]:
         mark, queue = np.zeros(len(dag), np.int32), np.empty(2 * len(dag), np.int32)
         rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, dag.level, dag.height)
         budget = max(LEAST_BUDGET, dag.arc_count // (256 * WORDS))
-        kernel.second_way(tails[candidates], dag.child[candidates], *rows, mark, queue, budget, outcome)
+        graph.second_way(tails[candidates], dag.child[candidates], *rows, mark, queue, budget, outcome)
         mask[candidates] = outcome > 0
         undecided = candidates[outcome < 0]
         mask[undecided] = _swept(dag, tails[undecided], dag.child[undecided])
@@ -57,7 +57,7 @@ def _swept(dag: Dag, tails: Ints, heads: Ints) -> NDArray[np.bool_]:
         own = np.uint64(1) << bit.astype(np.uint64)
         reached[tails[batch], word] = own
         last = int(place[heads[batch]].max()) + 1
-        kernel.sweep(int(different[first]) + 1, last, dag.order, dag.parent_ptr, dag.parent, reached, twice)
+        graph.sweep(int(different[first]) + 1, last, dag.order, dag.parent_ptr, dag.parent, reached, twice)
         shortcuts[batch] = (twice[heads[batch], word] & own) != 0
     return shortcuts
 
@@ -83,3 +83,67 @@ def know_shortcuts(dag: Dag, shortcuts: NDArray[np.bool_]) -> None:
         bare = Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
         vars(bare)[KNOWN] = None
     vars(dag)[KNOWN] = bare
+
+
+# Series cuts
+
+
+def segments(dag: Dag) -> Ints:
+    """For every nonsink the number of its segment, for sinks -1. Needs a skeleton.
+
+    >>> neck = Dag.from_arcs([("a", "c"), ("b", "c"), ("c", "d"), ("d", "f"), ("c", "e"), ("e", "f"), ("f", "g")])
+    >>> dict(zip(neck.tasks, segments(neck).tolist()))
+    {'a': 0, 'c': 1, 'b': 0, 'd': 2, 'f': 3, 'e': 2, 'g': -1}
+    """
+    working = dag.outdegree > 0
+    label = np.cumsum(_begins(dag, working), dtype=np.int32)[dag.level] if len(dag) else np.zeros(0, np.int32)
+    label[~working] = -1
+    return label
+
+
+def _begins(dag: Dag, working: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """At which levels a segment begins behind another.
+
+    All nonsinks above precede all others exactly when those above that have no child there are, each of them, parents of all
+    nonsinks of the level: any other path between them would make a shortcut of an arc.
+    """
+    depth = dag.depth
+    level = np.where(working, dag.level, np.int32(depth))
+    soonest = np.empty(len(dag), np.int32)
+    graph.soonest(dag.child_ptr, dag.child, level, soonest, depth)
+    last = np.bincount(soonest[working], minlength=depth + 1)  # by the level of their first child
+    above = np.cumsum(np.bincount(level[working] + 1, minlength=depth + 2)[: depth + 1] - np.append(0, last[:-1]))
+    next_level = soonest[dag.tails] == level[dag.child]
+    meeting = np.bincount(level[dag.child[next_level]], minlength=depth + 1)
+    here = np.bincount(level[working], minlength=depth + 1)
+    begins: NDArray[np.bool_] = (meeting == above * here)[:depth] & (here[:depth] > 0) & (np.arange(depth) > 0)
+    return begins
+
+
+FEW = 16  # where a segment has fewer than one in so many tasks, it is not worth marking all
+
+
+def segment_dag(dag: Dag, tasks: Ints) -> Dag:
+    """The tasks of a segment, ascending, numbered first, with their children as sinks."""
+    heads, degree = gathered(dag.child_ptr, dag.child, tasks)
+    tails = np.repeat(np.arange(len(tasks), dtype=np.int32), degree)
+    outside, place = (_marked if len(tasks) * FEW > len(dag) else _sought)(len(dag), tasks, heads)
+    members = np.concatenate([tasks, outside])
+    return Dag.from_checked(len(members), tails, place, lambda: dag.named(members))
+
+
+def _marked(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
+    """The heads that are not among the tasks, and the place of every head: tasks first, then these. In O(n)."""
+    place = places(n, tasks)
+    outside = distinct(heads[place[heads] < 0])
+    place[outside] = len(tasks) + np.arange(len(outside))
+    return outside, place[heads]
+
+
+def _sought(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
+    """The same, in time that does not depend on n."""
+    place = np.searchsorted(tasks, heads).astype(np.int32)
+    beyond = tasks[np.minimum(place, len(tasks) - 1)] != heads
+    outside, rank = np.unique(heads[beyond], return_inverse=True)
+    place[beyond] = len(tasks) + rank
+    return outside, place

@@ -23,7 +23,7 @@ from eligo.border import as_workflow, dag_of
 from eligo.dag import Dag
 from eligo.errors import CycleError, InputError, ScheduleError, shorten
 from eligo.rows import places
-from eligo.verifying import modules, positions, strings
+from eligo.verifying import modules, positions
 from eligo.verifying.blocks import (
     MOST_ITEMS_IN_ORDER,
     NOTHING,
@@ -33,15 +33,17 @@ from eligo.verifying.blocks import (
     all_sweepable,
     block_maxima,
     bound_by_parts,
+    ceiling,
     convolved,
+    homes,
     precedes,
+    probed_bound,
+    shares_bound,
     too_long,
 )
-from eligo.verifying.documents import PLAN, Refuted, check_document, require
+from eligo.verifying.documents import PLAN, Refuted, check_document, require, shortcut_mask
 from eligo.verifying.finishes import check_finish
 from eligo.verifying.modules import marks_of
-from eligo.verifying.shares import ceiling, homes, probed_bound, shares_bound
-from eligo.verifying.shortcuts import shortcut_mask
 from eligo.version import SCHEMA
 
 Proof = Mapping[str, Any]
@@ -403,7 +405,7 @@ class _Part:
 
     def _largest(self, proof: Proof, maxima: Profile | None = None, marks: positions.Marks | None = None) -> int:
         """The sum of the order's profile, the largest there is: that of a series-parallel dag, or found by search."""
-        own, best = int(self.cumulative.sum()), strings.largest_area(self.dag)
+        own, best = int(self.cumulative.sum()), positions.series_parallel_area(self.dag)
         if best is None and maxima is not None:
             best = positions.largest_area(self.dag, maxima, own, proof.get("swaps", ()), marks)
         require(best == own == proof["area"], "the order does not have the largest area")

@@ -3,7 +3,7 @@
 Everything here is about one dag without shortcuts. Only the innermost loops, `kernels.tables`, are the planner's as well. A
 nonsink has the role (v, 1), to be executed, and a nonsource (v, 0), to be rendered; a role is played (1) or not (0).
 
-**Marked tasks** tell how much area can still come: see `deciding.marking`. An order passes through sets whose marked tasks
+**Marked tasks** tell how much area can still come: see `deciding.modules`. An order passes through sets whose marked tasks
 grow, by one or none a step. With M(t, Q), the most that t tasks render of which just Q are marked, no order's sum from a
 step on is above the largest sum of M(t, Q_t) over Q_t that grow like that.
 """
