@@ -79,8 +79,8 @@ def test_never_more_comes_than_marked_tasks_leave() -> None:
             assert checked is not None
             assert list(checked.tasks) == found.tasks
             for one, most in largest_behind(dag).items():
-                left = found.left[bits(set(one), marks), len(one)]
-                assert left == checked.left[bits(set(one), marks), len(one)] >= most
+                left = found.to_come[bits(set(one), marks), len(one)]
+                assert left == checked.to_come[bits(set(one), marks), len(one)] >= most
                 assert left == most or marks is tasks
                 exact += left == most
     assert exact > 1000

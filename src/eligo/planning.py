@@ -16,7 +16,7 @@ import numpy as np
 from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.deciding.conflicts import Conflict, conflict_of
-from eligo.deciding.effort import Stuck, begun, check_effort
+from eligo.deciding.effort import Stuck, check_effort, new_effort
 from eligo.deciding.moves import preferred
 from eligo.deciding.solver import solve_numbered
 from eligo.deciding.work import BOUNDED, IMPOSSIBLE, OPTIMAL, Clock, Outlook
@@ -209,7 +209,7 @@ def plan(
     labelled = dag.labelled()  # proofs contain text
     bare = skeleton(labelled)
     check_effort(effort)
-    spent = begun(effort, clock or Clock(), watch)
+    spent = new_effort(effort, clock or Clock(), watch)
     outcome, blocks = solve_numbered(bare, spent)
     nonsinks, proof = preferred(bare, outcome.order, prefer), outcome.proof
     if not np.array_equal(nonsinks, outcome.order):

@@ -316,7 +316,7 @@ class _Part:
         return Certified(bound, max(0, int(bound.sum()) - area), impossible or by_modules.impossible)
 
     def _modules(self, proof: Proof) -> Certified:
-        """Between the strict corners of the concave hull every module by itself: see `theory.modules` for the lemmas."""
+        """Between the strict corners of the concave hull every module by itself: see `deciding.modules` for the lemmas."""
         bound, corners = shares_bound(self.dag, proof["shares"]), proof["shares"]["modules"]
         strict = all(a["p"] * b["q"] > b["p"] * a["q"] for a, b in pairwise(corners))
         require(strict and len(corners) == len(proof["modules"]), "the modules are not those of the strict corners")
@@ -419,7 +419,7 @@ class _Part:
         bound, marks = self._eliminated(proof["elimination"]), marks_of(self.dag, proof.get("marked"))
         refuted, closed, swaps = bool(proof.get("refuted")), "area" in proof, proof.get("swaps", ())
         require(all(modules.exchange_holds(self.dag, pairs) for pairs in swaps), "parts said to be alike are not")
-        slack = int(bound.sum() - marks.left[0, 0]) if marks is not None else 0
+        slack = int(bound.sum() - marks.to_come[0, 0]) if marks is not None else 0
         if closed:
             slack = int(bound.sum()) - self._largest(proof, bound, marks)
         slack = max(slack, self._spared(bound, proof))
