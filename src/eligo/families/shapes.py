@@ -288,7 +288,7 @@ def random_composition_blocks(kind: str, size: int, seed: int = 0) -> tuple[Dag,
         return sorted(draws[:count], key=lambda draw: draw[0].rank)
 
     enough = 1 + bisect_left(range(1, size), size, key=lambda count: _size(linear(count)))
-    return _composed(linear(enough), rng)
+    return _compose(linear(enough), rng)
 
 
 class _Block(NamedTuple):
@@ -328,7 +328,7 @@ def _size(draws: list[_Draw]) -> int:
     return tasks
 
 
-def _composed(draws: list[_Draw], rng: np.random.Generator) -> tuple[Dag, list[Piece]]:
+def _compose(draws: list[_Draw], rng: np.random.Generator) -> tuple[Dag, list[Piece]]:
     """These blocks, each composed with the dag that those before it make."""
     n, arcs, sinks, pieces = 0, list[tuple[int, int]](), list[int](), list[Piece]()
     for block, share in draws:

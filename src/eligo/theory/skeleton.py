@@ -1,8 +1,13 @@
-"""The skeleton of a dag: what is left when its shortcut arcs are removed.
+"""The skeleton of a dag, which has no shortcut arcs, and its series cuts.
 
-A *shortcut* is an arc u -> v beside a longer path from u to v. It says nothing that the path does not: a dag and its
-skeleton (its transitive reduction) have the same schedules and the same profiles [1]_, section 2.2. Blocks are read off
-the skeleton, for no dag with a shortcut is a composition of bipartite blocks.
+A *shortcut* is an arc u -> v beside a longer path from u to v, which implies it: a dag and its skeleton (its transitive
+reduction) have the same schedules and the same profiles [1]_, section 2.2. Blocks are computed from the skeleton, because no
+dag with a shortcut is a composition of bipartite blocks.
+
+**Series cuts** are steps at which it is certain which tasks are executed. If the nonsinks fall into two sets such that all of
+the one precede all of the other, every schedule executes the one before the other. So the dag falls into *segments* that are
+solved one by one: a schedule is IC-optimal exactly when it is so on every segment. A task that every other must precede or
+follow is a segment of its own.
 
 .. [1] Cordasco, Malewicz, Rosenberg: Extending IC-scheduling via the Sweep algorithm.
 """
@@ -15,16 +20,16 @@ from eligo.errors import InputError
 from eligo.kernels import graph
 from eligo.rows import Ints, distinct, gathered, places
 
-WORDS = 8  # of 64 bits, one line of the cache: so many tails are swept at once
-KNOWN = "_skeleton"  # under which a dag remembers its skeleton; None: it is its own
-LEAST_BUDGET = 30  # arcs that a search from both ends may look at, in a small dag, before a sweep is cheaper
+WORDS = 8  # of 64 bits, one line of the cache: a sweep handles one tail per bit
+REMEMBERED = "_skeleton"  # the attribute of a dag that holds its skeleton; None if the dag is its own skeleton
+LEAST_BUDGET = 30  # arcs that a search from both ends may visit, in a small dag, before a sweep is cheaper
 
 
 def shortcut_mask(dag: Dag) -> NDArray[np.bool_]:
     """For every arc, whether it is a shortcut.
 
-    Only an arc that jumps a level and a height can be one; each of these few is decided by a search for a second way from
-    both its ends. Where the search grows beyond its share of a sweep along the whole dag, the tail waits for such a sweep.
+    Only an arc that jumps a level and a height can be one. Each of these few is decided by a search for a second way from
+    both its ends. If the search grows beyond its share of a sweep along the whole dag, the arc is left to such a sweep.
     """
     tails = dag.tails
     mask = np.zeros(dag.arc_count, np.bool_)
@@ -41,12 +46,12 @@ def shortcut_mask(dag: Dag) -> NDArray[np.bool_]:
         graph.second_way(tails[candidates], dag.child[candidates], *rows, mark, queue, budget, outcome)
         mask[candidates] = outcome > 0
         undecided = candidates[outcome < 0]
-        mask[undecided] = _swept(dag, tails[undecided], dag.child[undecided])
+        mask[undecided] = _sweep(dag, tails[undecided], dag.child[undecided])
     return mask
 
 
-def _swept(dag: Dag, tails: Ints, heads: Ints) -> NDArray[np.bool_]:
-    """Which of some arcs are shortcuts, by sweeps for 512 of their tails at a time."""
+def _sweep(dag: Dag, tails: Ints, heads: Ints) -> NDArray[np.bool_]:
+    """The mask of shortcuts among some arcs, by sweeps for 512 of their tails at a time."""
     place = places(len(dag), dag.order)
     different, which = np.unique(place[tails], return_inverse=True)
     shortcuts = np.zeros(len(tails), np.bool_)
@@ -63,33 +68,33 @@ def _swept(dag: Dag, tails: Ints, heads: Ints) -> NDArray[np.bool_]:
 
 
 def skeleton(dag: Dag) -> Dag:
-    """The dag without its shortcuts; the dag itself where there are none.
+    """The dag without its shortcuts; the dag itself if it has none.
 
     >>> list(skeleton(Dag.from_arcs([("a", "b"), ("b", "c"), ("a", "c")])).arcs())
     [('a', 'b'), ('b', 'c')]
     """
-    if KNOWN not in vars(dag):
+    if REMEMBERED not in vars(dag):
         know_shortcuts(dag, shortcut_mask(dag))
-    bare: Dag | None = vars(dag)[KNOWN]
+    bare: Dag | None = vars(dag)[REMEMBERED]
     return dag if bare is None else bare
 
 
 def know_shortcuts(dag: Dag, shortcuts: NDArray[np.bool_]) -> None:
-    """Remember the skeleton with the dag, which never changes: to find the shortcuts of a dense dag takes seconds."""
+    """Store the skeleton with the dag, which never changes: finding the shortcuts of a dense dag takes seconds."""
     if len(shortcuts) != dag.arc_count:
         raise InputError(f"expected {dag.arc_count:,} shortcut marks, one per arc, got {len(shortcuts):,}")
     bare = None
     if shortcuts.any():
         bare = Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
-        vars(bare)[KNOWN] = None
-    vars(dag)[KNOWN] = bare
+        vars(bare)[REMEMBERED] = None
+    vars(dag)[REMEMBERED] = bare
 
 
 # Series cuts
 
 
 def segments(dag: Dag) -> Ints:
-    """For every nonsink the number of its segment, for sinks -1. Needs a skeleton.
+    """The segment of every nonsink, -1 for sinks. Needs a skeleton.
 
     >>> neck = Dag.from_arcs([("a", "c"), ("b", "c"), ("c", "d"), ("d", "f"), ("c", "e"), ("e", "f"), ("f", "g")])
     >>> dict(zip(neck.tasks, segments(neck).tolist()))
@@ -102,9 +107,9 @@ def segments(dag: Dag) -> Ints:
 
 
 def _begins(dag: Dag, working: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """At which levels a segment begins behind another.
+    """The mask of levels at which a segment begins after another.
 
-    All nonsinks above precede all others exactly when those above that have no child there are, each of them, parents of all
+    All nonsinks above a level precede all others exactly when each of those above without a child above is a parent of all
     nonsinks of the level: any other path between them would make a shortcut of an arc.
     """
     depth = dag.depth
@@ -120,27 +125,27 @@ def _begins(dag: Dag, working: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return begins
 
 
-FEW = 16  # where a segment has fewer than one in so many tasks, it is not worth marking all
+FEW = 16  # for a segment with less than 1 / FEW of the tasks, marking all tasks takes longer than searching
 
 
 def segment_dag(dag: Dag, tasks: Ints) -> Dag:
-    """The tasks of a segment, ascending, numbered first, with their children as sinks."""
+    """A segment as a dag of its own: its tasks, ascending, numbered first, with their children as sinks."""
     heads, degree = gathered(dag.child_ptr, dag.child, tasks)
     tails = np.repeat(np.arange(len(tasks), dtype=np.int32), degree)
-    outside, place = (_marked if len(tasks) * FEW > len(dag) else _sought)(len(dag), tasks, heads)
+    outside, place = (_mark if len(tasks) * FEW > len(dag) else _search)(len(dag), tasks, heads)
     members = np.concatenate([tasks, outside])
     return Dag.from_checked(len(members), tails, place, lambda: dag.named(members))
 
 
-def _marked(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
-    """The heads that are not among the tasks, and the place of every head: tasks first, then these. In O(n)."""
+def _mark(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
+    """The heads that are not among the tasks, and the place of every head: tasks first, then these heads. In O(n)."""
     place = places(n, tasks)
     outside = distinct(heads[place[heads] < 0])
     place[outside] = len(tasks) + np.arange(len(outside))
     return outside, place[heads]
 
 
-def _sought(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
+def _search(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
     """The same, in time that does not depend on n."""
     place = np.searchsorted(tasks, heads).astype(np.int32)
     beyond = tasks[np.minimum(place, len(tasks) - 1)] != heads
