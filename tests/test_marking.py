@@ -127,7 +127,7 @@ def test_few_marked_tasks_spare_most_of_a_search() -> None:
     area = largest_area(dag, maxima, -1, 300).area
     told = closest(dag, area, Work())
     assert told is not None
-    assert area <= told[0].left[0, 0] < maxima.sum()
+    assert area <= told[0].to_come[0, 0] < maxima.sum()
     assert 2 * positions_seen(dag, maxima, area, told[0]) < positions_seen(dag, maxima, area, None)
 
 

@@ -43,9 +43,9 @@ def tree_maxima(tree: Dag) -> Profile:
 def even_tree(tree: Dag) -> tuple[Profile, list[int]] | None:
     """M(t) and an order that attains it if all sources have d children, or all sinks but one e parents and that one fewer.
 
-    A forest has fewer arcs than tasks, so c sources have at least c (d - 1) + 1 children, and exactly that many if they are
-    connected: connected ones are executed last. Likewise j sinks need at least j (e - 1) + 1 parents; if the sink with fewer
-    is among them, as many fewer as it lacks, so connected sets of sinks grow from that sink.
+    None for any other tree. A forest has fewer arcs than tasks, so c sources have at least c (d - 1) + 1 children, and
+    exactly that many if they are connected: connected ones are executed last. Likewise j sinks need at least j (e - 1) + 1
+    parents; if the sink with fewer is among them, as many fewer as it lacks, so connected sets of sinks grow from that sink.
 
     >>> maxima, order = even_tree(Dag.from_arrays(9, [0, 0, 1, 1, 2, 2, 3, 3], [4, 5, 4, 6, 4, 7, 4, 8]))
     >>> maxima.tolist(), order

@@ -1,4 +1,4 @@
-"""The arithmetic of profiles and the maxima of single blocks, as the checker computes them."""
+"""Bounds of M(t) as the checker computes them: by the maxima of single blocks, by shares of worth, and by probes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ Numbers = NDArray[np.integer[Any]]
 Profile = NDArray[np.int64]
 
 FEW_ITEMS, MOST_ITEMS, MOST_ITEMS_IN_ORDER, LARGEST_TREE = 12, 24, 20, 3_000
-WORTH = 1 << 32  # of a sink, in whole parts: shares are rounded up to such, so that every sum is exact
+WORTH = 1 << 32  # of a sink, in parts: shares are rounded up to whole parts, so that every sum is exact
 LARGEST_CONVOLUTION = 200_000_000  # steps squared; the planner's own limit, or its bounds could not be compared
 NEVER = -(1 << 40)  # below every reachable value: no such choice
 NOTHING = np.zeros(1, np.int64)
@@ -26,8 +26,9 @@ NOTHING = np.zeros(1, np.int64)
 def convolved(first: Profile, second: Profile) -> Profile:
     """The most that t executions split between the two can render, for every t; profiles never fall.
 
-    Some best split has the one where it just rose, and likewise the other; and some has either where its gains begin or
-    cease to grow, since between such places one step more of the one or of the other loses nothing. The fewest are tried.
+    In some best split the one profile has just risen; in some, the other has; and in some, either is at a step where its
+    gains start or cease to grow, since between such steps one step more of either loses nothing. The smallest of these sets
+    of steps is tried.
     """
     pair, best = (first, second), np.full(len(first) + len(second) - 1, NEVER)
     gains = [np.diff(profile) for profile in pair]
@@ -41,24 +42,24 @@ def convolved(first: Profile, second: Profile) -> Profile:
 
 
 def _bends(gains: Profile) -> Numbers:
-    """Both ends of a profile, and where its gains fall."""
+    """Both ends of a profile, and the steps at which its gains fall."""
     return np.unique(np.concatenate([[0], np.flatnonzero(np.diff(gains) < 0) + 1, [len(gains)]]))
 
 
 def precedes(first: Profile, second: Profile) -> bool:
-    """Whether no mixture of the two renders more than the one after the other; where their hulls say so, that suffices."""
+    """Whether no mixture of the two renders more than the one after the other; it suffices if that holds for their hulls."""
     series = np.append(first, first[-1] + second[1:])
-    return bool((_hulls_convolved([first, second]) <= series).all() or (convolved(first, second) <= series).all())
+    return bool((_convolve_hulls([first, second]) <= series).all() or (convolved(first, second) <= series).all())
 
 
 def bound_by_parts(maxima: list[Profile]) -> Profile:
-    """What t executions can render at most, from the maxima of all blocks, or of all parts of a sum.
+    """A bound of what t executions render, from the maxima of all blocks, or of all parts of a sum.
 
-    That is their convolution, or that of their concave hulls, which are nowhere below them, where there are so many steps
-    that the planner uses these.
+    That is the convolution of the maxima, or that of their concave hulls, which are nowhere below them, if there are too many
+    steps, as in the planner.
     """
     by_hulls = too_long(sum(len(profile) - 1 for profile in maxima))
-    return _hulls_convolved(maxima) if by_hulls else reduce(convolved, maxima, NOTHING)
+    return _convolve_hulls(maxima) if by_hulls else reduce(convolved, maxima, NOTHING)
 
 
 def too_long(steps: int) -> bool:
@@ -66,8 +67,8 @@ def too_long(steps: int) -> bool:
     return steps**2 > LARGEST_CONVOLUTION
 
 
-def _hulls_convolved(maxima: list[Profile]) -> Profile:
-    """All sides of all hulls, the steepest first, rounded down; where a slope ends the value is whole, so none is lost."""
+def _convolve_hulls(maxima: list[Profile]) -> Profile:
+    """All sides of all hulls, the steepest first, rounded down; the value is whole where a slope ends, so nothing is lost."""
     profiles, lengths = {id(profile): profile for profile in maxima}, Counter[Fraction]()
     for key, copies in Counter(map(id, maxima)).items():
         for width, rise in _hull_sides(profiles[key].tolist()):
@@ -108,7 +109,7 @@ def all_sweepable(profiles: list[Profile]) -> bool:
 
 
 def block_maxima(tails: Numbers, heads: Numbers) -> Profile:
-    """M(t) of one block, or a bound of it where no method fits."""
+    """M(t) of one block, or a bound of it if no method fits."""
     out, into, plain = np.bincount(tails), np.bincount(heads), not np.isin(heads, tails).any()
     s, sinks = np.count_nonzero(out), np.count_nonzero(into)
     if plain and max(out.max(), into.max()) <= 2:  # a path or a cycle
@@ -131,10 +132,10 @@ def block_maxima(tails: Numbers, heads: Numbers) -> Profile:
 
 
 def _even_tree_maxima(out: Numbers, into: Numbers) -> Profile | None:
-    """M(t) of a tree whose sources all have d children, or whose sinks all have e parents, but for one that may have fewer.
+    """M(t) of a tree whose sources all have d children, or whose sinks all have e parents except one that may have fewer.
 
     A forest has fewer arcs than tasks: c idle sources keep at least c (d - 1) + 1 sinks waiting, and j sinks need at least
-    j (e - 1) + 1 sources, less what one of them lacks; sources, or sinks from that one on, that hang together attain that.
+    j (e - 1) + 1 sources, less what one of them lacks. Connected sources, or connected sinks from that one on, attain that.
     """
     steps, d, least, e = np.arange(len(out) + 1, dtype=np.int64), int(out[0]), int(into.min()), int(into.max())
     if (out == d).all():
@@ -143,10 +144,10 @@ def _even_tree_maxima(out: Numbers, into: Numbers) -> Profile | None:
 
 
 def _tree_maxima(tails: Numbers, heads: Numbers) -> Profile:
-    """From the leaves up: a source's tables, idle and executed; a sink's, with any and with all other parents executed."""
+    """M(t) of a tree from the leaves up, by tables of a source, idle or executed, and of a sink, with any or all parents."""
     near, tables = _rows(tails, heads) | _rows(heads, tails), dict[int, tuple[Profile, Profile]]()
     walk, sources = [(int(tails[0]), -1)], set(tails.tolist())
-    for v, above in walk:  # grows while it is walked
+    for v, above in walk:  # grows during the loop
         walk += [(w, v) for w in near[v] if w != above]
     for v, above in reversed(walk):
         below, source = [tables.pop(w) for w in near[v] if w != above], v in sources
@@ -164,12 +165,12 @@ def _rows(tails: Numbers, heads: Numbers) -> dict[int, set[int]]:
 
 
 class Sets:
-    """All sets of items, twins (equal parents, equal children) as one: the closed ones, what each weighs and renders."""
+    """All sets of items, twins (equal parents, equal children) being one: closed sets, their weights, what they render."""
 
     def __init__(self, tails: Numbers, heads: Numbers, most: int) -> None:
         labels = np.random.default_rng(0).integers(1 << 62, size=max(tails.max(initial=0), heads.max(initial=0)) + 1)
         sums = np.zeros(len(labels), np.int64)
-        np.add.at(sums, tails, labels[heads])  # the same where the children are: at least so many are no twins
+        np.add.at(sums, tails, labels[heads])  # equal for equal children: at least that many items are not twins
         self.fit = len(np.unique(sums[tails])) <= most
         if not self.fit:
             return
@@ -198,7 +199,7 @@ class Sets:
         return np.maximum.accumulate(best).astype(np.int64)
 
     def largest_sum(self, steps: NDArray[np.bool_]) -> int:
-        """The largest sum of a cumulative profile over these steps, of all ways to grow a closed set item by item."""
+        """The largest sum of a cumulative profile over these steps, over all ways to grow a closed set item by item."""
         best, size, counted = np.full(len(self.weight), NEVER), np.bitwise_count(self.closed), np.cumsum(steps)
         best[0] = 0
         for layer in [self.closed[size == items] for items in range(1, self.count + 1)]:
@@ -219,9 +220,9 @@ TWICE = "the modules do not have every task once"
 
 
 def shares_bound(dag: Dag, shares: Proof) -> Profile:
-    """The sum of the t largest shares p / q.
+    """The sum of the t largest shares p / q, for t = 0, 1, ...
 
-    Each nonsource hands q units to its parents within its module, and what it gets beyond p if executed there itself.
+    Each nonsource hands q units to its parents within its module, and what it gets beyond p if it is executed there itself.
     """
     modules = shares["modules"]
     executed, rendered = (homes(dag, modules, key) for key in ("tasks", "renders"))
@@ -234,12 +235,13 @@ def shares_bound(dag: Dag, shares: Proof) -> Profile:
     due = np.array([*(m["q"] for m in modules), 0], np.int64)[rendered]
     passed = handed - due
     for v in np.flatnonzero((passed != 0) & ((passed < 0) | (executed != rendered))):
-        raise Refuted(f"{dag.tasks[v]!r} does not pass on its worth")
+        least = "at least " if executed[v] == rendered[v] else ""
+        raise Refuted(f"task {dag.tasks[v]!r} must hand on a worth of {least}{due[v]:,}, got {handed[v]:,}")
     return _sums(modules, (kept - passed)[np.argsort(executed, kind="stable")][np.count_nonzero(executed < 0) :])
 
 
 def homes(dag: Dag, modules: Sequence[Proof], key: str) -> Numbers:
-    """The number of the module that has each task under this key, -1 where none has."""
+    """For each task the number of the module that has it under this key, -1 if none has."""
     numbers = np.array([dag.index.get(name, -1) for m in modules for name in m[key]], np.int64)
     home = np.full(len(dag), -1, np.int64)
     home[numbers] = np.repeat(np.arange(len(modules)), [len(m[key]) for m in modules])
@@ -248,7 +250,7 @@ def homes(dag: Dag, modules: Sequence[Proof], key: str) -> Numbers:
 
 
 def _flow(dag: Dag, flow: Sequence[Any], executed: Numbers, rendered: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """From whom to whom how much worth flows: along arcs within modules, and so little that no sum is too large."""
+    """The flow of worth as children, parents and amounts: along arcs within modules, and small enough for exact sums."""
     index, count = dag.index, len(flow)
     child = np.fromiter((index.get(name, -1) for name, _, _ in flow), np.int64, count)
     parent = np.fromiter((index.get(name, -1) for _, name, _ in flow), np.int64, count)
@@ -258,12 +260,14 @@ def _flow(dag: Dag, flow: Sequence[Any], executed: Numbers, rendered: Numbers) -
     allowed = (amount >= 0) & (child >= 0) & (parent >= 0) & (executed[parent] == rendered[child])
     allowed &= np.isin(parent * len(dag) + child, arcs)
     for i in np.flatnonzero(~allowed).tolist():
-        raise Refuted(f"no worth can flow from {flow[i][0]!r} to {flow[i][1]!r}")
+        child_name, parent_name, worth = flow[i]
+        way = f"{worth:,} from {child_name!r} to {parent_name!r}"
+        raise Refuted(f"a non-negative worth must flow from a task to a parent in its module, got {way}")
     return child, parent, amount
 
 
 def _sums(modules: Sequence[Proof], kept: Profile) -> Profile:
-    """The t largest shares together, where every module's share is the most that one of its tasks keeps, and they fall.
+    """The sums of the t largest shares, which fall; each module's share is the most that one of its tasks keeps.
 
     *kept* is what the tasks keep, module after module.
     """
@@ -281,7 +285,7 @@ def _sums(modules: Sequence[Proof], kept: Profile) -> Profile:
 
 
 def ceiling(module: Proof) -> Profile:
-    """What t of a module's tasks can render at most, for every t."""
+    """The most that t of a module's tasks can render, for every t."""
     size, p, q = len(module["tasks"]), module["p"], module["q"]
     require(q > 0 and size * p < LARGEST, "a module's share is too large")
     steps: Profile = np.arange(size + 1, dtype=np.int64) * p // q
@@ -289,7 +293,7 @@ def ceiling(module: Proof) -> Profile:
 
 
 def probed_bound(dag: Dag, bound: Profile, probes: Sequence[Proof]) -> Profile:
-    """The bound, lowered by what each probe proves: every set has the task, and its ancestors, or no descendant of it."""
+    """The bound, lowered by each probe: every set has the probed task and its ancestors, or none of its descendants."""
     for probe in probes:
         require(probe["task"] in dag.index, f"unknown task {probe['task']!r} in a probe")
         v = dag.index[probe["task"]]
@@ -323,7 +327,7 @@ def _row_lists(ptr: NDArray[np.int32], rows: NDArray[np.int32]) -> list[list[int
 
 
 def _walk(v: int, rows: list[list[int]]) -> list[int]:
-    """All that can be walked to from v."""
+    """The tasks that can be reached from v."""
     seen = dict.fromkeys(rows[v])
     for u in (reached := list(seen)):
         fresh = [w for w in rows[u] if w not in seen]

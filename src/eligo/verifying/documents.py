@@ -1,8 +1,7 @@
-"""What a plan's document is made of: the kind of every key, those with a question mark where they are there.
+"""The checker's input: the structure of a plan's document, and the dag that it is about without its shortcuts.
 
-A list has entries of one kind, or as many kinds as entries; a tuple names kinds of which one will do.
-
-How the checker says no.
+The structure gives the kind of every key; a key with a question mark is optional. A list has entries of one kind, or as many
+kinds as entries; a tuple lists alternative kinds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ class Refuted(Exception):  # noqa: N818 - an answer, not an error
 
 
 def require(condition: bool | np.bool_, reason: str, error: type[Exception] = Refuted) -> None:
-    """Go on only where the condition holds."""
+    """Raise an error with this reason unless the condition holds."""
     if not condition:
         raise error(reason)
 
@@ -68,7 +67,7 @@ NOUNS = {
 
 
 def check_document(value: Any, kind: Any, what: str) -> None:
-    """Refuse what is not of that kind: `PLAN`, or a part of it."""
+    """Raise an error unless *value* is of this kind: `PLAN`, or a part of it."""
     if isinstance(kind, dict):
         require(isinstance(value, Mapping), f"{what} must be an object", InputError)
         rule = value.get("rule")
@@ -95,7 +94,7 @@ def check_document(value: Any, kind: Any, what: str) -> None:
 
 
 def _at_once(values: Sequence[Any], kind: Any, what: str) -> bool:
-    """Whether entries of one plain kind, or rows of such, are seen to be right without a look at each by itself."""
+    """Whether all values, entries of one plain kind or rows of such entries, are right, checked by the set of their types."""
     types = set(map(type, values))
     if isinstance(kind, list) and types <= {list, tuple} and set(map(len, values)) <= {len(kind)} and len(kind) > 1:
         for i, inner in enumerate(kind):
@@ -114,12 +113,12 @@ def _is(value: Any, kind: type) -> bool:
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.intp]
 
-LEAST_ARCS, ARCS_FOR_A_SEARCH = 300, 500  # looked at in one search: so many, or one in so many of a large dag's
-MOST_BITS = 10**9  # of one sweep: tasks times arcs asked about
+LEAST_ARCS, ARCS_FOR_A_SEARCH = 300, 500  # arcs that one search may visit; in a large dag, one in this many of its arcs
+MOST_BITS = 10**9  # of one sweep: tasks times arcs in question
 
 
 def shortcut_mask(dag: Dag) -> Mask:
-    """For every arc u -> v, whether another path leads from u to v: looked for from both ends, else by sweeps for many."""
+    """For every arc u -> v, whether another path leads from u to v: by search from both ends, or by sweeps for many arcs."""
     tails, heads, mask = dag.tails, dag.child, np.zeros(dag.arc_count, np.bool_)
     jumps = (dag.level[heads] - dag.level[tails] > 1) & (dag.height[tails] - dag.height[heads] > 1)
     suspects, unsure = np.flatnonzero(jumps), list[int]()
@@ -130,7 +129,7 @@ def shortcut_mask(dag: Dag) -> Mask:
         second_way = search.second_way(tails.item(arc), heads.item(arc))
         mask[arc] = second_way is True
         unsure += [arc] if second_way is None else []
-    mask[unsure] = _swept(dag, np.array(unsure, np.intp))
+    mask[unsure] = _sweep(dag, np.array(unsure, np.intp))
     return mask
 
 
@@ -143,7 +142,7 @@ class _Search:
         self.most = max(LEAST_ARCS, (len(dag) + dag.arc_count) // ARCS_FOR_A_SEARCH)
 
     def second_way(self, u: int, v: int) -> bool | None:
-        """Whether there is one, from both ends, always where fewer arcs were looked at; None where that are too many."""
+        """Whether there is a second way, searched from both ends in turn; None if that visits too many arcs."""
         sides = [([u], {u}, *self.below), ([v], {v}, *self.above)]
         arcs, met = [0, 0], {u, v}
         while all(queue for queue, *_ in sides):
@@ -166,7 +165,7 @@ class _Search:
         return bool(level[u] < level[w] < level[v] and height[u] > height[w] > height[v])
 
 
-def _swept(dag: Dag, suspects: Numbers) -> Mask:
+def _sweep(dag: Dag, suspects: Numbers) -> Mask:
     """Whether v is reached from a child of u, for many arcs u -> v at once: a bit for the head of each."""
     tails, heads, place = dag.tails[suspects], dag.child[suspects], np.argsort(dag.order)
     mask, sequence = np.zeros(len(suspects), np.bool_), np.argsort(place[heads])
