@@ -269,7 +269,7 @@ def test_following_in_steps_gives_the_residual_of_the_state() -> None:
             kept.follow()
             fresh = Residual(game)
             assert picture(kept) == picture(fresh)
-            assert kept.isolated().tolist() == fresh.isolated().tolist()
+            assert kept.eligible.tolist() == fresh.eligible.tolist()
 
 
 def picture(residual: Residual) -> set[tuple[tuple[int, ...], int]]:

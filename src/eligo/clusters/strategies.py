@@ -269,7 +269,7 @@ class Chooser:
                 return self.auto(budget)
 
     def direct(self, budget: Budget) -> Choice:
-        """The first tasks of the plan (Theorem 4); no other set of this size renders more if the plan is best at that step."""
+        """The first tasks of the plan (Theorem 4); if the plan is best at that step, no set of this size renders more."""
         growth = by_rank(self._empty(budget))
         after = self.dealt + len(growth.inside)
         prefix = self._is_prefix(growth.inside)
@@ -287,7 +287,8 @@ class Chooser:
         roots = dict.fromkeys(chain.places[v] for v in self.state.first(self.seeds) if v in chain.places)
         for root in roots:
             growth = staggered(self._empty(budget), chain, self.goal, root)
-            why = f"complete blocks, which leave a chain of blocks (Lemma 2): {chain_text(blocks_of(chain, growth)) or 'none'}"
+            names = chain_text(blocks_of(chain, growth)) or "none"
+            why = f"complete blocks, which leave a chain of blocks (Lemma 2): {names}"
             yield Choice(growth, "staggered", why, OPTIMAL if self.chain_kept(growth.inside) else None)
         if not roots:
             yield replace(self.direct(budget), strategy="staggered")
@@ -353,7 +354,7 @@ class Chooser:
         return best or self.trusting or self.state.remaining_count > MOST_CERTIFIED
 
     def _may_search(self, choices: list[Choice]) -> bool:
-        """Whether to search beyond proved sets: if any set is harmless, no optimality can be lost, or nothing is gained yet."""
+        """Whether to search beyond proved sets: if all are harmless, nothing can be lost, or nothing is gained yet."""
         if not any(choice.growth.reached for choice in choices):
             return True
         if self.ranking.verdict != OPTIMAL or (self._checks_condition and self.certified):
