@@ -43,7 +43,7 @@ cpdef void extremes(const int[::1] owner, const int[::1] value, int[::1] low, in
 cpdef void second_way(
     const int[::1] tail, const int[::1] head, const int[::1] child_ptr, const int[::1] child,
     const int[::1] parent_ptr, const int[::1] parent, const int[::1] level, const int[::1] height,
-    int[::1] mark, int[::1] queue, long long budget, int[::1] found)
+    int[::1] mark, int[::1] queue, long long budget, int[::1] outcome)
 
 @cython.locals(i=Py_ssize_t, j=Py_ssize_t, k=Py_ssize_t, v=cython.int, p=cython.int, bits=cython.ulonglong)
 cpdef void sweep(

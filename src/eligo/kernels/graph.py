@@ -26,7 +26,7 @@ def scatter(key: Ints, value: Ints, place: Ints, rows: Ints) -> None:
 
 
 def transpose(ptr: Ints, rows: Ints, begin: Ints, place: Ints, out: Ints) -> int:
-    """Turn the rows around: row u of *out* lists, ascending and once each, the v whose row has u.
+    """Transpose the rows: row u of *out* lists, ascending and once each, the v whose row has u.
 
     Returns how many repetitions were dropped; row u of *out* then fills begin[u]..place[u].
     """
@@ -102,7 +102,7 @@ def heights(ptr: Ints, child: Ints, order: Ints, height: Ints) -> None:
 
 
 def longest_after(ptr: Ints, rows: Ints, order: Ints, seconds: Floats, after: Floats) -> None:
-    """The longest path behind each task, itself left out; *rows* are its neighbours there, *order* meets them first."""
+    """The longest path after each task, excluding the task; *rows* are its neighbours there, which *order* has first."""
     for k in range(order.shape[0]):
         u = order[k]
         longest = 0.0
@@ -218,7 +218,7 @@ def strong_components(ptr: Ints, child: Ints, index: Ints, low: Ints, stack: Int
     return count
 
 
-# Shortcut arcs: found from both ends of one arc, or along the whole dag for many tails at once
+# Shortcut arcs: from both ends of one arc, or along the whole dag for many tails at once
 
 
 def second_way(
@@ -233,15 +233,15 @@ def second_way(
     mark: Ints,
     queue: Ints,
     budget: int,
-    found: Ints,
+    outcome: Ints,
 ) -> None:
-    """Set found[i] to 1 where a path of two arcs or more leads from tail[i] to head[i], to 0 where none does.
+    """Set outcome[i] to 1 if a path of two arcs or more leads from tail[i] to head[i], to 0 if none does.
 
-    It is set to -1 where more than *budget* arcs would have to be looked at.
+    It is set to -1 if the search would visit more than *budget* arcs.
 
     Tasks on such a path lie strictly between the two ends both in level and in height. The search grows from both ends,
-    always on the side that will then have looked at fewer arcs, so that a hub is opened only where nothing is cheaper.
-    *mark* holds for each task the number of the last search that saw it, 2 i + 2 from above and 2 i + 3 from below; the two
+    always on the side that will then have visited fewer arcs, so that a hub is opened only if nothing is cheaper. *mark*
+    holds for each task the number of the last search that visited it, 2 i + 2 from above and 2 i + 3 from below; the two
     sides share *queue*, of twice as many places as tasks.
     """
     n = level.shape[0]
@@ -292,14 +292,15 @@ def second_way(
                         mark[w] = below
                         queue[up_tail] = w
                         up_tail += 1
-        found[i] = met
+        outcome[i] = met
 
 
 def sweep(begin: int, end: int, order: Ints, parent_ptr: Ints, parent: Ints, reached: Bits, twice: Bits) -> None:
     """Carry sets of tasks, as rows of bits, from parents to children along places begin, ..., end - 1 of a schedule.
 
-    A task gets in *reached* what any of its parents has and in *twice* what two of them have. If a task comes in with a bit
-    of its own, an arc from it is a shortcut exactly where the head has that bit twice: from the tail and from another way.
+    A task gets in *reached* the bits that any of its parents has and in *twice* those that two of them have. If a task comes
+    in with a bit of its own, an arc from it is a shortcut exactly if the head has that bit twice: from the tail and from
+    another way.
     """
     for i in range(begin, end):
         v = order[i]

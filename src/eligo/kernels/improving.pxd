@@ -40,7 +40,7 @@ cdef class Lineup:
     cpdef int rendered_at(self, int u, int p) noexcept
     @cython.locals(i=cython.int)
     cpdef void mark_all(self, const int[::1] ptr, const int[::1] rows, int v) noexcept
-    @cython.locals(found=cython.int, i=cython.int, u=cython.int)
+    @cython.locals(latest=cython.int, i=cython.int, u=cython.int)
     cpdef int last_mover(self, int c, int before) noexcept
     @cython.locals(first=cython.bint, size=cython.int, q=cython.int, p=cython.int, u=cython.int, i=cython.int)
     cpdef void split(self, int begin, int end) noexcept
