@@ -15,7 +15,7 @@ from eligo.dag import Dag, sum_of
 from eligo.deciding import solver as solving
 from eligo.deciding.bounds import CUT, best_shares, block_bound
 from eligo.deciding.effort import CLOSED_SET, EFFORTS, SET, new_effort
-from eligo.deciding.elimination import TAKEN, eliminate
+from eligo.deciding.elimination import ROLE, eliminate
 from eligo.deciding.modules import few_sets
 from eligo.deciding.solver import solve
 from eligo.deciding.work import SECOND, Work
@@ -44,7 +44,7 @@ def test_every_cut_and_every_elimination_counts_however_small() -> None:
     assert cuts > 3
     assert cutting.spent > cuts * CUT
     eliminate(dag, taking)
-    assert taking.spent >= TAKEN * int(((dag.indegree > 0) | (dag.outdegree > 0)).sum())
+    assert taking.spent >= ROLE * int(((dag.indegree > 0) | (dag.outdegree > 0)).sum())
 
 
 def test_shares_end_with_the_densest_of_what_is_left_for_all_of_it() -> None:

@@ -115,10 +115,10 @@ def allocator(  # noqa: PLR0913
 ) -> Allocator:
     """Create the allocator with this name for a workflow that is being executed.
 
-    A name is that of a policy, such as "finish", the default for runs, or of a file with an order;
-    "batch-optimal"; or "cluster", for fat tasks that serve the *goal*. *rules* go around it, by default those for slow
-    clients with what is known of the tasks' times; None turns them off.
-    *order* is that of the workflow's plan, if known. The execution may have grown since the workflow was made.
+    The name is that of a policy, such as "finish", the default for runs, or of a file with an order; "batch-optimal"; or
+    "cluster", for fat tasks that serve the *goal*. *rules* are applied around it, by default those for slow clients, with the
+    known times of tasks; None turns them off. *order* is that of the workflow's plan, if known. The execution may have grown
+    since the workflow was made.
 
     >>> flow = {"a": [], "b": ["a"], "c": ["a"]}
     >>> allocator("finish", flow, rules=None)
@@ -133,15 +133,15 @@ def allocator(  # noqa: PLR0913
     game = Execution(workflow) if execution is None else execution
     if not isinstance(game, Execution):
         raise InputError(f"an allocator needs an eligo.Execution, got {execution!r}")
-    case = _Case(*_grown(workflow, game, order), seed, goal)
+    case = _Case(*_for_execution(workflow, game, order), seed, goal)
     plain = ALLOCATORS[name](case) if name in ALLOCATORS else _by_policy(name, case)
     if rules is None:
         return plain
     return Prudent(plain, informed(rules, case.flow) if rules is PRUDENT else rules)
 
 
-def _grown(flow: Workflow, game: Execution, order: Order | None) -> tuple[Workflow, Execution, Order | None]:
-    """The workflow and the order as the execution has them: it may have grown since they were made."""
+def _for_execution(flow: Workflow, game: Execution, order: Order | None) -> tuple[Workflow, Execution, Order | None]:
+    """The workflow and the order with the tasks of the execution, which may have grown since they were made."""
     if game.dag is flow.dag or game.dag == flow.dag:
         return flow, game, order
     if not game.additions or (game.begun is not flow.dag and game.begun != flow.dag):

@@ -14,13 +14,13 @@ from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.names import Name
 
-SECONDS = 1.0  # for a batch, where components are hard
+SECONDS = 1.0  # time limit for a batch with hard components
 
 
 class ByBatch:
     """Serves simultaneous requests with the batch that leaves the most tasks ready once all are executed (BICSO).
 
-    Of the batch, the tasks with the longest remaining paths go to those who asked first, and the others to modest clients.
+    Of the batch, the tasks with the longest remaining paths go to the clients that asked first, the others to modest clients.
 
     >>> game = Execution({"a": [], "b": [], "x": [], "c": ["a", "b"], "d": ["a", "b"], "y": ["x"]})
     >>> allocator = ByBatch(game)
@@ -56,7 +56,7 @@ class ByBatch:
         return [grants[i] for i in sorted(grants)]
 
     def _tasks_for(self, ask: Ask, remaining: dict[Name, None]) -> list[Name]:
-        """Tasks of the batch that a client can run; where it can run none of them, of the other ready ones."""
+        """The tasks of the batch that a client can run; if it can run none of them, other ready tasks."""
         ordered = reversed(remaining) if ask.modest else iter(remaining)
         chosen = list(islice(filter(ask.admits, ordered), ask.size))
         for task in chosen:

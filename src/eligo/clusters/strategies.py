@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from eligo.clusters.chains import Chain, chain_of, is_reticulated, chain_text
+from eligo.clusters.chains import Chain, chain_of, chain_text, is_reticulated
 from eligo.clusters.growth import Budget, Choice, Files, Goal, Growth, by_last, by_rank, by_score, exchange
 from eligo.clusters.state import Ranking, State, verdict_of
 from eligo.deciding.work import OPTIMAL
