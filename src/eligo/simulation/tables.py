@@ -1,8 +1,13 @@
-"""Results in one tidy table: a row for every measure of every cell, in a CSV file that grows cell by cell.
+"""Results: means with confidence intervals, and one tidy table with a row for every measure of every cell.
+
+The statistics are only those that a comparison of schedulers needs [1]_, section 5.1. The table is a CSV file that grows cell
+by cell.
 
 A cell's rows are appended in a single write, so the table stays readable whenever the program stops; a cell that was cut off
 is played again. A file name that ends in .parquet selects that format (`pip install pyarrow`), which is written at the end;
 until then the rows are in a CSV file beside it.
+
+.. [1] Hall, Rosenberg, Venkataramani (2006), A comparison of dag-scheduling strategies for Internet-based computing.
 """
 
 import csv
@@ -104,6 +109,9 @@ def ratio_of(values: ArrayLike, base: ArrayLike, together: int = 1) -> Mean:
     spread = mean_of((over - ratio * under) / under.mean(), together)
     margin = spread.high - spread.value
     return Mean(ratio, ratio - margin, ratio + margin)
+
+
+# The table
 
 
 class CellKey(NamedTuple):
