@@ -21,6 +21,7 @@ in which `eligo.verifying.finishes` recomputes them.
 
 import itertools
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +37,8 @@ from eligo.kernels import graph, pools
 from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints, distinct
 from eligo.workflow import Workflow
+
+Format = Callable[[float], str]
 
 QUANTILES = 64  # thresholds of heads, and of tails, that the pigeonhole rule tries
 FEW_QUANTILES, MANY_TASKS = (
@@ -72,8 +75,11 @@ class FinishBound(NamedTuple):
     def __str__(self) -> str:
         return f"no order can finish before {self.seconds:,.6g} s: {self.why()}"
 
-    def why(self, told: Callable[[float], str] = "{:,.6g} s".format) -> str:
-        """The reason in words; the argument formats durations."""
+    def why(self, duration: Format = "{:,.6g} s".format, *, told: Format | None = None) -> str:
+        """The reason in words; *duration* formats seconds."""
+        if told is not None:
+            warnings.warn("this keyword of FinishBound.why is deprecated: use duration", DeprecationWarning, stacklevel=2)
+            duration = told
         tasks = f"{self.tasks:,} task{'' if self.tasks == 1 else 's'}"
         if self.least > 1:
             tasks += f" that need at least {self.least:g} cores"
@@ -85,10 +91,10 @@ class FinishBound(NamedTuple):
                 return f"the longest chain of tasks takes this long; more {more} do not help"
             case "work":
                 what = "work" if self.cores is None or self.least else "core time"
-                late = [f"cannot begin before {told(self.t)}"] if self.t else []
-                early = [f"are followed by {told(self.u)}"] if self.u else []
+                late = [f"cannot begin before {duration(self.t)}"] if self.t else []
+                early = [f"are followed by {duration(self.u)}"] if self.u else []
                 between = f", {' and '.join(late + early)}" if late + early else " in total"
-                return f"{tasks}, {told(self.work)} of {what}{between}"
+                return f"{tasks}, {duration(self.work)} of {what}{between}"
             case "succession":
                 where = "" if self.least else f" on {self.pool.head}"
                 return f"of {tasks}{where}, {self.j:,} must wait for another of them to end"

@@ -312,7 +312,7 @@ def exchange(growth: Growth, value: Value, others: Sequence[int], most: int) -> 
         for x in [v for v in growth.inside if growth.is_last(v)]:
             if remaining <= 0 or not growth.is_last(x):  # a child of it has joined
                 continue
-            before = _size_checked(growth, value)
+            before = _value_of(growth, value)
             growth.remove(x)
             candidates = dict.fromkeys([*growth.ready(), *(v for v in others if growth.is_ready(v))])
             remaining -= len(candidates)
@@ -325,12 +325,12 @@ def exchange(growth: Growth, value: Value, others: Sequence[int], most: int) -> 
 def _worth(growth: Growth, v: int, value: Value) -> tuple[tuple[float, ...], int, int]:
     """The value of the set with a task added, and the task's rank and number."""
     growth.add(v)
-    worth = _size_checked(growth, value)
+    worth = _value_of(growth, value)
     growth.remove(v)
     return worth, growth.state.rank[v], v
 
 
-def _size_checked(growth: Growth, value: Value) -> tuple[float, ...]:
+def _value_of(growth: Growth, value: Value) -> tuple[float, ...]:
     """The value of a set, or the worst possible value if its size is wrong."""
     right = growth.reached and growth.budget.has_room(growth.weight)
     return value(growth) if right else (float("inf"),)
