@@ -78,7 +78,9 @@ class FinishBound(NamedTuple):
     def why(self, duration: Format = "{:,.6g} s".format, *, told: Format | None = None) -> str:
         """The reason in words; *duration* formats seconds."""
         if told is not None:
-            warnings.warn("this keyword of FinishBound.why is deprecated: use duration", DeprecationWarning, stacklevel=2)
+            warnings.warn(
+                "this keyword of FinishBound.why is deprecated: use duration", DeprecationWarning, stacklevel=2
+            )
             duration = told
         tasks = f"{self.tasks:,} task{'' if self.tasks == 1 else 's'}"
         if self.least > 1:

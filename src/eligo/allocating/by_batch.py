@@ -82,7 +82,7 @@ class FatGrant(Grant):
 
 
 class ByCluster:
-    """Gives each client one fat task of about the requested size or seconds, or of what can run now if that is less.
+    """Gives each client one fat task of about the requested size or seconds, or of all tasks that can run if these are fewer.
 
     >>> game = Execution({"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]})
     >>> allocator = ByCluster(game.dag, game)

@@ -43,8 +43,8 @@ def cluster(  # noqa: PLR0913
     """A self-contained set of tasks for one client, with the dag that remains.
 
     It has *size* tasks, or takes *seconds* within the *tolerance*. *goal* is "productive" (most tasks rendered eligible),
-    "communication" (fewest arcs cut, or bytes where the sizes of files are known) or "mixed", where *weight*, from 0 to 1,
-    says how much a cut arc counts. *strategy* is "auto", "direct", "staggered" or "searched". If the remaining dag has an
+    "communication" (fewest arcs cut, or bytes if the sizes of files are known) or "mixed", in which *weight*, from 0 to 1, is
+    the weight of a cut arc. *strategy* is "auto", "direct", "staggered" or "searched". If the remaining dag has an
     IC-optimal schedule, "auto" leaves a dag that has one too. *plan* is that of the workflow, if it is known and no task is
     executed.
 

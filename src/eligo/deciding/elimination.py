@@ -7,7 +7,7 @@ T = t. (That a task *may* be counted as not rendered though its parents are exec
 
 Roles are eliminated one by one. Eliminating one joins all tables that mention it, adding values and convolving along T, and
 keeps for each combination of its neighbours the best. What this costs depends on the number of neighbours, so the order
-takes, again and again, the role with the fewest. That the two roles of a task are apart keeps tables small: one is often
+repeatedly takes the role with the fewest. That the two roles of a task are apart keeps tables small: one is often
 gone before the other has many neighbours. Of tasks that are interchangeable only combinations that never rise along a fixed
 order are kept: see `symmetry`. All joins are planned before the first is done, so that a dag that would take too much is
 given up at once.

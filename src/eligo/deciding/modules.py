@@ -1,8 +1,8 @@
-"""Modules: a dag is divided at the corners of the concave hull of M, and each module is decided by itself.
+"""Modules: a dag is divided at the corners of the concave hull of M, and each module is decided separately.
 
 At a strict corner t of the hull of M the best set of size t is unique, so every IC-optimal schedule passes through it, and
 some schedule of largest area does. The modules between corners are the densest closed sets of `bounds`. With Mmod(t)
-the maximum over sets that agree with the corners, found for each module by itself:
+the maximum over sets that agree with the corners, found for each module separately:
 
 * the dag admits exactly when every module admits with respect to Mmod and Mmod = M everywhere;
 * a module that does not admit, or one t with M(t) > Mmod(t), proves that the dag does not;

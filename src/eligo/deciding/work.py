@@ -146,7 +146,7 @@ OPTIMAL, IMPOSSIBLE, BOUNDED = "optimal", "impossible", "bounded"
 
 
 class Segment(NamedTuple):
-    """A part of an order that was decided by itself: its steps *begin* to *end*, and the outcome."""
+    """A part of an order that was decided separately: its steps *begin* to *end*, and the outcome."""
 
     begin: int
     end: int

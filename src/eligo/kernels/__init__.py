@@ -15,7 +15,7 @@ from typing import Any
 
 
 class _Sources:
-    """An import finder that sees the sources of the kernels and not what was compiled from them."""
+    """An import finder that finds the sources of the kernels instead of the compiled modules."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:

@@ -92,7 +92,7 @@ class Network:
                 self.ways += 1
 
     def still(self, tasks: Ints) -> int:
-        """Nothing flows along the arcs inside the part; how many these are."""
+        """Stop the flow along the arcs inside the part; returns their number."""
         arcs = 0
         for i in range(len(tasks)):
             for a in range(self.child_ptr[tasks[i]], self.child_ptr[tasks[i] + 1]):

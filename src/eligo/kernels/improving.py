@@ -1,7 +1,7 @@
 """Orders of nonsinks: by a list of scores, and improved by moving tasks forward or back.
 
 Moving a set of tasks ahead of others that stand between them changes when tasks become eligible only inside that stretch. A
-walk along the stretch, one step at a time, knows after every step what the sum of those times would change by.
+walk along the stretch computes after every step by how much the sum of those times would change.
 """
 
 from __future__ import annotations

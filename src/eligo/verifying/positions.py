@@ -2,7 +2,7 @@
 
 Series-parallel dags are computed directly; other dags by exhaustive searches over positions.
 
-A *move* executes exactly what some waiting task still misses, all of it eligible. Up to a profile that is nowhere worse every
+A *move* executes exactly the missing parents of some waiting task, all eligible. Up to a profile that is nowhere worse every
 order is a sequence of moves: between two rises of the profile nothing becomes eligible, so the steps that complete one task
 of the next rise can come first. Only moves with no smaller one inside are needed; others may be tried, as smaller ones lead
 to the same positions with no smaller profile.
@@ -264,7 +264,7 @@ Ways = dict[int, list[String]]
 
 
 def series_parallel_area(dag: Dag) -> int | None:
-    """The largest sum of a cumulative profile; None where the dag, without shortcuts, is not series-parallel."""
+    """The largest sum of a cumulative profile of a dag without shortcuts; None if it is not series-parallel."""
     nodes = _nodes(dag)
     if nodes is None:
         return None
