@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from eligo.simulation.reports import Curve, Finding, Panel, Picture, Section, Table
-from eligo.simulation.statistics import mean_of
+from eligo.simulation.tables import mean_of
 from papers.fits import PowerLaw, lower_envelope, power_law
 from papers.playing import HEURISTICS, PAPER, AreaPoint, DagName
 

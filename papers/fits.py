@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eligo.simulation.statistics import Floats
+from eligo.simulation.tables import Floats
 
 ROUNDS = 200  # of the fit, which takes about ten
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.simulation.reports import Curve, Finding, Panel, Picture, Section, Table
-from eligo.simulation.statistics import Mean, ratio_of
+from eligo.simulation.tables import Mean, ratio_of
 from papers.areas import COLOURS, NAMES, TITLES, Points
 from papers.playing import APART, HEURISTICS, ICO, PAPER, DagName, PhasePoint
 

@@ -11,7 +11,7 @@ from eligo.planning import plan
 from eligo.rows import Ints
 from eligo.simulation import batched, scheduler
 from eligo.simulation.experiments import Progress, areas, spread, workers
-from eligo.simulation.statistics import Floats
+from eligo.simulation.tables import Floats
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 from papers.compositions import bracketed_composition

@@ -80,3 +80,9 @@ def test_blocked_tasks_were_called_futile(say: Words) -> None:
     game.fail("a")
     with pytest.warns(DeprecationWarning, match=r"use Execution\.blocked"):
         assert game.futile == game.blocked == ("b",)
+
+
+def test_the_format_of_durations_was_called_told() -> None:
+    bound = eligo.FinishBound(12.0, (1.0,), "work", 0.0, 0.0, 0, 1, 12.0)
+    with pytest.warns(DeprecationWarning, match="use duration"):
+        assert bound.why(told="{:.1f} seconds".format) == bound.why("{:.1f} seconds".format)

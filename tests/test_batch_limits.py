@@ -9,7 +9,7 @@ import pytest
 
 from eligo import Batches, Dag, Execution
 from eligo.batches import best, component_solver
-from eligo.batches.limits import BRIEF, FULL, Budget
+from eligo.batches.component_solver import BRIEF, FULL, Budget
 from eligo.deciding.work import Clock
 from eligo.server.schema import ResultWords
 from eligo.theory.subsets import Subsets

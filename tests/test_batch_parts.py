@@ -12,9 +12,8 @@ from eligo import Dag, InputError, families
 from eligo.batches import component_solver as solving
 from eligo.batches import residual as residuals
 from eligo.batches.best import ChainBundle, Copies, chains
-from eligo.batches.component_solver import Knapsack, Ranged, TreeBatches, solve
+from eligo.batches.component_solver import Budget, Knapsack, Ranged, TreeBatches, solve
 from eligo.batches.greedy import Guess, improved, largest, most_releases, private_children, rendered_along, share_bound
-from eligo.batches.limits import Budget
 from eligo.batches.program import Program, search, solve_program
 from eligo.batches.residual import Component, Residual, Shape
 from eligo.batches.states import batch
@@ -270,7 +269,7 @@ def test_following_in_steps_gives_the_residual_of_the_state() -> None:
             kept.follow()
             fresh = Residual(game)
             assert picture(kept) == picture(fresh)
-            assert kept.isolated().tolist() == fresh.isolated().tolist()
+            assert kept.eligible.tolist() == fresh.eligible.tolist()
 
 
 def picture(residual: Residual) -> set[tuple[tuple[int, ...], int]]:

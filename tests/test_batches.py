@@ -12,7 +12,7 @@ from conftest import random_small_dag
 from eligo import Batches, Dag, Execution, InputError, UnknownTaskError, batch, families
 from eligo.batches import decide
 from eligo.batches.best import SOLVERS
-from eligo.batches.limits import Budget
+from eligo.batches.component_solver import Budget
 from eligo.errors import DuplicateTaskError
 from slow_theory import best_batch
 

@@ -9,7 +9,7 @@ from eligo import families
 from eligo.dag import Dag
 from eligo.deciding import conflicts
 from eligo.deciding.conflicts import Conflict, find_conflict
-from eligo.deciding.limits import BEST_SET_WORK
+from eligo.deciding.effort import BEST_SET_WORK
 from eligo.deciding.work import Work
 from eligo.families import random_dag, random_layered
 from eligo.planning import plan

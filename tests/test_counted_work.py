@@ -14,9 +14,8 @@ from eligo import families as f
 from eligo.dag import Dag, sum_of
 from eligo.deciding import solver as solving
 from eligo.deciding.bounds import CUT, best_shares, block_bound
-from eligo.deciding.effort import EFFORTS, begun
-from eligo.deciding.elimination import TAKEN, eliminate
-from eligo.deciding.limits import CLOSED_SET, SET
+from eligo.deciding.effort import CLOSED_SET, EFFORTS, SET, new_effort
+from eligo.deciding.elimination import ROLE, eliminate
 from eligo.deciding.modules import few_sets
 from eligo.deciding.solver import solve
 from eligo.deciding.work import SECOND, Work
@@ -45,7 +44,7 @@ def test_every_cut_and_every_elimination_counts_however_small() -> None:
     assert cuts > 3
     assert cutting.spent > cuts * CUT
     eliminate(dag, taking)
-    assert taking.spent >= TAKEN * int(((dag.indegree > 0) | (dag.outdegree > 0)).sum())
+    assert taking.spent >= ROLE * int(((dag.indegree > 0) | (dag.outdegree > 0)).sum())
 
 
 def test_shares_end_with_the_densest_of_what_is_left_for_all_of_it() -> None:
@@ -72,7 +71,7 @@ def test_a_plan_with_shares_that_ended_early_is_proved(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("name", ["quick", "normal"])
 def test_cuts_are_not_given_anew_to_every_part(name: str) -> None:
     """A tree is a series of sums of trees, down to the leaves."""
-    effort = begun(name)
+    effort = new_effort(name)
     solve(skeleton(f.random_out_tree(6_000, 1)), effort)
     assert effort.cutting.spent <= 1.2 * effort.cuts
     assert effort.cuts <= 2 * SECOND
@@ -119,7 +118,7 @@ def test_a_plan_for_which_sets_were_scant_is_proved(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("name", ["quick", "normal"])
 def test_sets_are_counted_over_all_parts_of_a_sum(name: str) -> None:
     """Each of them could compare 2 ** 20 sets and more by itself."""
-    effort = begun(name)
+    effort = new_effort(name)
     solve(sum_of(*(bipartite(20, seed) for seed in range(20))).dag, effort)
     assert effort.cutting.spent <= 1.2 * effort.cuts
 

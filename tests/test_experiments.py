@@ -31,9 +31,19 @@ from eligo.simulation.settings import (
     steady_games,
     volatile_game,
 )
-from eligo.simulation.statistics import mean_of, mean_with, ratio_of, student
 from eligo.simulation.steady import finish_on
-from eligo.simulation.tables import COLUMNS, PARTS, CellKey, Record, read_records, record_of
+from eligo.simulation.tables import (
+    COLUMNS,
+    PARTS,
+    CellKey,
+    Record,
+    mean_of,
+    mean_with,
+    ratio_of,
+    read_records,
+    record_of,
+    student,
+)
 
 SMALL = """
 name: small

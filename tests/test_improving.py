@@ -13,11 +13,10 @@ import pytest
 from conftest import random_small_dag
 from eligo import families, kernels
 from eligo.dag import Dag
-from eligo.deciding.effort import begun
+from eligo.deciding.effort import new_effort
 from eligo.deciding.orders import best_improved, heuristics, improved, merged
-from eligo.deciding.outcomes import cumulative
 from eligo.deciding.solver import solve
-from eligo.deciding.work import Clock, Work
+from eligo.deciding.work import Clock, Work, cumulative
 from eligo.kernels.improving import Lineup
 from eligo.rows import Ints
 from eligo.theory.skeleton import skeleton
@@ -149,11 +148,11 @@ def test_what_is_decided_has_the_improved_order(layers: int, degree: int) -> Non
     """Also where no work is left for anything else, and where the dag is a sum of parts that touch nowhere."""
     dag = skeleton(families.random_layered(layers, 20, seed=11, degree=degree))
     dag = dag if layers > 1 else two_of(skeleton(families.random_layered(10, 15, seed=5)))
-    plain, _ = solve(dag, replace(begun("normal", Clock()), work=Work(0), improving=Work(0)))
-    found, _ = solve(dag, replace(begun("normal", Clock()), work=Work(0)))
+    plain, _ = solve(dag, replace(new_effort("normal", Clock()), work=Work(0), improving=Work(0)))
+    found, _ = solve(dag, replace(new_effort("normal", Clock()), work=Work(0)))
     gaps = [outcome.area_bound - area(dag, outcome.order) for outcome in (plain, found)]
     assert gaps[1] < gaps[0]
-    again, _ = solve(dag, replace(begun("normal", Clock()), work=Work(0)))
+    again, _ = solve(dag, replace(new_effort("normal", Clock()), work=Work(0)))
     assert (again.order == found.order).all()
 
 

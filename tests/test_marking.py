@@ -12,7 +12,7 @@ from eligo.dag import Dag
 from eligo.deciding import modules
 from eligo.deciding.effort import EFFORTS
 from eligo.deciding.elimination import eliminate, exact_maxima
-from eligo.deciding.marking import closest, marked, maxima_by_marks, ranked
+from eligo.deciding.modules import closest, marked, maxima_by_marks, ranked
 from eligo.deciding.moves import largest_area
 from eligo.deciding.positions import Marked
 from eligo.deciding.work import Work
@@ -79,8 +79,8 @@ def test_never_more_comes_than_marked_tasks_leave() -> None:
             assert checked is not None
             assert list(checked.tasks) == found.tasks
             for one, most in largest_behind(dag).items():
-                left = found.left[bits(set(one), marks), len(one)]
-                assert left == checked.left[bits(set(one), marks), len(one)] >= most
+                left = found.to_come[bits(set(one), marks), len(one)]
+                assert left == checked.to_come[bits(set(one), marks), len(one)] >= most
                 assert left == most or marks is tasks
                 exact += left == most
     assert exact > 1000
@@ -127,7 +127,7 @@ def test_few_marked_tasks_spare_most_of_a_search() -> None:
     area = largest_area(dag, maxima, -1, 300).area
     told = closest(dag, area, Work())
     assert told is not None
-    assert area <= told[0].left[0, 0] < maxima.sum()
+    assert area <= told[0].to_come[0, 0] < maxima.sum()
     assert 2 * positions_seen(dag, maxima, area, told[0]) < positions_seen(dag, maxima, area, None)
 
 

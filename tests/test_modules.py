@@ -30,9 +30,8 @@ from eligo.deciding.elimination import (
 )
 from eligo.deciding.modules import module_dag
 from eligo.deciding.moves import frontier, guided, largest_area
-from eligo.deciding.outcomes import cumulative
 from eligo.deciding.symmetry import interchangeable, is_automorphism
-from eligo.deciding.work import Clock, Outlook, Work
+from eligo.deciding.work import Clock, Outlook, Work, cumulative
 from eligo.errors import InputError
 from eligo.planning import plan
 from eligo.theory import exact

@@ -11,9 +11,8 @@ from eligo import plan, verify
 from eligo.dag import Dag, sum_of
 from eligo.deciding.bounds import best_shares
 from eligo.deciding.modules import module_dag, pieces
-from eligo.deciding.outcomes import cumulative
 from eligo.deciding.symmetry import settled_order
-from eligo.deciding.work import Work
+from eligo.deciding.work import Work, cumulative
 from eligo.theory.skeleton import skeleton
 from eligo.theory.subsets import Subsets
 from test_verifying import Document, edits, harmless, rejected

@@ -9,11 +9,10 @@ from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag, sum_of
 from eligo.deciding.moves import frontier, largest_area, widening
-from eligo.deciding.outcomes import cumulative
 from eligo.deciding.positions import Play, units_of
 from eligo.deciding.seriesparallel import largest_area_order
 from eligo.deciding.symmetry import is_automorphism, swaps
-from eligo.deciding.work import Clock, Work
+from eligo.deciding.work import Clock, Work, cumulative
 from eligo.theory.skeleton import skeleton
 from eligo.theory.subsets import Subsets
 from eligo.verifying import modules as checked_modules

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import best_shares
+from eligo.deciding.bounds import best_shares, probe_task, probed
 from eligo.deciding.elimination import exact_maxima
-from eligo.deciding.probing import probe_task, probed
 from eligo.deciding.work import Work
 from eligo.families import random_dag, random_layered
 from eligo.theory.skeleton import skeleton

@@ -12,8 +12,8 @@ from eligo import families
 from eligo.dag import Dag, sum_of
 from eligo.deciding.bounds import Shares, best_shares
 from eligo.deciding.modules import module_dag
-from eligo.deciding.outcomes import cumulative
 from eligo.deciding.seriesparallel import BESIDE, Tree, largest_area_order, series_parallel
+from eligo.deciding.work import cumulative
 from eligo.theory.eligibility import area
 from eligo.theory.skeleton import skeleton
 from slow_theory import max_area_schedule

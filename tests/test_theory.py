@@ -12,9 +12,8 @@ from conftest import GOLDEN, complete_layers, golden_dag, random_small_dag
 from eligo.dag import Dag, sum_of
 from eligo.deciding.bounds import best_shares, block_bound
 from eligo.deciding.orders import candidate_orders
-from eligo.deciding.outcomes import cumulative
 from eligo.deciding.symmetry import canonical_order
-from eligo.deciding.work import Work
+from eligo.deciding.work import Work, cumulative
 from eligo.families import (
     bipartite_tree,
     butterfly,
@@ -33,8 +32,7 @@ from eligo.planning import plan
 from eligo.theory import exact, subsets
 from eligo.theory.blocks import decompose
 from eligo.theory.eligibility import dual_schedule
-from eligo.theory.series import segments
-from eligo.theory.skeleton import shortcut_mask, skeleton
+from eligo.theory.skeleton import segments, shortcut_mask, skeleton
 from eligo.theory.solutions import solve_blocks, solve_one
 from eligo.theory.subsets import Subsets
 from eligo.theory.trees import planar_order, tree_maxima

@@ -11,7 +11,7 @@ import pytest
 from eligo import families as f
 from eligo.dag import Dag, sum_of
 from eligo.deciding import bounds
-from eligo.deciding.outcomes import cumulative
+from eligo.deciding.work import cumulative
 from eligo.planning import plan
 from eligo.theory.priority import Kind, has_priority, precedes
 from eligo.theory.profiles import convolved

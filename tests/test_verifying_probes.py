@@ -8,16 +8,15 @@ import pytest
 
 from eligo import families
 from eligo.dag import Dag
-from eligo.deciding.bounds import best_shares
+from eligo.deciding.bounds import best_shares, probe_task, probes_proof
 from eligo.deciding.elimination import exact_maxima
-from eligo.deciding.outcomes import cumulative
-from eligo.deciding.probing import probe_task, probes_proof
 from eligo.deciding.seriesparallel import largest_area_order
+from eligo.deciding.work import cumulative
 from eligo.planning import plan
 from eligo.theory.skeleton import skeleton
-from eligo.verifying import strings, verify
+from eligo.verifying import positions, verify
+from eligo.verifying.blocks import probed_bound
 from eligo.verifying.documents import Refuted
-from eligo.verifying.shares import probed_bound
 from slow_theory import max_area_schedule
 from test_verifying import edits
 
@@ -91,14 +90,14 @@ def test_the_checker_knows_largest_areas_of_its_own() -> None:
         best = dag.indices(max_area_schedule(dag))
         best = best[dag.outdegree[best] > 0]
         areas = [int(cumulative(dag, nonsinks).sum()) for nonsinks in (order, best)]
-        assert areas[0] == areas[1] == strings.largest_area(dag)
+        assert areas[0] == areas[1] == positions.series_parallel_area(dag)
 
 
 def test_the_checker_knows_what_is_not_series_parallel() -> None:
-    assert strings.largest_area(Dag.from_arcs([("a", "c"), ("a", "d"), ("b", "d")])) is None
+    assert positions.series_parallel_area(Dag.from_arcs([("a", "c"), ("a", "d"), ("b", "d")])) is None
     for seed in range(60):
         dag = skeleton(families.random_dag(9, 0.2, seed))
-        assert (strings.largest_area(dag) is None) == (largest_area_order(dag) is None)
+        assert (positions.series_parallel_area(dag) is None) == (largest_area_order(dag) is None)
 
 
 def test_a_false_largest_area_is_refused() -> None:

@@ -14,10 +14,10 @@ import pytest
 from conftest import random_small_dag
 from eligo import families as f
 from eligo.dag import Dag, sum_of
-from eligo.deciding import bounds, elimination, limits
+from eligo.deciding import bounds, effort, elimination
 from eligo.deciding.effort import EFFORTS
-from eligo.deciding.outcomes import cumulative
 from eligo.deciding.symmetry import interchangeable
+from eligo.deciding.work import cumulative
 from eligo.planning import plan
 from eligo.theory.profiles import Profile, hull_sides
 from eligo.theory.skeleton import skeleton
@@ -105,7 +105,7 @@ def test_positions_that_differ_by_swaps_alone_are_one_however_tasks_are_numbered
         for row in rows:
             for c, state in enumerate(rng.permutation(states)):
                 row[[game.place[dag.index[f"{c}.{i}"]] for i in np.flatnonzero(state)]] = True
-        assert len(np.unique(game._sorted(np.packbits(rows, axis=1)), axis=0)) == 1
+        assert len(np.unique(game._sort(np.packbits(rows, axis=1)), axis=0)) == 1
 
 
 def test_an_order_that_attains_the_maxima_needs_no_other_sets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_a_module_that_admits_is_not_refuted() -> None:
     dag = f.random_layered(4, 12, seed=5)
     document: Document = json.loads(json.dumps(plan(dag).document()))
     for path, part in eliminations(document):
-        own = int(module_of(dag, document, path, part["order"])._eliminated(part["elimination"]).sum())
+        own = int(module_of(dag, document, path, part["order"])._eliminate(part["elimination"]).sum())
         for more in ({"refuted": True}, {"refuted": True, "area": own}):
             for verdict in ("optimal", "impossible", "bounded"):
                 changed = with_change(document, path, part | more) | {"verdict": verdict}
@@ -356,7 +356,7 @@ def test_hulls_bound_the_convolution() -> None:
     for _ in range(200):
         profiles = random_profiles(rng)
         together = reduce(blocks.convolved, profiles, blocks.NOTHING)
-        by_hulls = blocks._hulls_convolved(profiles)
+        by_hulls = blocks._convolve_hulls(profiles)
         assert (by_hulls >= together).all()
         assert by_hulls.tolist() == [above(together.tolist(), t) for t in range(len(together))]
         assert by_hulls.tolist() == bounds._hull_bound([(hull_sides(profile), 1) for profile in profiles]).tolist()
@@ -377,7 +377,7 @@ def above(values: list[int], t: int) -> int:
 def test_the_hulls_of_many_steps_are_exact(copies: int) -> None:
     """Where a sum of fractions would be off, even below the truth: sides of slope 1/3, 2/7 and 1/49."""
     slopes = [np.append(np.zeros(q, np.int64), p) for p, q in ((1, 3), (2, 7), (1, 49))]
-    bound = blocks._hulls_convolved([profile for profile in slopes for _ in range(copies)])
+    bound = blocks._convolve_hulls([profile for profile in slopes for _ in range(copies)])
     steps = np.arange(copies + 1)
     assert (bound[3 * steps] == steps).all()
     assert (bound[3 * copies + 7 * steps] == copies + 2 * steps).all()
@@ -410,7 +410,7 @@ def test_hulls_are_convolved_as_fractions_would_be() -> None:
     for _ in range(60):
         profiles = random_profiles(rng)[:5]
         slow = slow_hulls(profiles)
-        assert blocks._hulls_convolved(profiles).tolist() == slow
+        assert blocks._convolve_hulls(profiles).tolist() == slow
         counts = [(hull_sides(profile), sum(profile is other for other in profiles)) for profile in unique(profiles)]
         assert bounds._hull_bound(counts).tolist() == slow
 
@@ -420,7 +420,7 @@ def unique(profiles: list[Profile]) -> list[Profile]:
 
 
 def test_checker_and_planner_use_hulls_alike() -> None:
-    assert blocks.LARGEST_CONVOLUTION == limits.LARGEST_CONVOLUTION
+    assert blocks.LARGEST_CONVOLUTION == effort.LARGEST_CONVOLUTION
 
 
 def random_blocks(count: int, seed: int) -> Dag:

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 import eligo
-from eligo.allocating.registry import ALLOCATORS
+from eligo.allocating import ALLOCATORS
 from eligo.cli.serve_verbs import app
 from eligo.formats.dagman.submission import UNHONOURED as SUBMIT_COMMANDS
 from eligo.formats.fidelity import KEYS

@@ -15,8 +15,7 @@ from eligo.planning import Plan, percent
 from eligo.planning import plan as make_plan
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.priority import Kind
-from eligo.theory.series import segments
-from eligo.theory.skeleton import skeleton
+from eligo.theory.skeleton import segments, skeleton
 from eligo.theory.solutions import Solution, Solutions, solve_blocks
 
 LONGEST_CHAIN = 12

@@ -21,6 +21,7 @@ in which `eligo.verifying.finishes` recomputes them.
 
 import itertools
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,10 +33,12 @@ from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import InputError, counted, shorten
 from eligo.estimating import estimate
-from eligo.kernels import windows
+from eligo.kernels import graph, pools
 from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints, distinct
 from eligo.workflow import Workflow
+
+Format = Callable[[float], str]
 
 QUANTILES = 64  # thresholds of heads, and of tails, that the pigeonhole rule tries
 FEW_QUANTILES, MANY_TASKS = (
@@ -72,8 +75,13 @@ class FinishBound(NamedTuple):
     def __str__(self) -> str:
         return f"no order can finish before {self.seconds:,.6g} s: {self.why()}"
 
-    def why(self, duration: Callable[[float], str] = "{:,.6g} s".format) -> str:
-        """The reason in words; the argument formats durations."""
+    def why(self, duration: Format = "{:,.6g} s".format, *, told: Format | None = None) -> str:
+        """The reason in words; *duration* formats seconds."""
+        if told is not None:
+            warnings.warn(
+                "this keyword of FinishBound.why is deprecated: use duration", DeprecationWarning, stacklevel=2
+            )
+            duration = told
         tasks = counted(self.tasks, "task")
         if self.least > 1:
             tasks += f" that need at least {self.least:g} cores"
@@ -154,8 +162,8 @@ def window_bound(
 def heads_and_tails(dag: Dag, seconds: Floats) -> tuple[Floats, Floats]:
     """The longest path before and after every task, excluding the task."""
     heads, tails = np.zeros(len(dag)), np.zeros(len(dag))
-    windows.longest_after(dag.parent_ptr, dag.parent, dag.order, seconds, heads)
-    windows.longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, tails)
+    graph.longest_after(dag.parent_ptr, dag.parent, dag.order, seconds, heads)
+    graph.longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, tails)
     return heads, tails
 
 
@@ -231,7 +239,7 @@ def _work(meant: RuleTasks, best_so_far: float = 0.0) -> FinishBound:
     tree, sums, window = np.empty(2 * leaves), np.empty(2 * leaves), np.empty(3)
     places: Ints = which[order].astype(np.int32)
     scaled = different / fastest
-    windows.best_window(heads[order] / fastest, places, meant.loads[order] / total, scaled, tree, sums, window)
+    pools.best_window(heads[order] / fastest, places, meant.loads[order] / total, scaled, tree, sums, window)
     t, u = _round_down(float(window[1]) * fastest), _round_down(float(window[2]) * fastest)
     inside = (heads >= t) & (tails >= u)
     work = math.fsum(meant.loads[inside])

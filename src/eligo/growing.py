@@ -13,7 +13,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import InputError, StateError, UnknownTaskError, shorten
-from eligo.kernels.windows import longest_after
+from eligo.kernels.graph import longest_after
 from eligo.names import Name, checked_names
 from eligo.rows import Ints, gathered, latest, places
 

@@ -16,11 +16,10 @@ import numpy as np
 from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.deciding.conflicts import Conflict, conflict_of
-from eligo.deciding.effort import Stuck, begun, check_effort
+from eligo.deciding.effort import Stuck, check_effort, new_effort
 from eligo.deciding.moves import preferred
-from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL
 from eligo.deciding.solver import solve_numbered
-from eligo.deciding.work import Clock, Outlook
+from eligo.deciding.work import BOUNDED, IMPOSSIBLE, OPTIMAL, Clock, Outlook
 from eligo.names import Name
 from eligo.rows import Ints
 from eligo.theory.eligibility import Counts, eligible_counts
@@ -216,7 +215,7 @@ def plan(
     labelled = dag.labelled()  # proofs contain text
     bare = skeleton(labelled)
     check_effort(effort)
-    spent = begun(effort, clock or Clock(), watch)
+    spent = new_effort(effort, clock or Clock(), watch)
     outcome, blocks = solve_numbered(bare, spent)
     nonsinks, proof = preferred(bare, outcome.order, prefer), outcome.proof
     if not np.array_equal(nonsinks, outcome.order):

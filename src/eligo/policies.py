@@ -28,7 +28,7 @@ from eligo.estimating import estimate
 from eligo.formats import read_order
 from eligo.kernels.boards import Board
 from eligo.kernels.games import pebbles
-from eligo.kernels.windows import longest_after
+from eligo.kernels.graph import longest_after
 from eligo.planning import plan
 from eligo.rows import Ints, distinct, places
 from eligo.theory.eligibility import Order, eligible_steps, order_indices

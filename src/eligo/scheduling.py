@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.kernels.boards import Board
+from eligo.kernels.graph import longest_after
 from eligo.kernels.pools import Crew
-from eligo.kernels.windows import longest_after
 from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints, places
 from eligo.workflow import Workflow, dag_of

@@ -1,37 +1,34 @@
-"""Takes go through an allocator: who asks gets what, by policy, by batch or by cluster, and prudently.
+"""Allocators choose the tasks for each client: by policy, in batches or as fat tasks, and with care for slow clients.
 
 | notion | where |
 |---|---|
 | ask, grant, allocator | `asks` |
 | the ready task of the highest score | `by_policy` |
-| the tasks that together leave the most ready (BICSO) | `by_batch` |
-| fat tasks | `by_cluster` |
-| slow clients, long tasks, overdue copies, around any of them | `prudent` |
+| the tasks that together leave the most ready (BICSO); fat tasks | `by_batch` |
+| slow clients, long tasks, copies of overdue tasks, around any of these | `prudent` |
+| an allocator by its name | `allocator` |
 
 Several allocators may serve one execution: each follows its journal. docs/howto/hand-out-tasks.md shows how.
 """
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from eligo.allocating.asks import Allocator, Ask, Grant
 from eligo.allocating.by_policy import ByPolicy
 from eligo.allocating.prudent import PRUDENT, Prudent, Rules, informed
 from eligo.allocating.speeds import Speeds
+from eligo.border import as_workflow
+from eligo.errors import InputError
+from eligo.estimating import estimate
+from eligo.execution import Execution
+from eligo.policies import order_grown, policy, rank_of
+from eligo.theory.eligibility import Order
+from eligo.workflow import Workflow
 
 if TYPE_CHECKING:
-    from eligo.allocating.by_batch import ByBatch
-    from eligo.allocating.by_cluster import ByCluster, FatGrant
-    from eligo.allocating.registry import ALLOCATORS, allocator
-
-#: what is imported when first used, for it brings batches and clusters along
-_HOME = {
-    "ALLOCATORS": "eligo.allocating.registry",
-    "ByBatch": "eligo.allocating.by_batch",
-    "ByCluster": "eligo.allocating.by_cluster",
-    "FatGrant": "eligo.allocating.by_cluster",
-    "allocator": "eligo.allocating.registry",
-}
+    from eligo.allocating.by_batch import ByBatch, ByCluster, FatGrant
 
 __all__ = [
     "ALLOCATORS",
@@ -51,7 +48,109 @@ __all__ = [
 ]
 
 
+class _Case(NamedTuple):
+    """The workflow, its execution, and the options of an allocator."""
+
+    flow: Workflow
+    execution: Execution
+    order: Order | None
+    seed: int
+    goal: str
+
+
+def _by_policy(name: str, case: _Case) -> Allocator:
+    estimates = estimate(case.flow)
+    rule = policy(name, case.flow, case.order)
+    seconds = estimates.seconds if estimates.level == "seconds" else None
+    return ByPolicy(rule, case.execution, case.seed, seconds, case.flow)
+
+
+def _by_batch(case: _Case) -> Allocator:
+    from eligo.allocating.by_batch import ByBatch
+
+    return ByBatch(case.execution)
+
+
+def _by_cluster(case: _Case) -> Allocator:
+    from eligo.allocating.by_batch import ByCluster
+
+    return ByCluster(case.flow, case.execution, goal=case.goal)
+
+
+#: the allocators by name, apart from policies: every policy and every file with an order also names an allocator
+ALLOCATORS: dict[str, Callable[[_Case], Allocator]] = {"batch-optimal": _by_batch, "cluster": _by_cluster}
+
+
+@overload
+def allocator(
+    name: str,
+    flow: object,
+    execution: Execution | None = None,
+    *,
+    rules: None,
+    order: Order | None = None,
+    seed: int = 0,
+    goal: str = "productive",
+) -> Allocator: ...
+@overload
+def allocator(
+    name: str,
+    flow: object,
+    execution: Execution | None = None,
+    *,
+    rules: Rules = PRUDENT,
+    order: Order | None = None,
+    seed: int = 0,
+    goal: str = "productive",
+) -> Prudent: ...
+def allocator(  # noqa: PLR0913
+    name: str,
+    flow: object,
+    execution: Execution | None = None,
+    *,
+    rules: Rules | None = PRUDENT,
+    order: Order | None = None,
+    seed: int = 0,
+    goal: str = "productive",
+) -> Allocator:
+    """Create the allocator with this name for a workflow that is being executed.
+
+    The name is that of a policy, such as "finish", the default for runs, or of a file with an order; "batch-optimal"; or
+    "cluster", for fat tasks that serve the *goal*. *rules* are applied around it, by default those for slow clients, with the
+    known times of tasks; None turns them off. *order* is that of the workflow's plan, if known. The execution may have grown
+    since the workflow was made.
+
+    >>> flow = {"a": [], "b": ["a"], "c": ["a"]}
+    >>> allocator("finish", flow, rules=None)
+    <eligo.allocating.by_policy.ByPolicy object at ...>
+    >>> allocator("roulette", flow)
+    Traceback (most recent call last):
+    eligo.errors.InputError: unknown policy 'roulette' (choose from finish, balanced, ready, ...
+    """
+    workflow = as_workflow(flow)
+    if not isinstance(name, str):
+        raise InputError(f"the name of an allocator must be a string, got {name!r}")
+    game = Execution(workflow) if execution is None else execution
+    if not isinstance(game, Execution):
+        raise InputError(f"an allocator needs an eligo.Execution, got {execution!r}")
+    case = _Case(*_for_execution(workflow, game, order), seed, goal)
+    plain = ALLOCATORS[name](case) if name in ALLOCATORS else _by_policy(name, case)
+    if rules is None:
+        return plain
+    return Prudent(plain, informed(rules, case.flow) if rules is PRUDENT else rules)
+
+
+def _for_execution(flow: Workflow, game: Execution, order: Order | None) -> tuple[Workflow, Execution, Order | None]:
+    """The workflow and the order with the tasks of the execution, which may have grown since they were made."""
+    if game.dag is flow.dag or game.dag == flow.dag:
+        return flow, game, order
+    if not game.additions or (game.begun is not flow.dag and game.begun != flow.dag):
+        raise InputError("this execution belongs to another workflow")
+    return flow.grown(game.dag), game, None if order is None else order_grown(game.dag, rank_of(flow.dag, order))
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    """Import the allocators of `by_batch` on first use, because they import `eligo.batches` and `eligo.clusters`."""
+    if name not in {"ByBatch", "ByCluster", "FatGrant"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module("eligo.allocating.by_batch"), name)

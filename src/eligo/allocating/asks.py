@@ -1,4 +1,4 @@
-"""Who asks for work and who gets what: the words that clients, allocators, simulations and servers share."""
+"""Requests for work and the tasks granted: the types that clients, allocators, simulations and servers share."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from eligo.errors import InputError, is_amount
 from eligo.execution import Execution
 from eligo.names import Name
 
-SLOWEST = 1e-6  # of the mean speed: nobody gets no work at all
+SLOWEST = 1e-6  # of the mean speed: every client gets some work
 #: whether a client can run a task
 Fits = Callable[[Name], bool]
-#: how many bytes of what a task reads a client has
+#: the bytes of a task's inputs that a client already has
 Saves = Callable[[Name], int]
 
 
@@ -25,17 +25,17 @@ class Ask:
     """
 
     client: Hashable = None
-    #: how many tasks, to be run one after another
+    #: the number of tasks, to be run one after another
     size: int = 1
-    #: how long it wants to be busy, instead of a size
+    #: the seconds of work that it wants, instead of a size
     seconds: float | None = None
-    #: how fast it is, as a share of the mean; None: as its own past tells
+    #: its speed as a share of the mean; None: estimated from its results
     speed: float | None = None
-    #: which tasks it can run, as its cores and its memory allow; None: all
+    #: whether it can run a task, by its cores and memory; None: it can run all
     fits: Fits | None = None
-    #: whether it had better get what others wait for least
+    #: whether it should get the least urgent tasks
     modest: bool = False
-    #: how many bytes of what a task reads the client has already; None: that is not known, or does not matter
+    #: the bytes of a task's inputs that it already has; None: unknown, or irrelevant
     saves: Saves | None = None
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Ask:
 
     @property
     def work(self) -> float | None:
-        """The seconds of work to give it: fewer for a slow client."""
+        """The seconds of work to give it at the mean speed: fewer for a slow client."""
         if self.seconds is None:
             return None
         return self.seconds * (1.0 if self.speed is None else max(self.speed, SLOWEST))
@@ -70,7 +70,7 @@ class Ask:
 
 
 def whole_size(size: object) -> int:
-    """A size in tasks, if it is one."""
+    """The argument as a size in tasks, an int. Raises `InputError` unless it is a positive integer."""
     try:
         count = None if isinstance(size, bool) else index(size)  # type: ignore[arg-type]
     except TypeError:
@@ -81,7 +81,7 @@ def whole_size(size: object) -> int:
 
 
 def whole_seed(seed: object) -> int:
-    """A seed, if it is one."""
+    """The argument as a seed of 64 bits. Raises `InputError` unless it is a non-negative integer."""
     if type(seed) is not int or seed < 0:
         raise InputError(f"seed must be a non-negative integer, got {seed!r}")
     return seed % 2**64
@@ -114,17 +114,17 @@ class Allocator(Protocol):
 
 
 class Refusals:
-    """The asks that found nothing while nothing changed, so that others like them are not looked at."""
+    """The asks that got no task in one call, so that equal ones need not be tried."""
 
     def __init__(self) -> None:
         self._barren: set[tuple[int, bool]] = set()
 
     def covers(self, ask: Ask) -> bool:
-        """Whether an ask like this one found nothing."""
+        """Whether an ask like this one got no task."""
         return (id(ask.fits), ask.modest) in self._barren
 
     def note(self, ask: Ask) -> None:
-        """An ask found nothing."""
+        """Record that an ask got no task."""
         self._barren.add((id(ask.fits), ask.modest))
 
 
@@ -137,7 +137,7 @@ class all_or_none:  # noqa: N801 - used as a verb; a class, since a generator's 
         self._execution, self._grants = execution, grants
 
     def __enter__(self) -> None:
-        """Nothing went wrong yet."""
+        """Nothing to do."""
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if kind is not None:

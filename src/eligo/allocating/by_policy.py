@@ -13,12 +13,12 @@ from eligo.policies import Floats, Policy, grown, in_classes
 from eligo.rows import Ints
 from eligo.workflow import Workflow
 
-WINDOW = 16  # ready tasks, the first ones, of which a client may get the one that saves most bytes
-NEAR = 0.01  # of the best score: how much less theirs may be
-MOST_LOST = 0.01  # of the sum of all places: how many places may be lost for the sake of bytes
-MOST_PAIRED = 32  # asks that are compared by what they save
-MOST_SHORT = 1_000  # tasks in a grant that is sized by seconds: some take none
-SOME = 10_000  # moves that are followed, or tasks that become ready, in one call: others run between two
+WINDOW = 16  # first ready tasks, of which a client may get the one that saves most bytes
+NEAR = 0.01  # of the best score: how far below it the scores of these tasks may be
+MOST_LOST = 0.01  # of the sum of all places: the places that may be lost to save bytes
+MOST_PAIRED = 32  # asks that are compared by the bytes they save
+MOST_SHORT = 1_000  # tasks in a grant that is sized by seconds, because some tasks take none
+SOME = 10_000  # moves or arrivals of tasks that one call processes: other work can run between two calls
 UNTIMED = np.zeros(0)
 _NOWHERE = -1  # a state that no task of a board has
 
@@ -26,17 +26,17 @@ _NOWHERE = -1  # a state that no task of a board has
 class ByPolicy:
     """Gives each client the ready task with the highest score, a modest client the lowest, in O(log n) per decision.
 
-    Where the tasks of *flow* have priorities, the policy decides among those of the largest one that is ready.
+    If the tasks of *flow* have priorities, the policy decides among those of the highest priority that is ready.
 
-    Tasks that a client cannot run are looked at one by one, as far as they come before one that it can.
+    Tasks that a client cannot run are checked one by one, as far as they come before one that it can run.
 
-    A client that asks for several gets the best of the ready tasks and of those that wait for nothing but tasks that it
-    gets too. *seconds* says how long each task takes, for those who ask for so many seconds of work. What is added to the
-    execution goes by the same policy, made anew for *flow*: that takes as long as to begin.
+    A client that asks for several tasks gets the best of the ready tasks and of those that wait only for tasks it gets as
+    well. *seconds* gives the time of each task, for asks in seconds of work. Tasks added to the execution follow the same
+    policy, made again for *flow*: that takes as long as the start.
 
-    A client that asks for one task and says what it `saves` gets, among the first ready tasks of equal priority whose scores
-    are within 1 % of the best, the one of which it has most bytes. A grant that passes over p better tasks loses p places:
-    after t grants, the places lost sum to at most 1 % of 1 + 2 + ... + t.
+    A client that asks for one task and has `saves` gets, among the first ready tasks of equal priority whose scores are
+    within 1 % of the best, the one of which it has most bytes. A grant that passes over p better tasks loses p places: after
+    t grants, the places lost sum to at most 1 % of 1 + 2 + ... + t.
 
     >>> from eligo.policies import policy
     >>> game = Execution({"a": [], "b": [], "c": ["a", "b"], "d": ["b"], "e": ["d"]})
@@ -61,12 +61,12 @@ class ByPolicy:
             raise InputError(f"the policy {policy.name!r} was made for another workflow")
         self.execution, self._flow = execution, Workflow(execution.dag) if flow is None else flow
         self._seconds, self._seed = seconds, whole_seed(seed)
-        #: how many tasks were granted, and how many places were lost by that for the sake of bytes
+        #: the number of tasks granted, and of places lost to save bytes
         self.granted = self.lost = 0
         self._go_by(policy)
 
     def _go_by(self, policy: Policy) -> None:
-        """Go by this policy for all that the dag has now."""
+        """Use this policy for all tasks that the dag has now."""
         self.policy = in_classes(policy, self._flow.column("priority"))
         self._grown = len(self.execution.additions)
         self._board = board = self.policy.board(both_ends=True)
@@ -81,19 +81,19 @@ class ByPolicy:
         if self._seconds is None and any(ask.seconds is not None for ask in asks):
             raise InputError("run times are not known, so work cannot be requested in seconds")
         self._follow()
-        if len(asks) == 1:  # as in a run of short tasks: nothing to take back, nobody like it
-            return self._granted(asks[0])
+        if len(asks) == 1:  # the usual case in a run of short tasks: nothing to take back, no equal ask
+            return self._grant(asks[0])
         refusals, grants = Refusals(), list[Grant]()
         with all_or_none(self.execution, grants):
             for ask in self._in_turn(asks, refusals):
-                granted = [] if refusals.covers(ask) else self._granted(ask)
+                granted = [] if refusals.covers(ask) else self._grant(ask)
                 grants += granted
                 if not granted:
                     refusals.note(ask)
         return grants
 
     def _in_turn(self, asks: list[Ask], refusals: Refusals) -> Iterator[Ask]:
-        """The asks as they are answered: the first, or of those like it the one that saves most bytes as things stand."""
+        """The asks in the order of service: always the first, or the one like it that now saves most bytes."""
         if not any(ask.bytes_kept for ask in asks):
             yield from asks
             return
@@ -102,17 +102,17 @@ class ByPolicy:
             first, place = waiting[0], 0
             if first.bytes_kept is not None and not refusals.covers(first):
                 names = list(map(name, self._near(self._admits(first))))
-                saved = [_saved(ask, names) if ask.fits is first.fits else -1 for ask in waiting[:MOST_PAIRED]]
+                saved = [_most_saved(ask, names) if ask.fits is first.fits else -1 for ask in waiting[:MOST_PAIRED]]
                 place = saved.index(max(saved))
             yield waiting.pop(place)
 
-    def _granted(self, ask: Ask) -> list[Grant]:
-        """One grant, or none."""
+    def _grant(self, ask: Ask) -> list[Grant]:
+        """The grant for one ask, or an empty list."""
         ready = len(self.execution.numbers(ELIGIBLE))
         try:
-            chosen = self._chosen(ask)
+            chosen = self._choose(ask)
         except BaseException:
-            self._begin()  # the board has moved with a choice that nobody gets
+            self._begin()  # the board has taken tasks that no client gets
             raise
         if not chosen:
             return []
@@ -121,8 +121,8 @@ class ByPolicy:
         self._seen = len(self.execution.journal)
         return [Grant(ask, self.execution.graph.named(chosen), self._why(ask, ready))]
 
-    def _chosen(self, ask: Ask) -> list[int]:
-        """What a client gets, until it has what it asked for."""
+    def _choose(self, ask: Ask) -> list[int]:
+        """The tasks for one client, up to the size of its ask."""
         room, admits, codes = ask.work, self._admits(ask), self.execution.codes
         if ask.bytes_kept is not None:
             return self._nearest(ask.bytes_kept, admits)
@@ -135,7 +135,7 @@ class ByPolicy:
         return None if fits is None else lambda v: fits(name(v))
 
     def _nearest(self, saves: Saves, admits: Callable[[int], bool] | None) -> list[int]:
-        """Take the task that saves most bytes among the first, and the first of those that save as much."""
+        """Take the task that saves most bytes among the first ready ones; among equals, the first."""
         near = self._near(admits)
         if not near:
             return []
@@ -146,7 +146,7 @@ class ByPolicy:
         return [near[place]]
 
     def _near(self, admits: Callable[[int], bool] | None) -> list[int]:
-        """The first ready tasks: as many as may be passed over, of equal priority and nearly equal score."""
+        """The first ready tasks of equal priority and nearly equal score, as many as may be passed over."""
         board, near, passed = self._board, list[int](), list[int]()
         after = self.granted + 1
         most = min(WINDOW, 1 + int(MOST_LOST * after * (after + 1) / 2) - self.lost)
@@ -160,7 +160,7 @@ class ByPolicy:
         return near
 
     def _is_near(self, v: int, near: list[int]) -> bool:
-        """Whether a task is of the priority of the first one, and its score is nearly that."""
+        """Whether a task has the priority of the first one and nearly its score."""
         if not near:
             return True
         lead, best = self.policy.lead, self._board.worth(near[0])
@@ -168,16 +168,16 @@ class ByPolicy:
         return (not len(lead) or lead[v] == above) and best - self._board.worth(v) <= NEAR * abs(best - above)
 
     def _begin(self) -> None:
-        """A fresh board, brought to where the execution stands."""
+        """Empty the board and replay the execution on it."""
         self._seen, self._arrived, self._arriving = 0, 0, self._board.empty(self._seed)
         self._follow()
-        if self._grown:  # what came later is on the board from the beginning
+        if self._grown:  # the board had later tasks from the start
             for v in self.execution.numbers(ELIGIBLE):
                 self._board.take(v)
                 self._board.give_back(v)
 
     def _grow(self) -> None:
-        """Go by the same policy for what was added too."""
+        """Make the same policy for the dag with the added tasks."""
         self._flow = flow = self._flow.grown(self.execution.dag)
         if self._seconds is not None:
             self._seconds = np.append(self._seconds, estimate(flow).seconds[len(self._seconds) :])
@@ -188,7 +188,7 @@ class ByPolicy:
             pass
 
     def catch_up(self) -> bool:
-        """Follow the execution by at most `SOME` moves or arrivals; whether nothing is left to follow."""
+        """Follow the execution by at most `SOME` moves or arrivals; returns whether it has caught up."""
         if self._arrived < self._arriving:
             first, self._arrived = self._arrived, min(self._arrived + SOME, self._arriving)
             self._board.arrive_some(first, self._arrived, self._arriving)
@@ -199,8 +199,11 @@ class ByPolicy:
         return self._arrived == self._arriving and self._seen == len(self.execution.journal)
 
     def _move_on(self) -> None:
-        """Make some moves, none after one that makes many tasks ready: these arrive before that."""
-        moves, bursts = self._moves, {} if self._grown else self.execution.bursts  # those were of a smaller dag
+        """Follow some moves, up to one that makes many tasks ready, because these arrive before the next move."""
+        moves, bursts = (
+            self._moves,
+            {} if self._grown else self.execution.bursts,
+        )  # bursts are those of a smaller dag
         some = self.execution.since(self._seen)[:SOME]
         for place, (kind, v) in enumerate(unpacked(some), 1):
             if bursts and kind == COMPLETE and v in bursts:
@@ -212,7 +215,7 @@ class ByPolicy:
         self._seen += len(some)
 
     def _burst(self, v: int, ready: Ints) -> None:
-        """A task is executed, and what is ready by that is about to arrive."""
+        """Execute a task on the board, and queue the many tasks that it makes ready to arrive later."""
         board, states = self._board, np.frombuffer(self._board.state, np.int32)
         before, states[ready] = states[ready], _NOWHERE  # else the board lets all of them arrive at once
         board.execute(v)
@@ -230,6 +233,6 @@ class ByPolicy:
         return f"{which} of {ready:,} ready task{'' if ready == 1 else 's'} {classes}by the policy {self.policy.name!r}"
 
 
-def _saved(ask: Ask, names: Sequence[Name]) -> int:
-    """The most bytes that a client has of one of these tasks; -1 where that does not matter."""
+def _most_saved(ask: Ask, names: Sequence[Name]) -> int:
+    """The maximum number of bytes that a client has of one of these tasks; -1 if that is irrelevant for its ask."""
     return -1 if ask.bytes_kept is None else max(map(ask.bytes_kept, names), default=0)

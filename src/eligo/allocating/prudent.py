@@ -1,7 +1,7 @@
-"""What an allocator should do about clients that are slow, tasks that are long and copies that are overdue.
+"""The rules of an allocator for slow clients, long tasks, and copies of overdue tasks.
 
-The rules gain more than any order does where clients differ [1]_: whoever is slow must not hold what others wait for, and
-at the end, when nothing else is ready, what has been out for long is given to somebody else as well.
+If clients differ, the rules gain more than any order [1]_: a slow client must not hold tasks that others wait for, and at
+the end, when no other task is ready, a task that has been out for long is given to another client as well.
 
 .. [1] `eligo compare` and docs/understand/comparison.md show by how much.
 """
@@ -28,30 +28,30 @@ from eligo.names import Name
 from eligo.workflow import Workflow
 
 Floats = NDArray[np.float64]
-MOST_NOTED = 2_000  # moves that are not followed yet: to follow them takes some milliseconds, while all clients wait
+MOST_NOTED = 2_000  # moves that may be pending: processing them takes some milliseconds, while all clients wait
 _OUT = {ALLOCATED, HELD}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rules:
-    """What an allocator does for slow clients and overdue tasks; by default nothing.
+    """The rules of an allocator for slow clients and overdue tasks; by default there are none.
 
     Speeds are estimated from results: expected work divided by the time taken, relative to the mean of all clients.
     """
 
-    #: a client slower than this share of the mean gets what matters least; 0: never
+    #: a client slower than this share of the mean gets the least urgent tasks; 0: never
     slow: float = 0.0
     #: whether, in a simulation, speeds are known from the beginning
     known_speeds: bool = False
     #: whether, among clients that wait, the fastest is served first
     fastest: bool = False
-    #: what is believed of the tasks' times, such as recorded ones or the means of their kinds; None: all alike
+    #: the expected times of tasks, such as recorded ones or the means of their kinds; None: all equal
     expected: Floats | None = None
-    #: a slow client waits rather than take a task expected to be so many times as long as the mean; 0: never
+    #: a slow client waits rather than take a task expected to take more than this many mean times; 0: never
     long: float = 0.0
-    #: how many clients may have one task where nothing is ready
+    #: the number of clients that may have the same task if no other is ready
     copies: int = 1
-    #: ... once it has been out for so many mean times
+    #: the mean times that the task must have been out for before that
     overdue: float = 1.0
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Rules:
 
 
 SLOW = 0.5  # of the mean speed
-#: the rule for slow clients, and a second copy of what is overdue
+#: the rule for slow clients, and a second copy of overdue tasks
 PRUDENT = Rules(slow=SLOW, copies=2)
 LONG = 3.0  # mean task times
 
@@ -80,7 +80,7 @@ class Prudent:
     """An allocator that applies `Rules` around another one; for one execution, whose assignments it records.
 
     Call `learn` with the time that a client took, and `gone` when a client has left. Times are those of *clock*. If a client
-    got nothing only because no copy is overdue yet, `due` is when to ask again.
+    got no task only because no copy is overdue yet, `due` is the time to ask again.
 
     >>> from eligo.allocating.by_policy import ByPolicy
     >>> from eligo.execution import Execution
@@ -104,31 +104,31 @@ class Prudent:
         self.allocator, self.rules, self.clock = allocator, rules, clock
         self.execution = allocator.execution
         self.speeds = Speeds()
-        #: those who are here, with the speed that they stated and what fits them, as of their last request
+        #: the present clients, with the speed they stated and what fits them, as of their last request
         self._present: dict[Hashable, tuple[float | None, Fits | None]] = {}
-        #: whether a ready task may fit an ask: where none does, none is looked at
+        #: whether a ready task may fit an ask; if not, no task is tried for it
         self.may_fit: Callable[[Ask], bool] = lambda ask: True
-        #: until when a client counts as connected unless it is heard of again
+        #: the time until which a client counts as connected unless it asks again
         self.here_until: Callable[[Hashable], float] = lambda client: math.inf
-        #: other idle clients that have not asked this allocator, until when each counts as connected, and what fits it
+        #: other idle clients that have not asked this allocator, the time until which each is connected, and what fits it
         self.bystanders: Callable[[], Iterable[tuple[Hashable, float, Fits | None]]] = tuple
-        #: when a slow client that got nothing long may be the fastest; None where no slow client waits for that
+        #: when a slow client that got no long task may be the fastest; None if no slow client waits for that
         self.fastest_from: float | None = None
-        self._faster: Hashable = None  # the client that was found to be faster, looked at first
+        self._faster: Hashable = None  # the last client that was faster, tried first
         self._long = _long(rules, len(self.execution.dag))
         self._handed = Handed(self.execution, rules, clock)
 
     @property
     def due(self) -> float | None:
-        """When a running task becomes overdue for a client that got nothing; None if no client waits for one."""
+        """The time at which a task becomes overdue for a client that got none; None if no client waits for one."""
         return self._handed.due
 
     def copies_from(self) -> float | None:
-        """When the next copy of a task may be given; None: not before something changes."""
+        """The time of the next possible copy of a task; None if there is none before another change."""
         return self._handed.first_due(self.speeds) if self.rules.copies > 1 else None
 
     def is_slow(self, client: Hashable) -> bool:
-        """Whether a client is known to be slow and gets less than others."""
+        """Whether a client is known to be slow, so that it gets the least urgent tasks."""
         return self.speeds.is_slow(client, self.rules.slow)
 
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
@@ -143,7 +143,7 @@ class Prudent:
         if self.rules.copies > 1:
             with all_or_none(self.execution, grants):
                 self._handed.note(grants)
-                grants += self._handed.made(_unserved(queue, grants), self._is_slow, self.speeds)
+                grants += self._handed.copies_for(_unserved(queue, grants), self._is_slow, self.speeds)
         in_order = len(grants) == len(queue) and all(map(is_, (grant.ask for grant in grants), queue))
         return grants if in_order else sorted(grants, key=_places(queue))
 
@@ -159,12 +159,12 @@ class Prudent:
         self.learn_numbers(client, [self.execution.graph.number(task)], seconds)
 
     def learn_numbers(self, client: Hashable, tasks: Sequence[int], seconds: float) -> None:
-        """The same for several tasks together, by number."""
-        work = float(len(tasks)) if self.rules.expected is None else sum(map(self._expected, tasks))
+        """Record how long a client took for several tasks together, by number."""
+        work = float(len(tasks)) if self.rules.expected is None else sum(map(self._believed_time, tasks))
         self.speeds.record(client, seconds, work, len(tasks))
 
-    def _expected(self, v: int) -> float:
-        """How long a task is believed to take: one that was added since, as long as the mean of the others."""
+    def _believed_time(self, v: int) -> float:
+        """The expected time of a task; for tasks added later, the mean of the others."""
         expected = self.rules.expected
         if expected is None or not len(expected):
             return 1.0
@@ -185,7 +185,7 @@ class Prudent:
         self._handed.gone(client)
 
     def copy_no_more(self, v: int) -> None:
-        """Give out no more copies of a task, by number, until it is returned."""
+        """Make no more copies of a task, by number, until it is returned."""
         self._handed.copy_no_more(v)
 
     def forget(self, clients: Set[Hashable]) -> None:
@@ -196,28 +196,28 @@ class Prudent:
             self.speeds.forget(client)
 
     def _grant_prudently(self, queue: Sequence[Ask]) -> list[Grant]:
-        """What the allocator gives, slow clients being modest; what is long they get only where nobody faster can run it."""
+        """The grants with slow clients as modest ones; they get long tasks only if no faster client can run them."""
         if not any(ask.seconds is not None or self._is_slow(ask) for ask in queue):
             return self.allocator.hand_out(queue)
         shorts: dict[int, Fits] = {}  # by identity: a function need not be hashable
-        adjusted = [self._modest(ask, shorts) if self._is_slow(ask) else self._sized(ask) for ask in queue]
+        adjusted = [self._modest(ask, shorts) if self._is_slow(ask) else self._with_speed(ask) for ask in queue]
         grants = self._with_own_asks(queue, adjusted)
         slow = [ask for ask in _unserved(queue, grants) if self._is_slow(ask)] if self._long else []
         faster = FasterClients(self._faster_clients())
         if slow and not faster.can_run_all():
             with all_or_none(self.execution, grants):
-                grants += self._with_own_asks(slow, self._leftovers(slow, faster))
+                grants += self._with_own_asks(slow, self._asks_for_long(slow, faster))
         self.fastest_from = faster.until
         return grants
 
-    def _leftovers(self, slow: Sequence[Ask], faster: FasterClients) -> list[Ask]:
-        """Slow clients ask for what nobody faster can run."""
+    def _asks_for_long(self, slow: Sequence[Ask], faster: FasterClients) -> list[Ask]:
+        """The asks of slow clients, narrowed to tasks that no faster client can run."""
         narrowed: dict[int, Fits] = {}
         fits = [narrowed.setdefault(id(ask.fits), faster.leave(ask.fits)) for ask in slow]
-        return [replace(self._sized(ask), modest=True, fits=fit) for ask, fit in zip(slow, fits, strict=True)]
+        return [replace(self._with_speed(ask), modest=True, fits=fit) for ask, fit in zip(slow, fits, strict=True)]
 
     def _with_own_asks(self, asks: Sequence[Ask], adjusted: Sequence[Ask]) -> list[Grant]:
-        """The grants for asks that were put to the allocator in other words, with the asks as they were made."""
+        """The grants for the adjusted asks, each with its original ask."""
         waiting: dict[int, list[Ask]] = {}
         for ask, adjusted_ask in zip(asks, adjusted, strict=True):
             waiting.setdefault(id(adjusted_ask), []).append(ask)
@@ -227,17 +227,17 @@ class Prudent:
             grants.append(grant if grant.ask is ask else replace(grant, ask=ask))
         return grants
 
-    def _sized(self, ask: Ask) -> Ask:
-        """An ask for seconds says the speed that is known."""
+    def _with_speed(self, ask: Ask) -> Ask:
+        """The ask; if it is in seconds, with the known speed of its client."""
         speed = None if ask.seconds is None or ask.speed is not None else self.speeds.of(ask.client)
         return ask if speed is None else replace(ask, speed=speed)
 
     def _modest(self, ask: Ask, shorts: dict[int, Fits]) -> Ask:
-        """A slow client asks for what matters least, and for nothing long."""
+        """The ask of a slow client as a modest one, without long tasks."""
         fits = ask.fits
         if self._long:
             fits = shorts.setdefault(id(ask.fits), self._short(ask.fits))
-        return replace(self._sized(ask), modest=True, fits=fits)
+        return replace(self._with_speed(ask), modest=True, fits=fits)
 
     def _short(self, fits: Fits | None) -> Fits:
         number, long = self.execution.graph.number, self._long
@@ -251,7 +251,7 @@ class Prudent:
         return self.is_slow(ask.client) if ask.speed is None else ask.speed < self.rules.slow
 
     def _faster_clients(self) -> Iterator[tuple[float, Fits | None]]:
-        """The connected clients that are not slow, the last one found first: until when each is, and what fits it."""
+        """The connected clients that are not slow, the last one found first; each with its end of connection and `fits`."""
         now, last = self.clock(), self._present.get(self._faster)
         present = chain([] if last is None else [(self._faster, last)], self._present.items())
         connected = ((client, self.here_until(client), fits) for client, (_, fits) in present)
@@ -266,26 +266,26 @@ class Prudent:
 
 
 class Handed:
-    """The tasks that are handed out, since when and to whom, and which of them may be copied.
+    """The tasks that are out, the time and the clients of each, and which of them may be copied.
 
-    As long as everybody gets something, nobody asks for that: it is noted, and followed when somebody does.
+    This is needed only if some client gets no task. Until then moves are only recorded, and processed later.
     """
 
     def __init__(self, execution: Execution, rules: Rules, clock: Callable[[], float]) -> None:
         self.execution, self.rules, self.clock = execution, rules, clock
         self.due: float | None = None
-        self._began: dict[int, float] = {}  # when each was handed out first
-        self._heap: list[tuple[float, int]] = []  # the same, the longest out first; some are out of date
-        self._given: dict[int, tuple[Hashable, ...]] = {}  # to whom each was given
-        self._has: dict[Hashable, set[int]] = {}  # and what each client was given
-        self._held: set[int] = set()  # what somebody has that waits, or waited, for other tasks of the same fat task
-        self._seen = self._marked = 0  # moves that were followed, and noted
-        #: how many moves there were at which times, and who got what by them; those that were followed are out of it
+        self._began: dict[int, float] = {}  # when each task was handed out first
+        self._heap: list[tuple[float, int]] = []  # the same, the longest out first; some entries are outdated
+        self._given: dict[int, tuple[Hashable, ...]] = {}  # the clients of each task
+        self._has: dict[Hashable, set[int]] = {}  # the tasks of each client
+        self._held: set[int] = set()  # tasks of fat tasks that wait, or waited, for others of the same fat task
+        self._seen = self._marked = 0  # the numbers of moves processed, and recorded
+        #: recorded but not yet processed: the number of moves so far, the time, and the grants
         self._noted: list[tuple[int, float, Sequence[Grant]]] = []
         self.note()
 
-    def made(self, asks: Sequence[Ask], is_slow: Callable[[Ask], bool], speeds: Speeds) -> list[Grant]:
-        """Copies for those who got nothing and are not slow, where something is overdue."""
+    def copies_for(self, asks: Sequence[Ask], is_slow: Callable[[Ask], bool], speeds: Speeds) -> list[Grant]:
+        """Grants of copies of overdue tasks, for asks that got no task from clients that are not slow."""
         self.due = None
         if not asks or not speeds.results:
             return []
@@ -296,13 +296,13 @@ class Handed:
                 like = ask.client, id(ask.fits)
                 copies = [] if like in barren or is_slow(ask) else self._copy(ask, speeds)
                 grants += copies
-                self._given_to(copies)
+                self._note_holders(copies)
                 if not copies:
                     barren.add(like)
         return grants
 
     def first_due(self, speeds: Speeds) -> float | None:
-        """When the longest running task becomes overdue; None if nothing can be copied."""
+        """The time at which the longest running task becomes overdue; None if no task can be copied."""
         if not speeds.results:
             return None
         self.note()
@@ -312,7 +312,7 @@ class Handed:
         return self._heap[0][0] + speeds.seconds * self.rules.overdue / speeds.results if self._heap else None
 
     def _copy(self, ask: Ask, speeds: Speeds) -> list[Grant]:
-        """Another copy of what has been out for longest among what the client can run and has not."""
+        """A copy of the task that has been out longest among those that the client can run and does not have, if overdue."""
         passed: list[tuple[float, int]] = []
         try:
             while self._heap:
@@ -325,7 +325,7 @@ class Handed:
                     self.due = due if self.due is None else min(self.due, due)
                     return []
                 else:
-                    return [self._copied(ask, v, speeds.seconds / speeds.results)]
+                    return [self._take_copy(ask, v, speeds.seconds / speeds.results)]
             return []
         finally:
             for entry in passed:
@@ -338,7 +338,7 @@ class Handed:
     def _suits(self, ask: Ask, v: int) -> bool:
         return ask.client not in self._given.get(v, ()) and ask.admits(self.execution.graph.name(v))
 
-    def _copied(self, ask: Ask, v: int, mean: float) -> Grant:
+    def _take_copy(self, ask: Ask, v: int, mean: float) -> Grant:
         task = self.execution.graph.name(v)
         self.execution.take(task, again=True)
         times = (self.clock() - self._began[v]) / mean if mean else math.inf
@@ -346,9 +346,9 @@ class Handed:
         return Grant(ask, (task,), why)
 
     def note(self, grants: Sequence[Grant] = ()) -> None:
-        """What moved since this was called before moved now, and *grants* were given."""
+        """Record the moves since the last call, as of now, and these grants."""
         moves = len(self.execution.journal)
-        if self.rules.copies < 2 or not (grants or moves > self._marked):  # what is out matters to copies only
+        if self.rules.copies < 2 or not (grants or moves > self._marked):  # only copies need this
             return
         self._noted.append((moves, self.clock(), grants))
         self._marked = moves
@@ -356,7 +356,7 @@ class Handed:
             self._follow()
 
     def gone(self, client: Hashable) -> None:
-        """A client has nothing any more."""
+        """Record that a client holds no tasks."""
         self._follow()
         for v in self._has.pop(client, ()):
             self._given[v] = tuple(other for other in self._given[v] if other != client)
@@ -368,17 +368,17 @@ class Handed:
         self._began.pop(v, None)
 
     def _follow(self) -> None:
-        """Make up for what was noted."""
+        """Process the recorded moves and grants."""
         noted, self._noted = self._noted, []
         for moves, now, grants in noted:
             if moves > self._seen:
-                self._moved(moves, now)
-            self._given_to(grants)
+                self._follow_moves(moves, now)
+            self._note_holders(grants)
         if len(self._heap) > 2 * len(self._began) + 100:
             self._heap = sorted((began, v) for v, began in self._began.items())
 
-    def _given_to(self, grants: Sequence[Grant]) -> None:
-        """Remember who got what of which nothing came yet."""
+    def _note_holders(self, grants: Sequence[Grant]) -> None:
+        """Note the clients of granted tasks that are still out."""
         holders, codes = self._given, self.execution.codes
         for grant in grants:
             client, alone = grant.ask.client, (grant.ask.client,)
@@ -389,8 +389,8 @@ class Handed:
                 clients = holders.get(v)
                 holders[v] = alone if clients is None else clients if client in clients else (*clients, client)
 
-    def _moved(self, moves: int, now: float) -> None:
-        """Tasks went out and came back by then; of those that have come back since, nothing is remembered."""
+    def _follow_moves(self, moves: int, now: float) -> None:
+        """Process moves up to this number and time; tasks that have been returned since are skipped."""
         codes, children = self.execution.codes, self.execution.graph.children_of
         packed, self._seen = self.execution.since(self._seen)[: moves - self._seen], moves
         for kind, v in unpacked(packed):
@@ -405,11 +405,11 @@ class Handed:
             elif kind in {COMPLETE, FAIL, RELEASE}:
                 self._back(v)
                 for w in children(v) if kind == COMPLETE and self._held else ():
-                    if w in self._held and codes[w] == ALLOCATED:  # it was held for its client, perhaps until now
+                    if w in self._held and codes[w] == ALLOCATED:  # the client has held it, perhaps until now
                         self._begin(w, now)
 
     def _back(self, v: int) -> None:
-        """Nobody has a task any more."""
+        """Note that no client has a task any longer."""
         self._began.pop(v, None)
         self._held.discard(v)
         for client in self._given.pop(v, ()):
@@ -423,7 +423,7 @@ class Handed:
 
 
 def _unserved(queue: Sequence[Ask], grants: Sequence[Grant]) -> list[Ask]:
-    """Those who got nothing; the same ask may be made several times."""
+    """The asks without a grant; the same ask may be in the queue several times."""
     if len(grants) == len(queue):
         return []
     served = Counter(id(grant.ask) for grant in grants)
@@ -443,7 +443,7 @@ def _places(queue: Sequence[Ask]) -> Callable[[Grant], int]:
 
 
 def _long(rules: Rules, n: int) -> frozenset[int]:
-    """The tasks that a slow client should rather not get."""
+    """The tasks that are too long for slow clients."""
     if rules.expected is None:
         return frozenset()
     expected = np.asarray(rules.expected, np.float64)

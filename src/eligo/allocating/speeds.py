@@ -1,4 +1,4 @@
-"""The speeds of clients, as their results show them, and the faster clients that a slow one leaves tasks to."""
+"""The speeds of clients, estimated from their results, and the faster clients to which a slow one leaves tasks."""
 
 from collections.abc import Hashable, Iterator, KeysView
 from itertools import chain
@@ -38,7 +38,7 @@ class Speeds:
 
     @property
     def clients(self) -> KeysView[Hashable]:
-        """Those who have a past."""
+        """The clients with results."""
         return self._past.keys()
 
     def forget(self, client: Hashable) -> None:
@@ -46,7 +46,7 @@ class Speeds:
         self._past.pop(client, None)
 
     def of(self, client: Hashable) -> float | None:
-        """The speed of a client as a share of the mean, or None where it has no past."""
+        """The speed of a client as a share of the mean, or None if it has no results."""
         work, seconds = self._past.get(client, (0.0, 0.0))
         return work / seconds * self.seconds / self.work if seconds and self.work else None
 
@@ -57,17 +57,17 @@ class Speeds:
 
 
 class FasterClients:
-    """Clients that are not slow, looked at only as far as it takes to say whether any of them can run a task."""
+    """Clients that are not slow, visited only until it is clear whether any of them can run a task."""
 
     def __init__(self, clients: Iterator[tuple[float, Fits | None]]) -> None:
         self._clients = clients
-        self._seen: dict[int, tuple[float, Fits]] = {}  # one for all whom the same fits
-        #: when one that can run something may be gone; None where none can
+        self._seen: dict[int, tuple[float, Fits]] = {}  # one client for each `fits`
+        #: when a client that can run a task may be gone; None if none can run one
         self.until: float | None = None
 
     def can_run_all(self) -> bool:
-        """Whether the first of them can run every task, which needs no look at tasks."""
-        until, fits = next(self._unseen(), (0.0, None))
+        """Whether the first of them can run every task, so that no task need be checked."""
+        until, fits = next(self._next_clients(), (0.0, None))
         if fits is not _everything:
             return False
         self.until = until
@@ -75,12 +75,12 @@ class FasterClients:
 
     def can_run(self, task: Name) -> bool:
         """Whether any of them can run a task."""
-        until = next((until for until, fits in chain(self._seen.values(), self._unseen()) if fits(task)), None)
+        until = next((until for until, fits in chain(self._seen.values(), self._next_clients()) if fits(task)), None)
         if until is not None:
             self.until = until if self.until is None else min(self.until, until)
         return until is not None
 
-    def _unseen(self) -> Iterator[tuple[float, Fits]]:
+    def _next_clients(self) -> Iterator[tuple[float, Fits]]:
         for until, fits in ((until, fits or _everything) for until, fits in self._clients):
             if id(fits) not in self._seen:
                 self._seen[id(fits)] = until, fits

@@ -1,9 +1,9 @@
-"""The best batch of a state: the one place where the residual and the solvers are put together.
+"""The best batch of a state: combines the residual and the solvers.
 
-Components are put together by what k requests render in several of them, and who gets how many. Of named blocks W, N and M
-nothing need be computed: sorted by priority ▷, W by falling degree, then N, then M by rising degree, each precedes the
-next, and then running them one after another is best for every k. Copies of one cycle, or of one clique, precede each other
-too. The rest goes through the knapsack.
+For several components, the most sinks that k requests render are computed, and how many requests each component gets. The
+named blocks W, N and M need no computation: sorted by priority ▷, W by falling degree, then N, then M by rising degree, each
+precedes the next, and then running them one after another is best for every k. Copies of one cycle, or of one clique, precede
+each other too. All other components go through the knapsack.
 """
 
 import time
@@ -13,9 +13,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from eligo.batches.component_solver import BatchSolution, Knapsack, Ranged, filled
+from eligo.batches.component_solver import BatchSolution, Budget, Knapsack, Ranged, filled
 from eligo.batches.greedy import Guess, improved, largest, private_children, share_bound
-from eligo.batches.limits import Budget
 from eligo.batches.program import Program, search, solve_program
 from eligo.batches.residual import Residual, Shape
 from eligo.dag import Dag
@@ -25,13 +24,13 @@ from eligo.theory.priority import Kind
 from eligo.theory.profiles import Profile
 
 MOST_CLASSES_FOR_SEARCH = 1_000
-LONGEST_SEARCH = 2.0  # seconds, before the integer program has its turn
+LONGEST_SEARCH = 2.0  # seconds before the integer program starts
 
 # Components together
 
 
 class Bundle(Protocol):
-    """Several components as one: `table` says how many sinks k requests render, `deal` which tasks do it."""
+    """Several components as one: `table` gives the number of sinks that k requests render, `deal` the tasks that do it."""
 
     @property
     def table(self) -> Profile:
@@ -39,12 +38,12 @@ class Bundle(Protocol):
         ...
 
     def deal(self, size: int) -> Iterator[Ints]:
-        """The tasks to execute, that many in all."""
+        """The tasks to execute, *size* in all."""
         ...
 
 
 class ChainBundle:
-    """Components that are best run one after another: those of named shapes, each of which precedes the next.
+    """Components of named shapes, each of which precedes the next, so that running them one after another is best.
 
     >>> from eligo.batches.residual import Component
     >>> m, w = Kind("M", 1, 2), Kind("W", 1, 3)
@@ -59,7 +58,7 @@ class ChainBundle:
 
     @cached_property
     def table(self) -> Profile:
-        """The profiles one after another."""
+        """The profiles of the components, one after another."""
         gains: list[Profile] = []
         remaining = self.limit
         for shape in self.shapes:
@@ -82,7 +81,7 @@ class ChainBundle:
 
 
 class Copies:
-    """Components of one shape that has been solved, shared out by the knapsack."""
+    """Components of one solved shape; the knapsack distributes requests among them."""
 
     def __init__(self, shape: Shape, solution: BatchSolution, limit: int) -> None:
         self.shape, self.solution = shape, solution
@@ -91,18 +90,18 @@ class Copies:
 
     @property
     def table(self) -> Profile:
-        """What the knapsack found."""
+        """The most sinks by the knapsack."""
         return self.knapsack.best.values
 
     def deal(self, size: int) -> Iterator[Ints]:
-        """The best sources of each copy, as many as it got."""
+        """The best sources of each copy, for its share of *size*."""
         parts = sorted(filter(None, self.knapsack.split(size)), reverse=True)
         for part, sources in zip(parts, self.shape.first(len(parts)), strict=True):
             yield sources[self.solution.choose(part)]
 
 
 def chains(shapes: Iterable[Shape], limit: int) -> Iterator[ChainBundle]:
-    """The named shapes as few chains: all W, N and M are one, every cycle and every clique one."""
+    """The named shapes as few chains: one for all W, N and M, one for each cycle and each clique."""
     linear = []
     for shape in shapes:
         if shape.kind is not None and shape.kind.letter in "WNM":
@@ -114,7 +113,7 @@ def chains(shapes: Iterable[Shape], limit: int) -> Iterator[ChainBundle]:
 
 
 def _place(kind: Kind | None) -> tuple[int, int, int]:
-    """Where a named block stands in the chain."""
+    """The sort key of a named block in the chain."""
     assert kind is not None  # noqa: S101 - chains are made of named shapes
     match kind.letter:
         case "W":
@@ -129,7 +128,7 @@ def _place(kind: Kind | None) -> tuple[int, int, int]:
 
 
 class BatchChoice(NamedTuple):
-    """Tasks to execute, as many as asked for, how many others that renders, at most how many any choice does, and how."""
+    """Tasks to execute, as many as requested; how many others they render; a bound for any choice; and the method."""
 
     tasks: Ints
     rendered: int
@@ -138,7 +137,7 @@ class BatchChoice(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A choice in the making: tasks that help to render others, no more than asked for."""
+    """A choice before it is filled up: tasks that help to render others, at most as many as requested."""
 
     tasks: Ints
     bound: int
@@ -146,10 +145,10 @@ class Part(NamedTuple):
 
 
 def choose(residual: Residual, size: int, method: str, budget: Budget) -> BatchChoice:
-    """The batch of that many eligible tasks, at most all of them, which renders the most that the method finds.
+    """The batch of *size* eligible tasks, at most all of them, that renders the most the method finds.
 
-    What the chosen components leave over goes to isolated tasks, the longest remaining path first, and last to sinks of the
-    dag, whose execution can never render anything.
+    Requests that the chosen components do not use go to isolated tasks, the longest remaining path first, and last to sinks
+    of the dag, whose execution can never render anything.
     """
     part = SOLVERS[method](residual, size, budget)
     tasks = np.sort(np.concatenate([part.tasks, _fill(residual, part.tasks, size)]))
@@ -166,7 +165,7 @@ def _fill(residual: Residual, chosen: Ints, size: int) -> Ints:
 
 
 def _auto(residual: Residual, size: int, budget: Budget) -> Part:
-    """Tables for every component that allows them, joined by the knapsack; the others together by what time allows."""
+    """Tables for all components that are small enough, joined by the knapsack; the others together, as time allows."""
     shapes = list(residual.shapes.values())
     if size >= sum(len(shape.members) * shape.sources for shape in shapes):
         every = [sources for shape in shapes for sources in shape.first(len(shape.members))]
@@ -195,12 +194,12 @@ def _auto(residual: Residual, size: int, budget: Budget) -> Part:
 
 
 def _least(table: Profile, size: int) -> int:
-    """The fewest requests that render as much as this many do; the others had better follow the longest path."""
+    """The fewest requests that render as much as *size* do; the others are better used on the longest paths."""
     return int(np.searchsorted(table[: size + 1], table[size]))
 
 
 class _Hard:
-    """The components too large for tables, as one dag, with the best batch so far and a bound of it all."""
+    """The components too large for tables, as one dag, with the best batch so far and a bound for all components."""
 
     def __init__(self, residual: Residual, shapes: list[Shape], easy: Ranged, size: int) -> None:
         members = [sources for shape in shapes for sources in shape.first(len(shape.members))]
@@ -212,7 +211,7 @@ class _Hard:
         self._follow_guess()
 
     def refine(self, budget: Budget) -> None:
-        """Modules, exchanges, the search over sinks, the integer program, until the bound is met or time is up."""
+        """Improve the batch by modules, exchanges, search and the integer program, until it meets the bound or time is up."""
         clock, limits, arcs = budget.clock, budget.limits, self.dag.arc_count
         if self._open(clock) and arcs <= limits.cut_arcs:
             self.guess = self.guess.with_modules(clock.seconds / 4)
@@ -251,7 +250,7 @@ class _Hard:
                 self.method = "milp"
 
     def _take(self, chosen: list[int], method: str) -> None:
-        """Keep a batch that is better, filled up so that the other components can take the rest."""
+        """Keep a batch if it is better, filled up so that the other components can use all other requests."""
         batch = filled(chosen, max(len(chosen), self.size - len(self.easy) + 1), len(self.tasks))
         value = rendered_by(self.dag, batch) + int(self.easy[self.size - len(batch)])
         if value > self.value:
@@ -259,7 +258,7 @@ class _Hard:
 
 
 def rendered_by(residual: Dag, sources: list[int]) -> int:
-    """How many sinks of a bipartite dag have all their parents among these sources."""
+    """The number of sinks of a bipartite dag that have all their parents among these sources."""
     inside = np.zeros(len(residual), np.bool_)
     inside[sources] = True
     executed_parents = np.bincount(residual.child, inside[residual.tails], minlength=len(residual))
@@ -275,7 +274,7 @@ def _greedy(residual: Residual, size: int, budget: Budget) -> Part:
 
 
 def _expansive(residual: Residual, size: int, budget: Budget) -> Part:
-    """The most private children in the residual first."""
+    """The sources with the most private children in the residual."""
     dag, tasks = residual.restricted(residual.eligible)
     chosen = largest(private_children(dag)[: len(tasks)], size)
     return Part(tasks[chosen], int(share_bound(dag)[len(chosen)]), "expansive")

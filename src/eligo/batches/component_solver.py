@@ -1,12 +1,15 @@
-"""One component by itself: for every number of executed sources, the most sinks rendered, and which sources do it.
+"""The solution of one component within limits: for every number of executed sources, the most sinks and their sources.
 
-Trees by dynamic programming; other components with few different sources, or few different sinks, by sums over all sets of
-them. What fits neither is left to the solvers for one size.
+Trees are solved by dynamic programming; other components with few different sources, or few different sinks, by sums over
+all sets of them. All others are left to the solvers for one size.
 
-**The knapsack.** A total is shared out among functions so that the sum of their values is largest, for every total: max-plus.
-The procedure BBDP of [1]_, figure 4, with its bookkeeping. The functions are joined two by two, as in a tournament, so that
-the work is bounded by the square of the summed ranges however many functions there are; equal functions beside one another
-are joined once. Who gets how much is read off the stored tables afterwards, so no back-pointers are kept.
+**Limits.** A clock alone bounds a batch only loosely, because a solver that has started on a component finishes it. For
+callers that must answer quickly, such as a server, `BRIEF` also bounds the components that a solver may start on.
+
+**The knapsack.** For every total, it is distributed among functions so that the sum of their values is largest: max-plus.
+This is the procedure BBDP of [1]_, figure 4, with its bookkeeping. The functions are joined two by two, as in a tournament,
+so that the work is bounded by the square of the summed ranges however many functions there are; neighbouring equal functions
+are joined once. The shares are computed from the stored tables afterwards, so no back-pointers are kept.
 
 **Trees.** The best choice of every size, by dynamic programming over the tree, rooted at a source. For each source u two
 functions of the number of executed sources in u's subtree: the most sinks that can be rendered there with u idle, and with
@@ -15,12 +18,13 @@ together and *all* the best with all their roots executed; then
 
     idle(u) = sum of any(v),    executed(u) = 1 more source + sum of max(any(v), all(v) + 1) + private sinks of u,
 
-sums being max-plus. The case of [1]_, section 5, in which some root of v must stay idle, is not needed: dropping the demand
-changes no maximum. With tables no longer than the subtrees, all of it takes O(s^2) for s sources.
+where sums are max-plus. The case of [1]_, section 5, in which some root of v must stay idle, is not needed: dropping this
+requirement changes no maximum. With tables no longer than the subtrees, everything takes O(s^2) for s sources.
 
 .. [1] Malewicz, Rosenberg (2006): On batch-scheduling dags for Internet-based computing.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -28,11 +32,70 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eligo.batches.limits import Budget
 from eligo.dag import Dag
+from eligo.deciding.work import Clock
 from eligo.errors import InputError
 from eligo.theory.profiles import Profile, convolved
 from eligo.theory.subsets import Subsets
+
+# Limits
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The largest components that each solver accepts. The defaults were measured with benchmarks/batches.py."""
+
+    #: the most different sources or sinks of which all sets are enumerated
+    items: int = 20
+    #: the same once time is up
+    items_late: int = 14
+    #: the largest tree, in tasks
+    tree_tasks: float = math.inf
+    #: the same once time is up
+    tree_tasks_late: float = math.inf
+    #: the largest tree, in sources times requests: the default takes about a second and 160 MB
+    tree_cells: int = 10_000_000
+    #: arcs for which minimum cuts are computed: the default takes about half a second
+    cut_arcs: int = 100_000
+    #: arcs for which a batch is improved by exchanges
+    exchange_arcs: float = math.inf
+    #: arcs for the search over sinks and the integer program
+    program_arcs: int = 50_000
+    #: whether the integer program is solved at all: its solver ends late, by up to 0.1 s
+    integer_program: bool = True
+
+
+FULL = Limits()
+#: each step takes a few milliseconds at most
+BRIEF = Limits(
+    items=12,
+    items_late=0,
+    tree_tasks=150,
+    tree_tasks_late=0,
+    cut_arcs=5_000,
+    exchange_arcs=5_000,
+    program_arcs=5_000,
+    integer_program=False,
+)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The limits of one batch, and its clock."""
+
+    clock: Clock
+    limits: Limits = FULL
+
+    @property
+    def items(self) -> int:
+        """The most sources or sinks whose sets are enumerated now."""
+        return self.limits.items_late if self.clock.over() else self.limits.items
+
+    def allows_tree(self, tasks: int, sources: int, size: int) -> bool:
+        """Whether a tree may be solved now for batches of up to *size* sources."""
+        most = self.limits.tree_tasks_late if self.clock.over() else self.limits.tree_tasks
+        return tasks <= most and sources * size <= self.limits.tree_cells
+
 
 # The knapsack
 
@@ -41,14 +104,14 @@ LIMITLESS = 1 << 62
 
 
 class Ranged(NamedTuple):
-    """A function on the whole numbers low, low + 1, ...: its values there. Without values it is defined nowhere."""
+    """A function on the whole numbers low, low + 1, ... as its values there. Without values it is defined nowhere."""
 
     low: int
     values: Profile
 
     @property
     def high(self) -> int:
-        """The largest number it is defined for; below `low` where there is none."""
+        """The largest number for which it is defined; below `low` if there is none."""
         return self.low + len(self.values) - 1
 
 
@@ -64,18 +127,18 @@ class Knapsack:
     >>> pair.split(3)
     [2, 1]
 
-    Notes: O(N^2) for ranges of summed length N, and O(k + N * limit) where *limit* is less.
+    Notes: O(N^2) for ranges of summed length N, and O(k + N * limit) if *limit* is less.
     """
 
     def __init__(self, functions: Sequence[Ranged], limit: int = LIMITLESS) -> None:
         self._count = len(functions)
         self._rounds = [[_truncate(f, limit) for f in functions or [NOTHING]]]
         while len(self._rounds[-1]) > 1:
-            self._rounds.append(list(_joined(self._rounds[-1], limit)))
+            self._rounds.append(list(_join_pairs(self._rounds[-1], limit)))
         self.best = self._rounds[-1][0]
 
     def split(self, total: int) -> list[int]:
-        """Who gets how much of a total when the sum is largest; where several ways are, the first functions get less."""
+        """The share of each function in a total with the largest sum; among equal sums the first functions get less."""
         if not self.best.low <= total <= self.best.high:
             raise InputError(
                 f"cannot distribute {total} tasks: the number must be from {self.best.low} to {self.best.high}"
@@ -88,7 +151,7 @@ class Knapsack:
 
 
 def max_plus(first: Ranged, second: Ranged, limit: int = LIMITLESS) -> Ranged:
-    """For every total up to *limit*, the largest sum of the two; defined nowhere where one of them is.
+    """For every total up to *limit*, the largest sum of the two; defined nowhere if one of them is.
 
     >>> max_plus(Ranged(0, np.array([0, 0, 2])), Ranged(0, np.array([0, 1]))).values.tolist()
     [0, 1, 2, 3]
@@ -102,8 +165,8 @@ def _truncate(function: Ranged, limit: int) -> Ranged:
     return function if length >= len(function.values) else Ranged(function.low, function.values[:length])
 
 
-def _joined(functions: list[Ranged], limit: int) -> Iterator[Ranged]:
-    """Each two neighbours joined; of equal pairs in a row only the first is computed."""
+def _join_pairs(functions: list[Ranged], limit: int) -> Iterator[Ranged]:
+    """The functions joined in pairs of neighbours; of equal pairs in a row only the first is computed."""
     before: tuple[int, int] | None = None
     for a, b in zip_longest(functions[::2], functions[1::2]):
         if b is None:
@@ -116,7 +179,7 @@ def _joined(functions: list[Ranged], limit: int) -> Iterator[Ranged]:
 
 
 def _shares(first: Ranged, second: Ranged | None, total: int) -> tuple[int, ...]:
-    """What the two get of their total: the first as little as the best sum allows."""
+    """The shares of two functions in their total: the first gets as little as the best sum allows."""
     if second is None:
         return (total,)
     least, most = max(first.low, total - second.high), min(first.high, total - second.low)
@@ -151,7 +214,7 @@ class _Source:
     executed_split: Knapsack
 
     def best(self) -> Ranged:
-        """The better of the two for every number of executed sources: `executed` reaches one further."""
+        """The larger of the two tables for every number of executed sources; `executed` has one number more."""
         return _larger(self.idle, self.executed)
 
 
@@ -185,7 +248,7 @@ class TreeBatches:
         return self._sources[0].best().values
 
     def choose(self, size: int) -> list[int]:
-        """Sources that render the most, that many, ascending."""
+        """The *size* sources that render the most, ascending."""
         chosen: list[int] = []
         stack = [(0, size)]
         while stack:
@@ -200,7 +263,7 @@ class TreeBatches:
         return sorted(chosen)
 
     def _below_executed(self, u: int, k: int, chosen: list[int]) -> list[tuple[int, int]]:
-        """Execute u, and with it all parents of the sinks below that are to be rendered; what is left for the subtrees."""
+        """Execute u and all parents of the sinks below to be rendered; returns the other subtrees with their shares."""
         rest: list[tuple[int, int]] = []
         todo = [(u, k)]
         while todo:
@@ -219,7 +282,7 @@ class TreeBatches:
         below = [v for v in self._row(u) if v != above and not self._leaf[v]]
         sinks = [self._sinks[v] for v in below]
         idle = Knapsack([sink.any.best for sink in sinks], self.limit)
-        gains = [_larger(sink.any.best, _raised(sink.all.best)) for sink in sinks]
+        gains = [_larger(sink.any.best, _plus_one(sink.all.best)) for sink in sinks]
         executed = Knapsack(gains, self.limit - 1)
         table = executed.best.values + self._private[u] if self._private[u] or not sinks else executed.best.values
         self._sources[u] = _Source(below, idle.best, Ranged(1, table), idle, executed)
@@ -244,22 +307,22 @@ class TreeBatches:
 
 
 def _neighbours(tree: Dag) -> tuple[list[int], list[int]]:
-    """The rows of the tree without directions: a task has either children or parents."""
+    """The rows of the undirected tree: a task has either children or parents."""
     return (tree.child_ptr + tree.parent_ptr).tolist(), np.concatenate([tree.child, tree.parent]).tolist()
 
 
 def _at(function: Ranged, k: int) -> int:
-    """The value at k, or less than every value where there is none."""
+    """The value at k, or less than every value if there is none."""
     inside = function.low <= k <= function.high
     return int(function.values[k - function.low]) if inside else np.iinfo(np.int64).min
 
 
-def _raised(function: Ranged) -> Ranged:
+def _plus_one(function: Ranged) -> Ranged:
     return Ranged(function.low, function.values + 1)
 
 
 def _larger(first: Ranged, second: Ranged) -> Ranged:
-    """The larger of two functions of which the second begins and ends later, where defined at all."""
+    """The larger of two functions; the second begins and ends later, if it is defined at all."""
     both = np.full(max(first.high, second.high) - first.low + 1, np.iinfo(np.int64).min, np.int64)
     both[: len(first.values)] = first.values
     if len(second.values):
@@ -273,7 +336,7 @@ def _larger(first: Ranged, second: Ranged) -> Ranged:
 
 @dataclass(frozen=True, eq=False)
 class BatchSolution:
-    """The best batches of a component: `table` says how many sinks k sources can render, `choose` which sources do."""
+    """The best batches of a component: `table` gives the sinks that k sources can render, `choose` the sources that do."""
 
     table: Profile
     choose: Callable[[int], list[int]]
@@ -285,7 +348,7 @@ class BatchSolution:
 
 
 def solve(component: Dag, limit: int, budget: Budget) -> BatchSolution | None:
-    """The best batches of up to *limit* sources of a connected bipartite dag, or None where it is too large for that.
+    """The best batches of up to *limit* sources of a connected bipartite dag, or None if it is too large for that.
 
     >>> from eligo.deciding.work import Clock
     >>> solved = solve(Dag.from_arrays(5, [0, 0, 1, 1, 2], [3, 4, 3, 4, 4]), 3, Budget(Clock()))
@@ -301,7 +364,7 @@ def solve(component: Dag, limit: int, budget: Budget) -> BatchSolution | None:
 
 
 def _by_sources(component: Dag, sources: int, most: int) -> BatchSolution | None:
-    """Every set of sources, twins counted once."""
+    """The best batches by all sets of sources, twins counted once; None if there are too many."""
     subsets = Subsets.of(component, most)
     if subsets is None:
         return None
@@ -309,7 +372,7 @@ def _by_sources(component: Dag, sources: int, most: int) -> BatchSolution | None
 
 
 def _by_sinks(component: Dag, sources: int, most: int) -> BatchSolution | None:
-    """Every set of sinks, twins counted once: a source is spared when all its children are."""
+    """The best batches by all sets of sinks, twins counted once: a source is spared if all its children are."""
     subsets = Subsets.of(component.dual(), most)
     if subsets is None:
         return None
@@ -328,7 +391,7 @@ def _by_sinks(component: Dag, sources: int, most: int) -> BatchSolution | None:
 
 
 def filled(chosen: list[int], size: int, sources: int) -> list[int]:
-    """The chosen sources and as many others, the first ones, as are asked for; ascending."""
+    """The chosen sources and the first others up to *size*, ascending."""
     if len(chosen) >= size:
         return sorted(chosen)
     free = np.ones(sources, np.bool_)

@@ -1,16 +1,17 @@
 """Components too large for tables: orders whose beginnings are good batches, a bound, and exchanges that improve a batch.
 
 **Expansive dags.** The batch of the tasks with the most private children is fast and within a proved factor. In an
-*expansive* residual every eligible task v has phi(v) >= 2 private sinks, which miss nobody else, and at most phi(v) shared
+*expansive* residual every eligible task v has phi(v) >= 2 private sinks, which miss no other task, and at most phi(v) shared
 ones. The r tasks of largest phi then gain at least half of what the best r gain [1]_, where gain is the change in the
 number of eligible tasks. Proof: let S be the sum of the r largest phi, so S >= 2r. They gain at least S - r. A shared sink
-misses two tasks at least, so any r tasks gain at most S + S/2 - r, which is at most 2 (S - r). The factor is tight: tasks
-in pairs that share two sinks, phi = 2. The paper proves 4 for phi as counted in the whole dag, executed parents included;
-that one is within 3, and no better: where the other parents of shared sinks are executed already, 1 is gained instead of 3.
+misses at least two tasks, so any r tasks gain at most S + S/2 - r, which is at most 2 (S - r). The factor is tight: tasks
+in pairs that share two sinks, phi = 2. The paper proves 4 for phi as counted in the whole dag, including executed parents;
+the factor of that choice is 3, and no better: if the other parents of shared sinks are already executed, it gains 1 instead
+of 3.
 
 **Shares.** A bound of every batch: each sink hands one unit of worth to the sources it misses. Whatever the shares, k
-sources render no more sinks than the k largest sums of shares. Equal shares are a beginning; a few rounds in which every
-sink gives less to its richer sources bring the bound close to the least, which minimum cuts would find
+sources render no more sinks than the k largest sums of shares. The computation starts with equal shares; a few rounds in
+which every sink gives less to its richer sources bring the bound close to the least one, which minimum cuts would find
 (`eligo.deciding.bounds`).
 
 .. [1] Malewicz, Rosenberg (2006): On batch-scheduling dags for Internet-based computing, section 6.
@@ -36,13 +37,13 @@ from eligo.theory.profiles import Profile
 
 Counts = NDArray[np.int64]
 
-SPARSE = 16  # one in so many sources, or fewer, are picked one by one
-MOST_WANTED = 4  # the most sources that one exchange brings in
-SHARE_ROUNDS = 12  # in which sinks give less to their richer sources
+SPARSE = 16  # up to this fraction of the sources, they are picked one by one
+MOST_WANTED = 4  # sources that one exchange may bring in
+SHARE_ROUNDS = 12  # rounds in which sinks give less to their richer sources
 
 
 def private_children(dag: Dag) -> Counts:
-    """For every task, how many of its children have no other parent: phi.
+    """For every task, the number of its children that have no other parent: phi.
 
     >>> private_children(Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "y")], tasks="abxy")).tolist()
     [1, 0, 0, 0]
@@ -52,7 +53,7 @@ def private_children(dag: Dag) -> Counts:
 
 
 def largest(scores: Counts, size: int) -> Ints:
-    """The places of that many largest scores, ascending, earlier ones first among equals: a selection, not a sort.
+    """The places of the *size* largest scores, ascending; among equal scores earlier places count first. It does not sort.
 
     >>> largest(np.array([2, 5, 2, 9, 2]), 3).tolist()
     [0, 1, 3]
@@ -68,7 +69,7 @@ def largest(scores: Counts, size: int) -> Ints:
 
 
 def share_bound(residual: Dag, rounds: int = SHARE_ROUNDS) -> Profile:
-    """At most how many sinks k sources of a bipartite dag can render, for all k.
+    """A bound of the sinks that k sources of a bipartite dag can render, for all k.
 
     >>> m = Dag.from_arrays(7, [0, 1, 2, 2, 3, 4], [5, 5, 5, 6, 6, 6])  # M(2,3)
     >>> share_bound(m, rounds=0).tolist(), share_bound(m).tolist()
@@ -92,9 +93,9 @@ def share_bound(residual: Dag, rounds: int = SHARE_ROUNDS) -> Profile:
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Batches of every size up to `size` from a few orders: `table` says how many sinks the best of them render.
+    """Batches of every size up to `size` from a few orders: `table` gives the number of sinks that the best of them render.
 
-    `bound` says how many any batch renders at most.
+    `bound` gives an upper bound for any batch.
 
     >>> cycle = Dag.from_arrays(6, [0, 0, 1, 1, 2, 2], [3, 4, 4, 5, 5, 3])
     >>> guess = Guess.of(cycle, 3)
@@ -110,7 +111,7 @@ class Guess:
 
     @classmethod
     def of(cls, residual: Dag, size: int) -> "Guess":
-        """The most releases first, and the most private children first."""
+        """Batches from two orders: most releases first, and most private children first."""
         sources = int((residual.outdegree > 0).sum())
         size = min(size, sources)
         private = private_children(residual)[:sources]
@@ -119,7 +120,7 @@ class Guess:
         return guess._with(most_releases(residual, size))._with(top[np.argsort(-private[top], kind="stable")])
 
     def with_modules(self, seconds: float) -> "Guess":
-        """Also module by module, with the bound that belongs to them: as exact as minimum cuts make it in the time."""
+        """The same with an order module by module, and with the bound by minimum cuts, as exact as time allows."""
         shares = best_shares(self.residual, Work(clock=Clock(seconds)))
         order = nonsinks_of(self.residual, release_order(self.residual, shares.modules))
         bound = np.minimum(self.bound, shares.bound[: self.size + 1])
@@ -131,18 +132,18 @@ class Guess:
 
     @property
     def table(self) -> Profile:
-        """What the best of the orders renders, for every size."""
+        """The number of sinks that the best of the orders renders, for every size."""
         best: Profile = np.max(np.stack(self.tables), axis=0)
         return best
 
     def choose(self, size: int) -> list[int]:
-        """The beginning of the order that is best for this size, ascending."""
+        """The first *size* sources of the order that is best for this size, ascending."""
         values = [int(table[size]) for table in self.tables]
         return sorted(self.orders[values.index(max(values))][:size].tolist())
 
 
 def rendered_along(residual: Dag, order: Ints) -> Profile:
-    """How many sinks the first 0, 1, ... sources of an order render.
+    """The number of sinks that the first 0, 1, ... sources of an order render.
 
     >>> rendered_along(Dag.from_arrays(4, [0, 1, 1], [2, 2, 3]), np.array([1, 0], np.int32)).tolist()
     [0, 1, 2]
@@ -154,7 +155,7 @@ def rendered_along(residual: Dag, order: Ints) -> Profile:
 
 
 def most_releases(residual: Dag, size: int) -> Ints:
-    """The first sources, that many, when always the one goes first that releases most now or soon.
+    """The first *size* sources of the order that always takes the source that releases most, now or soon.
 
     >>> most_releases(Dag.from_arrays(7, [0, 1, 2, 2, 2], [3, 3, 4, 5, 6]), 2).tolist()
     [2, 0]
@@ -166,11 +167,11 @@ def most_releases(residual: Dag, size: int) -> Ints:
     worth += [0.0] * max(int(residual.indegree.max(initial=0)) + 1 - len(worth), 0)
     missing = residual.indegree.copy()
     score = np.bincount(residual.tails, np.array(worth)[missing[residual.child]], minlength=len(residual))
-    return _picked(residual, size, score[:sources].astype(np.float64), missing, worth)
+    return _pick(residual, size, score[:sources].astype(np.float64), missing, worth)
 
 
-def _picked(residual: Dag, size: int, score: NDArray[np.float64], missing: Ints, worth: list[float]) -> Ints:
-    """Pick one by one. Scores only rise, so besides those that rose only the first of the largest are ever wanted."""
+def _pick(residual: Dag, size: int, score: NDArray[np.float64], missing: Ints, worth: list[float]) -> Ints:
+    """Pick sources one by one. Scores only rise, so only those that rose and the *size* largest at first are candidates."""
     heap = [(-float(score[u]), u) for u in np.lexsort((np.arange(len(score)), -score))[:size].tolist()]
     heapify(heap)
     picked: dict[int, None] = {}
@@ -191,9 +192,9 @@ def _picked(residual: Dag, size: int, score: NDArray[np.float64], missing: Ints,
 
 
 def improved(residual: Dag, chosen: Sequence[int], clock: Clock) -> list[int]:
-    """A batch of the same size that renders no less: exchanges as long as one helps and time allows.
+    """A batch of the same size that renders at least as much, by exchanges as long as one helps and time allows.
 
-    An exchange brings in all that some sink still misses, and gives up the sources whose loss costs least.
+    An exchange adds all sources that some sink still misses, and drops those whose loss costs least.
 
     >>> pairs = Dag.from_arrays(6, [0, 1, 2, 3], [4, 4, 5, 5])
     >>> improved(pairs, [0, 3], Clock())
@@ -206,7 +207,7 @@ def improved(residual: Dag, chosen: Sequence[int], clock: Clock) -> list[int]:
 
 
 class _Exchanges:
-    """A batch with, for every sink, how many sources it still misses."""
+    """A batch, with the number of sources that every sink still misses."""
 
     def __init__(self, residual: Dag, chosen: Sequence[int]) -> None:
         self._child_ptr: list[int] = residual.child_ptr.tolist()
@@ -220,7 +221,7 @@ class _Exchanges:
             self._add(u)
 
     def improve(self, clock: Clock) -> bool:
-        """One round over the sinks that miss little; whether an exchange helped."""
+        """Try exchanges in one round over the sinks that miss few sources; returns whether one helped."""
         helped = False
         most = min(MOST_WANTED, len(self.inside))
         for v in sorted(range(len(self.missing)), key=self.missing.__getitem__):

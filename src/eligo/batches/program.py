@@ -5,13 +5,13 @@
                 sum of size(i) x(i) + sum of k z(k) <= requests,    sum of z(k) <= 1
 
 An item i is a set of sources with the same children, all executed or none (some of them render nothing); a class c is a set
-of w(c) sinks that miss the same sources; z(k) gives k requests to the components that are solved already, where they render
+of w(c) sinks that miss the same sources; z(k) gives k requests to the components that are already solved, where they render
 easy(k). Only x and z need be integers. HiGHS is the one that comes with ortools: its own package cannot be loaded beside it,
 because each brings another version of one shared library.
 
-**The search** over sets of sinks is fast where every sink misses much, so that few of them fit into one batch. A batch need
-only be what the sinks it renders miss. The search adds one class of sinks after another, takes along those that then miss
-nobody, drops those that no longer fit, and turns back where even all that still fit would not be enough.
+**The search** over sets of sinks is fast if every sink misses many sources, so that few sinks fit into one batch. A batch
+need only have the sources that its rendered sinks miss. The search adds one class of sinks after another, includes those
+that then miss no source, drops those that no longer fit, and backtracks if even all that still fit would not be enough.
 """
 
 import math
@@ -28,11 +28,11 @@ from eligo.deciding.work import Clock
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 
-ROUNDING = 1e-3  # far more than the solver's tolerances can add up to
+ROUNDING = 1e-3  # far more than the sum of the solver's tolerances
 
 
 class Found(NamedTuple):
-    """Sources that were chosen, at most as many as requested, and at most how many sinks any choice renders in all."""
+    """The chosen sources, at most as many as requested, and a bound of the sinks that any choice renders in all."""
 
     chosen: list[int]
     bound: int
@@ -40,7 +40,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The items and classes of a residual: `missed[j]` is an item that class `classes[j]` misses, for every such pair j."""
+    """The items and classes of a residual: for each pair j, class `classes[j]` misses the item `missed[j]`."""
 
     items: list[list[int]]
     sizes: NDArray[np.int64]
@@ -50,7 +50,7 @@ class Program:
 
     @classmethod
     def of(cls, residual: Dag) -> "Program":
-        """From a bipartite dag, its sources numbered first.
+        """The program of a bipartite dag whose sources are numbered first.
 
         >>> Program.of(Dag.from_arrays(5, [0, 0, 1, 1, 2], [3, 4, 3, 4, 4])).items
         [[0, 1], [2]]
@@ -67,9 +67,9 @@ class Program:
 
 
 def solve_program(program: Program, easy: Profile, requests: int, start: Sequence[int], seconds: float) -> Found | None:
-    """The best batch that HiGHS finds in the time, beginning from the sources *start*; None where it finds none.
+    """The best batch that HiGHS finds in the time, starting from the sources *start*; None if it finds none.
 
-    *easy* says for k = 0, 1, ... how many sinks k requests render elsewhere.
+    *easy* gives for k = 0, 1, ... the number of sinks that k requests render elsewhere.
 
     >>> cycle = Program.of(Dag.from_arrays(6, [0, 0, 1, 1, 2, 2], [3, 4, 4, 5, 5, 3]))
     >>> solve_program(cycle, np.array([0, 2]), 3, [0], math.inf)
@@ -126,7 +126,7 @@ def _model(program: Program, easy: Profile, requests: int) -> Any:
 
 
 def _begin(program: Program, start: set[int]) -> list[float]:
-    """Values of x and y for a batch that is known."""
+    """The values of x and y for a given batch."""
     x = np.array([float(start.issuperset(sources)) for sources in program.items])
     y = np.ones(len(program.weights))
     np.minimum.at(y, program.classes, x[program.missed])
@@ -134,7 +134,7 @@ def _begin(program: Program, start: set[int]) -> list[float]:
 
 
 def _twins(ptr: Ints, rows: Ints) -> tuple[Ints, list[list[int]]]:
-    """The tasks that have a row, grouped by equal rows; and each task's group."""
+    """The group of each task, and the groups: the tasks that have a row, grouped by equal rows."""
     groups: dict[bytes, int] = {}
     members: list[list[int]] = []
     group_of = np.full(len(ptr) - 1, -1, np.int32)
@@ -152,7 +152,7 @@ def _twins(ptr: Ints, rows: Ints) -> tuple[Ints, list[list[int]]]:
 
 
 class Searched(NamedTuple):
-    """The most sinks found and the sources that render them, None where no more than was known; and whether it is proved."""
+    """The most sinks, the sources that render them, None if they are no more than before, and whether that is proved."""
 
     rendered: int
     chosen: list[int] | None
@@ -160,7 +160,7 @@ class Searched(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """Sources that are in, as bits; what they render; the classes that still fit, from number `at` on, and their weight."""
+    """The sources inside, as bits; the sinks they render; the classes that still fit, from number `at` on; their weight."""
 
     inside: int
     rendered: int
@@ -170,9 +170,9 @@ class _Node(NamedTuple):
 
 
 def search(program: Program, easy: Sequence[int], requests: int, least: int, clock: Clock) -> Searched:
-    """The best batch, where it renders more than *least* sinks in all.
+    """The best batch if it renders more than *least* sinks in all.
 
-    *easy* says for k = 0, 1, ... how many sinks k requests render elsewhere.
+    *easy* gives for k = 0, 1, ... the number of sinks that k requests render elsewhere.
 
     >>> from eligo.dag import Dag
     >>> two = Program.of(Dag.from_arrays(7, [0, 1, 2, 2, 3], [4, 4, 5, 6, 6]))
@@ -198,7 +198,7 @@ def search(program: Program, easy: Sequence[int], requests: int, least: int, clo
 
 
 def _fitting(node: _Node, requests: int) -> _Node:
-    """The node with the classes that miss nobody any more taken in, and those that do not fit any more left out."""
+    """The node with the classes included that miss no more sources, and those dropped that no longer fit."""
     rendered, weight, fitting = node.rendered, 0, []
     for i in range(node.at, len(node.fitting)):
         misses, own = node.fitting[i]
@@ -212,7 +212,7 @@ def _fitting(node: _Node, requests: int) -> _Node:
 
 
 def _classes(program: Program) -> list[tuple[int, int]]:
-    """What each class misses, as bits, and its weight; those that miss least first."""
+    """The sources that each class misses, as bits, and its weight; classes that miss the fewest first."""
     bits = [sum(1 << u for u in sources) for sources in program.items]
     misses = [0] * len(program.weights)
     for c, i in zip(program.classes.tolist(), program.missed.tolist(), strict=True):

@@ -1,11 +1,11 @@
-"""What matters of a state for the next batch: the bipartite *residual*, kept up to date while a dag is executed.
+"""The bipartite *residual*: the part of a state that matters for the next batch, kept up to date during an execution.
 
 Its sources are the eligible tasks, its sinks the tasks all of whose missing parents are eligible: executing eligible tasks
-can render nothing else. So the state of any dag falls into connected components that do not concern one another [1]_,
-section 4; being a composition is not needed. Tasks that somebody has, or that failed, are neither executed nor eligible.
+can render nothing else. So the state of any dag falls into connected components that do not affect each other [1]_,
+section 4; the dag need not be a composition. Tasks that are out with a client, or failed, are neither executed nor eligible.
 
-Its connected components are told apart by shape: named blocks by counting, others by their arcs. Components of one shape
-are kept together and solved once, so a state with a hundred thousand small components costs no more than its few shapes.
+Its connected components are grouped by shape: named blocks by counting, others by their arcs. Each shape is solved once, so a
+state with a hundred thousand small components costs no more than its few shapes.
 
 .. [1] Malewicz, Rosenberg (2006): On batch-scheduling dags for Internet-based computing.
 """
@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.batches.component_solver import BatchSolution, solve
-from eligo.batches.limits import Budget
+from eligo.batches.component_solver import BatchSolution, Budget, solve
 from eligo.dag import Dag
 from eligo.execution import ELIGIBLE, EXECUTED, WAITING, Execution, unpacked
 from eligo.kernels import walks
@@ -31,14 +30,14 @@ from eligo.theory.solutions import WALK, recognise
 # Components
 
 
-ARC_BYTES = 8  # two numbers an arc
+ARC_BYTES = 8  # two numbers per arc
 
 #: a named family, or the numbers of sources and sinks and the arcs
 ShapeKey = Kind | tuple[int, int, bytes]
 
 
 class Component(NamedTuple):
-    """A component: its shape, its sources in the order of the shape's numbers, and the longest path that begins in it."""
+    """A component: its shape, its sources in the order of the shape's numbers, and the longest path that starts in it."""
 
     key: ShapeKey
     sources: Ints
@@ -47,7 +46,7 @@ class Component(NamedTuple):
 
 @dataclass(eq=False)
 class Shape:
-    """The components of one shape, each under its number, and how they are best executed."""
+    """The components of one shape, by their numbers, and the best batches of one."""
 
     key: ShapeKey
     members: dict[int, Component] = field(default_factory=dict)
@@ -55,45 +54,45 @@ class Shape:
 
     @property
     def kind(self) -> Kind | None:
-        """The named family that it is of, if any."""
+        """The named family of the shape, if any."""
         return self.key if isinstance(self.key, Kind) else None
 
     @property
     def sources(self) -> int:
-        """How many sources each member has."""
+        """The number of sources of each member."""
         return len(next(iter(self.members.values())).sources)
 
     @property
     def sinks(self) -> int:
-        """How many sinks each member has."""
+        """The number of sinks of each member."""
         return int(self.key.profile[-1]) if isinstance(self.key, Kind) else self.key[1]
 
     @property
     def is_tree(self) -> bool:
-        """Whether it has no more arcs than hold it together."""
+        """Whether it has only as many arcs as connect it."""
         return not isinstance(self.key, Kind) and len(self.key[2]) == ARC_BYTES * (self.key[0] + self.key[1] - 1)
 
     def first(self, count: int) -> list[Ints]:
-        """The sources of that many members: those in which the longest paths begin, the oldest among equals."""
+        """The sources of *count* members, those in which the longest paths start; among equals, the oldest."""
         if count >= len(self.members):
             return [member.sources for member in self.members.values()]
         return [member.sources for member in nsmallest(count, self.members.values(), key=_lowness)]
 
     def dag(self) -> Dag:
-        """One member as a dag by itself, its sources numbered first."""
+        """One member as a dag of its own, its sources numbered first."""
         assert not isinstance(self.key, Kind)  # noqa: S101 - named families need no dag
         sources, sinks, arcs = self.key
         tails, heads = np.frombuffer(arcs, np.int32).reshape(2, -1)
         return Dag.from_checked(sources + sinks, tails, heads + np.int32(sources), None)
 
     def _is_small(self, size: int, budget: Budget) -> bool:
-        """Whether there is a solver that may begin with it."""
+        """Whether there is a solver that may start on it."""
         if self.is_tree:
             return budget.allows_tree(self.sources + self.sinks, self.sources, size)
         return budget.items > 0
 
     def solution(self, limit: int, budget: Budget) -> BatchSolution | None:
-        """The best batches of up to *limit* sources; None where that takes too long."""
+        """The best batches of up to *limit* sources; None if that takes too long."""
         size = min(limit, self.sources)
         if self._solution is None or not self._solution.reaches(size):
             self._solution = solve(self.dag(), size, budget) if self._is_small(size, budget) else None
@@ -105,7 +104,7 @@ def _lowness(component: Component) -> int:
 
 
 def components(residual: Dag, sources: Ints, height: Ints) -> Iterator[Component]:
-    """The components of a bipartite dag without isolated tasks; *sources* are the tasks that its sources stand for.
+    """The components of a bipartite dag without isolated tasks; *sources* are the tasks that its sources represent.
 
     >>> three = Dag.from_arrays(6, [0, 1, 2, 2], [3, 3, 4, 5])
     >>> [(str(c.key), c.sources.tolist()) for c in components(three, np.array([7, 8, 9]), np.array([1, 1, 1]))]
@@ -129,7 +128,7 @@ def components(residual: Dag, sources: Ints, height: Ints) -> Iterator[Component
 
 
 class _Arcs:
-    """The arcs of every block, with its sources and its sinks numbered from 0 each."""
+    """The arcs of every block, with its sources numbered from 0 and its sinks numbered from 0."""
 
     def __init__(self, blocks: Blocks) -> None:
         residual = blocks.dag
@@ -157,12 +156,12 @@ Codes = NDArray[np.uint8]
 
 
 class Residual:
-    """The residual of an execution, as components grouped by shape; `follow` changes only those that a move concerns.
+    """The residual of an execution, as components grouped by shape; `follow` changes only those that a move affects.
 
     >>> game = Execution({"a": [], "b": [], "c": [], "x": ["a", "b"], "y": ["b"], "z": ["x", "c"]}, executed=["a"])
     >>> residual = Residual(game)
-    >>> [str(shape.key) for shape in residual.shapes.values()], game.dag.named(residual.isolated())
-    (['W(1,2)'], ('c',))
+    >>> [str(shape.key) for shape in residual.shapes.values()], game.dag.named(residual.eligible)
+    (['W(1,2)'], ('b', 'c'))
     """
 
     def __init__(self, execution: Execution) -> None:
@@ -170,9 +169,9 @@ class Residual:
         self._begin()
 
     def _begin(self) -> None:
-        """Bring all of the dag to where the execution stands."""
+        """Set up all state from the dag and the execution."""
         self.dag = dag = self.execution.dag
-        #: the states of the tasks, as of the last move that was followed
+        #: the states of the tasks after the last followed move
         self.codes = np.full(len(dag), WAITING, np.uint8)
         self.shapes: dict[ShapeKey, Shape] = {}
         self._missing, self._blocked = dag.indegree.copy(), dag.indegree.copy()
@@ -187,12 +186,8 @@ class Residual:
         """The tasks that may be handed out."""
         return np.flatnonzero(self.codes == ELIGIBLE).astype(np.int32)
 
-    def isolated(self) -> Ints:
-        """The eligible tasks that cannot help to render anything now."""
-        return np.flatnonzero((self.codes == ELIGIBLE) & (self._owner < 0)).astype(np.int32)
-
     def follow(self) -> None:
-        """Catch up with the execution: tasks that moved since, and what became of their children."""
+        """Catch up with the execution: update the tasks that moved since the last call, and their children."""
         game = self.execution
         if self._seen == len(game.journal):
             return
@@ -206,9 +201,9 @@ class Residual:
         self._change(near[self.codes[near] != self._now[near]])
 
     def restricted(self, sources: Ints) -> tuple[Dag, Ints]:
-        """The part of the residual that hangs on these eligible tasks, as a dag, those without sinks left out.
+        """The part of the residual that depends on these eligible tasks, as a dag, without those that have no sinks.
 
-        Returns it with the tasks that its sources, numbered first, stand for.
+        Returns it with the tasks that its sources, numbered first, represent.
         """
         children, degree = gathered(self.dag.child_ptr, self.dag.child, sources)
         live = self._is_sink(children)
@@ -220,7 +215,7 @@ class Residual:
         return Dag.from_checked(count + sinks, place[tails], heads + np.int32(count), None), sources[busy]
 
     def rendered(self, tasks: Ints) -> int:
-        """How many tasks become eligible when these eligible ones are executed."""
+        """The number of tasks that become eligible if these eligible ones are executed."""
         children, _ = gathered(self.dag.child_ptr, self.dag.child, tasks)
         touched, times = np.unique(children, return_counts=True)
         return int((times == self._missing[touched]).sum())
@@ -234,7 +229,7 @@ class Residual:
         return np.frombuffer(self.execution.codes, np.uint8)
 
     def _change(self, changed: Ints) -> None:
-        """Take over the states of these tasks, which are all that changed."""
+        """Update the states of these tasks, which are all that changed."""
         now = self._now[changed]
         done = changed[now == EXECUTED]
         children, _ = gathered(self.dag.child_ptr, self.dag.child, done)
@@ -247,7 +242,7 @@ class Residual:
         self._regroup(changed, children[self._is_sink(children)])
 
     def _regroup(self, changed: Ints, sinks: Ints) -> None:
-        """Take the components apart that the changed tasks were in or that these sinks join, and put them together anew."""
+        """Recompute the components that had the changed tasks or that these sinks connect."""
         parents, _ = gathered(self.dag.parent_ptr, self.dag.parent, _distinct(len(self.dag), sinks))
         near = np.concatenate([changed, parents])
         owners = self._owner[near]
@@ -278,13 +273,13 @@ class Residual:
 
 
 def _is_open(codes: Codes) -> NDArray[np.bool_]:
-    """Whether tasks in these states stand in no child's way: executed, or to be executed now."""
+    """Whether tasks in these states do not block their children: executed, or eligible."""
     free: NDArray[np.bool_] = (codes == ELIGIBLE) | (codes == EXECUTED)
     return free
 
 
 def _distinct(n: int, tasks: Ints) -> Ints:
-    """The different ones among these tasks, ascending: by sorting where they are few, else by marking."""
+    """The distinct tasks among these, ascending: by sorting if they are few, else by marking."""
     if len(tasks) * 16 < n:
         return np.unique(tasks)
     present = np.zeros(n, np.bool_)
@@ -293,7 +288,7 @@ def _distinct(n: int, tasks: Ints) -> Ints:
 
 
 def _number_distinct(n: int, tasks: Ints) -> tuple[int, Ints]:
-    """How many different tasks there are, and each one's rank among them."""
+    """The number of distinct tasks, and the rank of each task among them."""
     present = np.zeros(n, np.bool_)
     present[tasks] = True
     rank = np.cumsum(present, dtype=np.int32)

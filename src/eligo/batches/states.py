@@ -1,4 +1,4 @@
-"""Batches for states: `batch` for one state, `Batches` along an execution, `decide` for the yes-or-no question."""
+"""Batches for states: `batch` for one state, `Batches` during an execution, `decide` for the yes-or-no question."""
 
 import math
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from operator import index
 from typing import Any
 
 from eligo.batches.best import SOLVERS, choose
-from eligo.batches.limits import FULL, Budget, Limits
+from eligo.batches.component_solver import FULL, Budget, Limits
 from eligo.batches.residual import Residual
 from eligo.border import dag_of
 from eligo.deciding.work import Clock
@@ -15,15 +15,15 @@ from eligo.errors import InputError, check_choice, is_amount, shorten
 from eligo.execution import Execution
 from eligo.names import Name, labels_of
 
-#: how long to look where nothing is said, by method; the others take no longer anyway
+#: the default time limit of each method; other methods need none
 SECONDS = {"auto": 1.0, "exact": math.inf, "greedy": 1.0}
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Eligible tasks to hand out together, and how many are eligible once they are executed.
+    """Eligible tasks to hand out together, and the number of eligible tasks once they are executed.
 
-    `eligible_after` is the most possible where `exact`; no choice of the same size can leave more than `upper_bound`.
+    `eligible_after` is the most possible if `exact`; no choice of the same size can leave more than `upper_bound`.
     """
 
     tasks: tuple[Name, ...]
@@ -56,7 +56,7 @@ def batch(  # noqa: PLR0913 - the state is part of the question
     If fewer are eligible, all of them are handed out.
 
     *executed* tasks are done; *allocated* ones are handed out and not returned, so they are neither executed nor eligible.
-    All other tasks whose parents are executed are eligible, or where *eligible* is given, those only. *method* is "auto",
+    All other tasks whose parents are executed are eligible, or only those in *eligible*, if given. *method* is "auto",
     "exact" (without a time limit), "greedy" or "expansive" (within half of the largest gain on expansive dags).
     *seconds* limits the time for hard components.
 
@@ -109,7 +109,7 @@ class Batches:
 
     def __init__(self, execution: Execution, limits: Limits = FULL) -> None:
         self.execution, self._limits = execution, limits
-        _ = execution.dag.index  # so that no later call must wait for it
+        _ = execution.dag.index  # computed now so that no later call takes longer
         self._residual = Residual(execution)
 
     def best(self, requests: int, method: str = "auto", seconds: float | None = None) -> Batch:
@@ -145,7 +145,7 @@ def _request_count(requests: int) -> int:
 def _state(
     flow: object, executed: Iterable[Name], allocated: Iterable[Name], eligible: Iterable[Name] | None
 ) -> Execution:
-    """The execution that stands there; eligible tasks that may not be handed out count as somebody's."""
+    """An execution in this state; eligible tasks that may not be handed out count as taken."""
     game = Execution(flow, executed, allocated)
     if eligible is not None:
         ready = game.dag.indices(eligible).tolist()

@@ -7,7 +7,7 @@ from eligo.cli.options import ClusterRequest
 from eligo.cli.output import print_facts, print_json, sparkline
 from eligo.cli.plan_text import accept, listed_names, tell, working
 from eligo.clusters import FatTask, cluster, fat_task
-from eligo.clusters.chains import told
+from eligo.clusters.chains import chain_text
 from eligo.clusters.export import EXPORTS, exported
 from eligo.errors import InputError
 from eligo.formats.fidelity import ALL
@@ -150,7 +150,7 @@ def _fat_summary(fat: FatTask) -> tuple[str, list[tuple[str, object]]]:
     ]
     facts += [("certificate", fat.certificate)] if fat.certificate else []
     facts += [("seconds", f"{fat.seconds:,.1f}")] if fat.seconds is not None else []
-    facts += [("its blocks", told(chain))] if chain else []
+    facts += [("its blocks", chain_text(chain))] if chain else []
     return f"Tasks for one client: {_shorten_list(fat.tasks)}", facts
 
 

@@ -1,9 +1,9 @@
-"""▷-chains for fat tasks: whole blocks that may be given away, and dags of which any fat task may be.
+"""▷-chains for fat tasks: which blocks may be taken from a chain, and dags from which any fat task may be taken.
 
-A chain is what Theorem 1 of [1]_ speaks of: the blocks of a dag, each ▷ the next, in an order that the super-dag allows.
-Give away whole blocks, an ancestor-closed set of them, and the others are still such a chain (Lemma 2); give away
-the beginning of what is first in a chain, and the rest of its schedule is still best (Theorem 4). So a chain stays good
-as long as every block is whole, or gone, or the first one left and begun in its own order.
+A chain is the subject of Theorem 1 of [1]_: the blocks of a dag, each ▷ the next, in an order that the super-dag allows. If
+whole blocks are taken, an ancestor-closed set of them, the others are still such a chain (Lemma 2). If the beginning of the
+first block of a chain is taken, the rest of its schedule is still best (Theorem 4). So a chain is kept as long as every block
+is complete, or gone, or the first remaining one and started in its own order.
 
 .. [1] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
 """
@@ -19,15 +19,14 @@ from eligo.dag import Dag
 from eligo.rows import Ints, pointers
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.composition import concatenated_order, linearise
-from eligo.theory.series import segments
-from eligo.theory.skeleton import skeleton
+from eligo.theory.skeleton import segments, skeleton
 from eligo.theory.solutions import Solutions, recognise, solve_blocks, solve_one
 
 # Matchings
 
 
 def matches_all(rows: Sequence[Sequence[int]]) -> bool:
-    """Whether every row can have one of its entries that no other row has: augmenting paths, row by row.
+    """Whether every row can be assigned one of its entries that no other row has, by augmenting paths, row by row.
 
     >>> matches_all([[1, 2], [1]]), matches_all([[1], [1]])
     (True, False)
@@ -44,8 +43,8 @@ def matches_all(rows: Sequence[Sequence[int]]) -> bool:
 
 
 def _path(rows: Sequence[Sequence[int]], start: int, owner: dict[int, int]) -> list[tuple[int, int]] | None:
-    """Who takes what so that a further row has an entry, others changing theirs where need be; breadth first."""
-    asked: dict[int, int] = {}  # entry -> the row that asked for it
+    """The assignments that give one more row an entry, with changes for other rows if needed, by breadth-first search."""
+    asked: dict[int, int] = {}  # entry -> the row that wants it
     wants = {start: -1}  # row -> the entry that it gives up
     asking = [start]
     for row in asking:
@@ -54,13 +53,13 @@ def _path(rows: Sequence[Sequence[int]], start: int, owner: dict[int, int]) -> l
                 continue
             asked[entry] = row
             if entry not in owner:
-                return _turned(entry, asked, wants)
+                return _retrace(entry, asked, wants)
             wants[owner[entry]] = entry
             asking.append(owner[entry])
     return None
 
 
-def _turned(entry: int, asked: dict[int, int], wants: dict[int, int]) -> list[tuple[int, int]]:
+def _retrace(entry: int, asked: dict[int, int], wants: dict[int, int]) -> list[tuple[int, int]]:
     path = []
     while entry >= 0:
         path.append((asked[entry], entry))
@@ -70,12 +69,12 @@ def _turned(entry: int, asked: dict[int, int], wants: dict[int, int]) -> list[tu
 
 # Chains
 
-MANY_BLOCKS = 10  # without a name, of which one is looked at before all are solved
+MANY_BLOCKS = 10  # blocks without a name, from which on the largest is solved before the others
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The blocks of a dag in the order of a ▷-chain; `tasks` says which task of a larger dag each task of it is."""
+    """The blocks of a dag in the order of a ▷-chain; `tasks` maps its tasks to those of a larger dag."""
 
     solutions: Solutions
     #: block numbers of the decomposition, first to last
@@ -101,7 +100,7 @@ class Chain:
 
     @cached_property
     def begin(self) -> list[int]:
-        """Where in `order` each block begins, and where the last one ends."""
+        """The places in `order` at which the blocks begin, and the end of the last one."""
         ptr = self.solutions.blocks.source_rows[0]
         begin: list[int] = pointers(np.diff(ptr)[self.sequence]).tolist()
         return begin
@@ -119,14 +118,14 @@ class Chain:
 
     @cached_property
     def family(self) -> str | None:
-        """ "W", "C" or "N" where all blocks are of that family, which Theorem 6 speaks of; else None."""
+        """ "W", "C" or "N" if all blocks are of that family, as Theorem 6 requires; else None."""
         letters = {None if solution.kind is None else solution.kind.letter for solution in self.solutions.types}
         letter = letters.pop() if len(letters) == 1 else None
         return letter if letter in {"W", "C", "N"} else None
 
 
 def chain_of(dag: Dag, tasks: Ints | None = None) -> Chain | None:
-    """The dag as a ▷-chain of blocks, or None where it is none.
+    """The dag as a ▷-chain of blocks, or None if it is not one.
 
     >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
     >>> chain_of(mesh).kinds
@@ -146,7 +145,7 @@ def chain_of(dag: Dag, tasks: Ints | None = None) -> Chain | None:
 
 
 def _is_hopeless(blocks: Blocks) -> bool:
-    """Whether, among many blocks without a name, the largest has no order by itself: then the others need no solving."""
+    """Whether the largest of many blocks without a name has no best order: then the others need not be solved."""
     unnamed = np.ones(len(blocks), np.bool_)
     for _, members in recognise(blocks):
         unnamed[members] = False
@@ -156,10 +155,10 @@ def _is_hopeless(blocks: Blocks) -> bool:
     return solve_one(blocks.block_dag(largest)).order is None
 
 
-def told(kinds: Iterable[str], most: int = 12) -> str:
-    """A chain as people read it, equal neighbours counted.
+def chain_text(kinds: Iterable[str], most: int = 12) -> str:
+    """A chain as text, with equal neighbours counted.
 
-    >>> told(["W(1,2)", "W(1,2)", "W(2,2)"])
+    >>> chain_text(["W(1,2)", "W(1,2)", "W(2,2)"])
     '2 W(1,2) ▷ W(2,2)'
     """
     runs = [(kind, sum(1 for _ in group)) for kind, group in groupby(kinds)]
@@ -170,9 +169,9 @@ def told(kinds: Iterable[str], most: int = 12) -> str:
 def is_reticulated(chain: Chain) -> bool:
     """The repaired condition of Theorem 6: whether any fat task may be taken, as far as is known.
 
-    Printed is a one-to-one map of a block's sources into those of each block below it, which has counterexamples. None is
-    known where the map follows arcs and every block that is below another has all its sources merged with sinks above.
-    That is evidence, not proof: what is left is checked every time.
+    The printed condition is a one-to-one map of a block's sources into those of each block below it; it has counterexamples.
+    None is known if the map follows arcs and every block below another has all its sources merged with sinks above. That is
+    evidence, not proof: the remaining dag is checked every time.
 
     >>> from eligo import families
     >>> is_reticulated(chain_of(families.out_mesh(5))), is_reticulated(chain_of(families.butterfly(2)))

@@ -1,8 +1,8 @@
 """Fat tasks for engines: Pegasus cluster labels, Snakemake groups, and a DAGMan file of fat nodes with a script each.
 
-A workflow that was dealt out whole gives one cluster a fat task; of a single fat task the other tasks stay by themselves.
-Executed tasks are left out, and clusters that wait for one another are refused. What each engine cannot hold is told by its
-writer: names in Pegasus and DAGMan files have no blanks, for example.
+Each fat task becomes a cluster; tasks in no fat task stay single. Executed tasks are left out, and clusters that wait for
+each other are refused. Each engine's writer reports what its format cannot represent: names in Pegasus and DAGMan files have
+no blanks, for example.
 """
 
 import shlex
@@ -23,19 +23,19 @@ EXPORTS = ("pegasus", "snakemake", "dagman")
 
 @dataclass(frozen=True, eq=False)
 class _Clustered:
-    """What is left of a workflow, with its tasks in clusters."""
+    """A workflow without its executed tasks, and with its tasks in clusters."""
 
-    #: the workflow without what is executed, and the number of each task in the whole one
+    #: the workflow without executed tasks, and the number of each task in the original workflow
     flow: Workflow
     numbers: Mapping[str, int]
     #: the cluster of every task that is in one
     labels: Mapping[str, str]
-    #: the tasks of every cluster, and of every other task itself, by the name of the node; and how these hang together
+    #: the tasks of every node by its name, a cluster or a single task; and the dag of the nodes
     nodes: Mapping[str, Sequence[str]]
     dag: Dag
 
 
-def _clustered(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str]) -> _Clustered:
+def _cluster_tasks(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str]) -> _Clustered:
     labels, numbers, rest = labels_of(flow, fats), flow.dag.index, _without(flow, executed)
     again = next((task for task in labels if task not in rest.dag), None)
     if again is not None:
@@ -51,7 +51,7 @@ def _clustered(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str])
 
 
 def _without(flow: Workflow, executed: Iterable[str]) -> Workflow:
-    """What is left of a workflow."""
+    """The workflow without its executed tasks."""
     done = flow.dag.indices(tuple(executed))
     if not len(done):
         return flow
@@ -61,7 +61,7 @@ def _without(flow: Workflow, executed: Iterable[str]) -> Workflow:
 
 
 def _quotient(dag: Dag, nodes: Mapping[str, Sequence[str]]) -> Dag:
-    """The dag of clusters: an arc where a task of one needs a task of another."""
+    """The dag of nodes: an arc for each two nodes of which a task of one needs a task of the other."""
     owner = np.empty(len(dag), np.int32)
     for number, node in enumerate(nodes.values()):
         owner[dag.indices(node)] = number
@@ -92,9 +92,9 @@ def labels_of(flow: Workflow, fats: Sequence[FatTask]) -> dict[str, str]:
 def pegasus_labels(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str] = ()) -> str:
     """The workflow for Pegasus with the profile `label` on clustered jobs, for `pegasus-plan --cluster label`.
 
-    Of a Pegasus file, everything else stays as it is.
+    If it was read from a Pegasus file, everything else stays as it is there.
     """
-    clustered = _clustered(flow, fats, executed)
+    clustered = _cluster_tasks(flow, fats, executed)
     source = source_text(flow) if flow.origin is not None and flow.origin.format == pegasus.NAME else None
     if source is not None and len(clustered.flow) == len(flow):
         return pegasus.clustered(source, flow, clustered.labels)
@@ -104,11 +104,11 @@ def pegasus_labels(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[s
 def snakemake_groups(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str] = ()) -> str:
     """A Snakefile with a rule for every task, in the group of its fat task, that runs the workflow through marker files.
 
-    Groups of several parts need `--group-components`, which a comment at the top spells out. What the nodes of a DAGMan file
-    run is read from their submit files.
+    Groups of several parts need `--group-components`, which a comment at the top gives in full. The commands of DAGMan nodes
+    are read from their submit files.
     """
     flow = as_runnable(flow, ALL, elsewhere=True)
-    clustered = _clustered(flow, fats, executed)
+    clustered = _cluster_tasks(flow, fats, executed)
     labels, numbers, dag = clustered.labels, clustered.numbers, clustered.flow.dag
     marks = {name: f".eligo/{numbers[name]}.done" for name in dag.tasks}
     parts = [(f"fat_{i}", len(dag.subdag(fat.tasks).components())) for i, fat in enumerate(fats, 1)]
@@ -126,12 +126,12 @@ def snakemake_groups(flow: Workflow, fats: Sequence[FatTask], executed: Iterable
 
 
 def _python(line: str) -> str:
-    """A shell line as Snakemake wants it: a Python string in which braces are doubled."""
+    """A shell line in the form that Snakemake expects: a Python string with doubled braces."""
     return repr(line.replace("{", "{{").replace("}", "}}"))
 
 
 def _line(task: Task) -> str:
-    """One line of a shell script that runs a task and nothing else, whatever its command does."""
+    """One line of a shell script that runs a task and has no other effect on the script."""
     if not task.command or task.command == NOTHING:
         return NOTHING
     if isinstance(task.command, str):
@@ -140,19 +140,19 @@ def _line(task: Task) -> str:
         raise FormatError(
             f"a script cannot represent the program of task {shorten(task.name)!r}: it would be read as an option"
         )
-    # By a shell of its own that looks for a program and nothing else: "exit", "cd" or "A=1" would be the script's.
+    # a separate shell that only runs a program: the script itself would execute "exit", "cd" or "A=1"
     return shlex.join(["/bin/sh", "-c", 'exec "$@"', "sh", *task.command])
 
 
 def dagman_nodes(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str] = ()) -> dict[str, str]:
     """The files of a DAGMan workflow of fat nodes, by name: `fat.dag`, and a script for every fat node.
 
-    A fat node runs its tasks one after another and ends with the first that fails. It asks for the cores and memory of the
-    task that needs most. Tasks in no fat task are nodes by themselves. What the nodes of a DAGMan file run is read from their
-    submit files; what else they ask for is not in the files that are written: see `eligo.formats.fidelity`.
+    A fat node runs its tasks one after another and ends with the first that fails. It requests the cores and memory of the
+    task that needs most. Tasks in no fat task are single nodes. The commands of DAGMan nodes are read from their submit
+    files; other requests of these files are not exported: see `eligo.formats.fidelity`.
     """
     flow = as_runnable(flow, ALL, elsewhere=True)
-    clustered = _clustered(flow, fats, executed)
+    clustered = _cluster_tasks(flow, fats, executed)
     details = {name: _node(flow, name, node) for name, node in clustered.nodes.items()}
     scripts = {f"fat_{i}.sh": _script(flow, fat.tasks) for i, fat in enumerate(fats, 1)}
     return {"fat.dag": dagman.generate(Workflow(clustered.dag, details, flow.name)), **scripts}
@@ -175,7 +175,7 @@ def _script(flow: Workflow, node: Sequence[str]) -> str:
 
 
 def exported(flow: Workflow, fats: Sequence[FatTask], format: str, executed: Iterable[str] = ()) -> Mapping[str, str]:
-    """The files of an export by name, without what is executed; a single one is named "" and may go anywhere."""
+    """The files of an export by name, without executed tasks; a single file is named "" and may have any name."""
     match format:
         case "pegasus":
             return {"": pegasus_labels(flow, fats, executed)}

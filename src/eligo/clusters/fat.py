@@ -1,7 +1,7 @@
-"""The fat task: a self-contained cluster of tasks for one client, and what it does to the rest.
+"""The fat task: a self-contained cluster of tasks for one client, and its effect on the remaining tasks.
 
-A set of tasks is *self-contained* when with every task it has the task's parents, except those that are executed: the client
-can run it with no further communication [1]_, section 2.2. The *residual* is the dag of what is then left.
+A set of tasks is *self-contained* if with every task it has the task's parents, except those that are executed: the client
+can run it with no further communication [1]_, section 2.2. The *residual* is the dag of the tasks that then remain.
 
 .. [1] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
 """
@@ -16,8 +16,7 @@ import numpy as np
 from eligo.border import as_workflow
 from eligo.clusters.chains import chain_of
 from eligo.clusters.growth import Budget, Choice, Files, Growth
-from eligo.clusters.ranking import verdict_of
-from eligo.clusters.state import State
+from eligo.clusters.state import State, verdict_of
 from eligo.dag import Dag
 from eligo.deciding.effort import check_effort
 from eligo.errors import NotSelfContainedError
@@ -40,25 +39,25 @@ class FatTask:
     dag: Dag
     #: the tasks in an order in which the client can run them
     tasks: tuple[Name, ...]
-    #: the arcs from it to what is left: results to be sent back
+    #: the arcs from it to remaining tasks: results to be sent back
     cut: tuple[Arc, ...]
     #: the arcs to it from executed tasks: results that it needs
     inputs: tuple[Arc, ...]
-    #: how many tasks it renders eligible, those in it included
+    #: the number of tasks that it renders eligible, including tasks in it
     productivity: int
-    #: how many tasks are eligible once it is executed
+    #: the number of tasks that are eligible once it is executed
     eligible_after: int
-    #: which strategy chose it, and why
+    #: the strategy that chose it, and the reason
     strategy: str
     why: str
-    #: how long the client takes, one task after another, where known
+    #: how long the client takes, one task after another, if known
     seconds: float | None = None
-    #: the sizes of the files that are sent to the client and back, where known
+    #: the sizes of the files that are sent to the client and back, if known
     bytes_in: int | None = None
     bytes_out: int | None = None
-    #: why any fat task may be taken from such a dag, where that is known
+    #: why any fat task may be taken from such a dag, if known
     certificate: str | None = None
-    #: the execution that it was chosen from, and after how many moves
+    #: the execution from which it was chosen, and the number of moves before that
     execution: Execution
     seen: int
     known_verdict: str | None = None
@@ -89,7 +88,7 @@ class FatTask:
 
     @cached_property
     def residual_chain(self) -> tuple[str, ...] | None:
-        """The blocks of the residual where it is a ▷-linear composition, each ▷ the next; else None."""
+        """The blocks of the residual if it is a ▷-linear composition, each ▷ the next; else None."""
         chain = chain_of(self.residual)
         return None if chain is None else chain.kinds
 
@@ -139,7 +138,7 @@ def fat_task(flow: object, tasks: Iterable[Name], executed: Iterable[Name] = (),
 
 
 def fat_of(flow: Workflow, choice: Choice, effort: str = "normal") -> FatTask:
-    """The fat task that a growing set has become."""
+    """The fat task made of a chosen set."""
     growth = choice.growth
     dag, state, inside, files = flow.dag, growth.state, growth.inside, growth.files
     members = list(inside) if choice.strategy == "by hand" else growth.ordered()

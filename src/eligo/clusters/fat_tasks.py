@@ -1,4 +1,4 @@
-"""One fat task out of a workflow, `cluster`; and the best ones of an execution while it goes on, `Clusters`."""
+"""One fat task of a workflow, `cluster`; and the best ones during an execution, `Clusters`."""
 
 from collections.abc import Callable, Iterable
 from itertools import groupby
@@ -11,8 +11,7 @@ import numpy as np
 from eligo.border import as_workflow
 from eligo.clusters.fat import FatTask, fat_of
 from eligo.clusters.growth import Budget, Choice, Files, Goal, Growth
-from eligo.clusters.ranking import LARGEST_PLANNED, Ranking, ranked
-from eligo.clusters.state import State
+from eligo.clusters.state import LARGEST_PLANNED, Ranking, State, ranked
 from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.deciding.effort import check_effort
 from eligo.errors import InputError
@@ -25,7 +24,7 @@ from eligo.workflow import Workflow
 # One fat task
 
 
-SEEDS_LARGE, EXCHANGES_LARGE = 4, 200  # of the search in a dag of more than LARGEST_PLANNED tasks
+SEEDS_LARGE, EXCHANGES_LARGE = 4, 200  # limits of the search in a dag of more than LARGEST_PLANNED tasks
 
 
 def cluster(  # noqa: PLR0913
@@ -44,10 +43,10 @@ def cluster(  # noqa: PLR0913
     """A self-contained set of tasks for one client, with the dag that remains.
 
     It has *size* tasks, or takes *seconds* within the *tolerance*. *goal* is "productive" (most tasks rendered eligible),
-    "communication" (fewest arcs cut, or bytes where the sizes of files are known) or "mixed", where *weight*, from 0 to 1,
-    says how much a cut arc counts. *strategy* is "auto", "direct", "staggered" or "searched". Where what is left has an
-    IC-optimal schedule, "auto" leaves one that has. *plan* is that of the workflow, where it is known and nothing
-    is executed.
+    "communication" (fewest arcs cut, or bytes if the sizes of files are known) or "mixed", in which *weight*, from 0 to 1, is
+    the weight of a cut arc. *strategy* is "auto", "direct", "staggered" or "searched". If the remaining dag has an
+    IC-optimal schedule, "auto" leaves a dag that has one too. *plan* is that of the workflow, if it is known and no task is
+    executed.
 
     >>> mesh = {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["b", "c"], "f": ["c"]}
     >>> fat = cluster(mesh, size=3)
@@ -61,7 +60,7 @@ def cluster(  # noqa: PLR0913
     state = State(Execution(workflow, executed))
     budget = budget_of(workflow, state, size, seconds, tolerance)
     chooser = Chooser(state, _ranking(state, effort, plan), aim, Files.of(workflow), effort)
-    if state.left > LARGEST_PLANNED:
+    if state.remaining_count > LARGEST_PLANNED:
         chooser.seeds, chooser.exchanges = SEEDS_LARGE, EXCHANGES_LARGE
     choice = chooser.choose(strategy, budget)
     if not choice.growth.reached:
@@ -73,7 +72,7 @@ def cluster(  # noqa: PLR0913
 
 
 def _nearest(state: State, growth: Growth) -> float:
-    """The seconds of a set that is too small, or where it has nothing of the shortest task that can go."""
+    """The seconds of a set that is too small, or if it is empty, of the shortest ready task."""
     ready = (v for v in state.remaining().tolist() if state.is_ready(v))
     return growth.weight if growth.inside else min(map(growth.budget.of, ready))
 
@@ -88,19 +87,21 @@ def _ranking(state: State, effort: str, plan: Plan | None) -> Ranking:
 
 
 def budget_of(flow: Workflow, state: State, size: int | None, seconds: float | None, tolerance: float = 0.1) -> Budget:
-    """How large a fat task is to be, in tasks or in seconds, where there is that much left."""
+    """The size of a fat task, in tasks or in seconds. Raises `InputError` if less than that remains."""
     if (size is None) == (seconds is None):
         raise InputError("give either a size in tasks or seconds")
     if size is not None:
         count = checked_size(size)
-        if count > state.left:
-            raise InputError(f"size must be at most {state.left:,}, the number of remaining tasks, got {count:,}")
+        if count > state.remaining_count:
+            raise InputError(
+                f"size must be at most {state.remaining_count:,}, the number of remaining tasks, got {count:,}"
+            )
         return Budget(count, count)
     return _budget_of_seconds(flow, state, checked_seconds(seconds), tolerance)
 
 
 def checked_size(size: SupportsIndex) -> int:
-    """A size in tasks, if it is one.
+    """The argument as a size in tasks, an int. Raises `InputError` unless it is a positive integer.
 
     >>> checked_size(2.5)
     Traceback (most recent call last):
@@ -118,7 +119,7 @@ def checked_size(size: SupportsIndex) -> int:
 
 
 def checked_seconds(seconds: object) -> float:
-    """A size in seconds, if it is one.
+    """The argument as a size in seconds, a float. Raises `InputError` unless it is a positive number.
 
     >>> checked_seconds("2")
     Traceback (most recent call last):
@@ -144,7 +145,7 @@ def _budget_of_seconds(flow: Workflow, state: State, seconds: float, tolerance: 
 
 
 def weights_of(flow: Workflow, state: State) -> list[float]:
-    """The seconds of every task, which must be known of those that are left."""
+    """The seconds of every task. Raises `InputError` if the seconds of a remaining task are unknown."""
     estimates = estimate(flow)
     unknown = np.flatnonzero(~estimates.own[rest := state.remaining()])
     if len(unknown):
@@ -157,19 +158,19 @@ def weights_of(flow: Workflow, state: State) -> list[float]:
 # One after another
 
 
-SEEDS_DEALING, EXCHANGES_DEALING = 3, 0  # of the search while a large dag is dealt out
+SEEDS_DEALING, EXCHANGES_DEALING = 3, 0  # limits of the search during the dealing of a large dag
 LARGEST_PLANNED_AGAIN = 5_000  # tasks
-FEW_LEFT = 200  # tasks: each residual is decided, and planned anew, at once
-OFTEN = 4  # of more, what is left is planned anew after each quarter
-TOLERANCE = 0.1  # by which seconds may be missed, as a share
+FEW_REMAINING = 200  # tasks, up to which each residual is decided, and planned again, at once
+OFTEN = 4  # larger residuals are planned again after each quarter
+TOLERANCE = 0.1  # relative error allowed in a size in seconds
 
 
 class Clusters:
     """The best fat tasks of a running execution that other clients may work on too.
 
-    A fat task is self-contained: no task in it depends on the work of another client. In a dag of more than 200 tasks a
-    residual is not decided each time: beyond what is proved harmless, fat tasks then come only from dags that meet the
-    repaired condition of Theorem 6, and what is left is decided, and planned anew, after every quarter of it.
+    A fat task is self-contained: no task in it depends on the work of another client. If more than 200 tasks remain, the
+    residual is not decided each time: unless they are proved harmless, fat tasks then come only from dags that meet the
+    repaired condition of Theorem 6, and the remaining dag is decided, and planned again, after every quarter of it.
 
     >>> game = Execution({"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]})
     >>> clusters = Clusters(game.dag, game)
@@ -200,7 +201,7 @@ class Clusters:
         self._begin()
 
     def _begin(self) -> None:
-        """See all of the dag as it is now."""
+        """Set up all state from the dag as it is now."""
         self.flow, self._grown = self.flow.grown(self.execution.dag), len(self.execution.additions)
         self._files = Files.of(self.flow)
         self._state, self._seen = State(self.execution), len(self.execution.journal)
@@ -216,7 +217,7 @@ class Clusters:
         fits: Callable[[Name], bool] | None = None,
         modest: bool = False,
     ) -> FatTask | None:
-        """A fat task of *size* tasks or about *seconds*, or of what can run now if that is less; None if nothing can.
+        """A fat task of *size* tasks or about *seconds*, or of all that can run now if they are fewer; None if none can.
 
         A task that takes longer than *seconds* is given alone. *fits* selects the tasks that the client can run; a *modest*
         client gets the last tasks of the plan.
@@ -226,11 +227,11 @@ class Clusters:
         if self._state.top() is None:
             return None
         self._plan_anew()
-        choice = self._modest(budget) if modest else self._chosen(budget)
+        choice = self._modest(budget) if modest else self._choose(budget)
         return fat_of(self.flow, choice, self._effort) if choice.growth.inside else None
 
     def _follow(self) -> None:
-        """Read what became of tasks since; those that went out one after another went together."""
+        """Read the moves since the last call; tasks handed out in successive moves count as one set."""
         game, state = self.execution, self._state
         if self._seen == len(game.journal):
             return
@@ -249,7 +250,7 @@ class Clusters:
                 state.push(w for w in fresh if codes[w] == ELIGIBLE)
                 if kind == RELEASE:
                     self._chooser.came_back()
-                    self._weights = []  # of tasks that were out nobody asked whether their seconds are known
+                    self._weights = []  # tasks that were out may have unknown seconds
 
     def _budget(self, size: int | None, seconds: float | None, fits: Callable[[Name], bool] | None) -> Budget:
         if (size is None) == (seconds is None):
@@ -263,8 +264,8 @@ class Clusters:
         self._weights = self._weights or weights_of(self.flow, self._state)
         return Budget(amount * (1 - TOLERANCE), amount * (1 + TOLERANCE), self._weights, allowed)
 
-    def _chosen(self, budget: Budget) -> Choice:
-        """What the strategy chooses; where there is not so much to choose from, all that can go."""
+    def _choose(self, budget: Budget) -> Choice:
+        """The choice of the strategy; if fewer tasks than that can go, all of them."""
         direct = self._chooser.direct(budget)
         if not direct.growth.inside:
             return self._chooser.direct(Budget(1, 1, None, budget.fits))
@@ -278,17 +279,19 @@ class Clusters:
         return choice if choice.growth.inside else self._chooser.modest(Budget(1, 1, None, budget.fits))
 
     def _plan_anew(self) -> None:
-        chooser, remaining = self._chooser, self._state.left
-        if not (chooser.prefix or chooser.linked) and (remaining <= FEW_LEFT or chooser.dealt * OFTEN >= remaining):
+        chooser, remaining = self._chooser, self._state.remaining_count
+        if not (chooser.prefix or chooser.linked) and (
+            remaining <= FEW_REMAINING or chooser.dealt * OFTEN >= remaining
+        ):
             self._chooser = self._fresh()
 
     def _fresh(self) -> Chooser:
-        """Rank what is left; what the whole dag's chain says of donors stays true of what is left of it."""
+        """A chooser that ranks the remaining tasks; if the whole dag is a donor, so is the remaining dag."""
         rest, dag = self._state.remaining(), self._state.dag
         residual = dag if len(rest) == len(dag) else dag.induced(rest)
         ranking = ranked(residual, self._effort, LARGEST_PLANNED_AGAIN if self.execution.executed else LARGEST_PLANNED)
         ranking = ranking.renumbered(rest)
-        few = len(rest) <= FEW_LEFT
+        few = len(rest) <= FEW_REMAINING
         chooser = Chooser(self._state, ranking, self._goal, self._files, self._effort, trusting=not few)
         if not few:
             chooser.seeds, chooser.exchanges = SEEDS_DEALING, EXCHANGES_DEALING

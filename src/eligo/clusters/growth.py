@@ -1,15 +1,15 @@
-"""Sets that grow a task at a time and stay self-contained, with what they cut and render kept up to date.
+"""Sets that grow a task at a time and stay self-contained, with their cut and rendered tasks kept up to date.
 
-Growing in the order of a schedule is the direct strategy; growing so that few arcs are cut, from several places, and then
-exchanging tasks one for one, is the search.
+The direct strategy grows a set in the order of a schedule. The search grows sets from several places so that few arcs are
+cut, and then exchanges tasks one for one.
 
-**Traffic** is arcs that a fat task cuts, or bytes of the files on them where their sizes are known. An arc is *cut* when it
-leads from the fat task to what is left: the client must send that result back. A file that several tasks outside read is
-sent once, so bytes are counted by file and not by arc.
+**Traffic** is the arcs that a fat task cuts, or the bytes of the files on them if their sizes are known. An arc is *cut* if
+it leads from the fat task to a remaining task: the client must send that result back. A file that several tasks outside
+read is sent once, so bytes are counted by file and not by arc.
 
-**Goals** say what a fat task is to be good at: rendering tasks eligible, travelling light, or some of both. A goal gives
-every growing set a value, the less the better, and every task that could join a score by which the search grows. With
-seconds instead of tasks the sizes of two sets may differ, so productivity is what remains eligible after all.
+**Goals** are to render many tasks eligible, to cause little traffic, or a mixture. A goal gives every growing set a value,
+the less the better, and every task that could join a score by which the search grows. If sizes are in seconds, two sets may
+differ in their number of tasks, so productivity is measured by the number of tasks eligible afterwards.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from eligo.workflow import Workflow
 
 @dataclass(frozen=True, eq=False)
 class Files:
-    """The files that pass between tasks, by number: who reads and writes them, and how large they are."""
+    """The files that pass between tasks, by number: the tasks that read and write them, and their sizes."""
 
     #: for every task, the files it writes that others read, and the files it reads that others write
     written: dict[int, list[int]]
@@ -37,7 +37,7 @@ class Files:
 
     @classmethod
     def of(cls, flow: Workflow) -> "Files | None":
-        """The files of a workflow, or None where a file that passes between tasks is of unknown size, or there is none."""
+        """The files of a workflow; None if no file passes between tasks, or one that does has an unknown size."""
         if not flow.file_sizes:
             return None
         index = flow.dag.index
@@ -70,7 +70,7 @@ class Files:
         return max(1.0, sum(self.bytes) / len(self.bytes))
 
     def delta(self, v: int, inside: Container[int]) -> int:
-        """How many more bytes travel when task v joins those inside, who are all its parents that are not executed."""
+        """The bytes of traffic added if task v joins those inside, which include all its parents that are not executed."""
         more = sum(self.bytes[f] for f in self.written.get(v, ()))
         for f in self.read.get(v, ()):
             if self.writer[f] in inside and all(u in inside or u == v for u in self.readers[f]):
@@ -78,12 +78,12 @@ class Files:
         return more
 
     def cut(self, tasks: Container[int], members: list[int]) -> int:
-        """The bytes of what some tasks write and others read that are not among them."""
+        """The bytes that these tasks write and other tasks read."""
         files = (f for v in members for f in self.written.get(v, ()))
         return sum(self.bytes[f] for f in files if any(u not in tasks for u in self.readers[f]))
 
     def needed(self, tasks: Container[int], members: list[int]) -> int:
-        """The bytes that some tasks read and others wrote."""
+        """The bytes that these tasks read and other tasks write."""
         files = {f for v in members for f in self.read.get(v, ()) if self.writer[f] not in tasks}
         return sum(self.bytes[f] for f in files)
 
@@ -91,15 +91,15 @@ class Files:
 # Growing sets
 
 
-MOST_OPENERS = 24  # tasks that are looked at to find what a waiting task waits for
-NEAR = 4  # parents that a task may miss so that growing looks ahead to it
-MOST_CHILDREN = 64  # that a score looks at
-SLACK = 1e-9  # as a share: seconds are added up, and 0.1 + 0.1 + 0.1 is more than 0.3
+MOST_OPENERS = 24  # tasks that are visited to find those that a waiting task waits for
+NEAR = 4  # missing parents, up to which a waiting task is considered
+MOST_CHILDREN = 64  # children that a score considers
+SLACK = 1e-9  # relative: seconds are added up, and 0.1 + 0.1 + 0.1 is more than 0.3
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How large a fat task is to be: from *low* to *high*, in tasks or, with *weights*, in seconds; of what *fits*."""
+    """The size of a fat task: from *low* to *high*, in tasks or, with *weights*, in seconds; *fits* selects tasks."""
 
     low: float
     high: float
@@ -111,7 +111,7 @@ class Budget:
         return self.fits is None or self.fits(v)
 
     def of(self, v: int) -> float:
-        """What a task adds."""
+        """The size that a task adds."""
         return 1 if self.weights is None else self.weights[v]
 
     def is_reached(self, weight: float) -> bool:
@@ -124,28 +124,28 @@ class Budget:
 
 
 class Growth:
-    """A self-contained set in the making, beginning with nothing."""
+    """A self-contained set that grows from nothing."""
 
     def __init__(self, state: State, budget: Budget, files: Files | None = None) -> None:
         self.state, self.budget, self.files = state, budget, files
         self.inside: dict[int, None] = {}
-        #: how many tasks it renders eligible, how many arcs it cuts, how many bytes, how large it is
+        #: the tasks that it renders eligible, the arcs and the bytes that it cuts, and its size
         self.rendered = self.cut = self.bytes = 0
         self.weight = 0.0
         self._missing: dict[int, int] = {}
 
     @property
     def reached(self) -> bool:
-        """Whether it is as large as it should be."""
+        """Whether it is large enough."""
         return self.budget.is_reached(self.weight)
 
     @property
     def exhausted(self) -> bool:
-        """Whether it holds everything that can go, so that no other set is larger."""
+        """Whether it has every task that can go, so that no other set is larger."""
         return self.state.ready_count() + self.rendered == len(self.inside)
 
     def missing(self, v: int) -> int:
-        """How many parents of a task are neither executed nor inside."""
+        """The number of parents of a task that are neither executed nor inside."""
         return self._missing.get(v, self.state.missing[v])
 
     def is_ready(self, v: int) -> bool:
@@ -154,21 +154,21 @@ class Growth:
         return fresh and self.budget.allows(v)
 
     def fits(self, v: int) -> bool:
-        """Whether a task may join without making it too large."""
+        """Whether a task may join without making the set too large."""
         return self.budget.has_room(self.weight + self.budget.of(v))
 
     def delta(self, v: int) -> int:
-        """How many more arcs are cut, or bytes where files are known, when a task joins."""
+        """The arcs, or bytes if files are known, by which the cut grows if a task joins."""
         if self.files is not None:
             return self.files.delta(v, self.inside)
         return self.state.out(v) - self.state.missing[v]
 
     def renders(self, v: int) -> int:
-        """How many tasks become eligible when a task joins."""
+        """The number of tasks that become eligible if a task joins."""
         return sum(self.missing(w) == 1 for w in self.state.children_of(v))
 
     def add(self, v: int) -> list[int]:
-        """A ready task joins; returns those that thereby become ready."""
+        """Add a ready task; returns the tasks that become ready."""
         self._count(v, 1)
         self.inside[v] = None
         fresh = []
@@ -180,7 +180,7 @@ class Growth:
         return fresh
 
     def remove(self, v: int) -> None:
-        """A task without children inside leaves again."""
+        """Remove a task without children inside."""
         for w in self.state.children_of(v):
             self.rendered -= not self._missing[w]
             self._missing[w] += 1
@@ -194,11 +194,11 @@ class Growth:
             self.bytes += sign * self.files.delta(v, self.inside)
 
     def ready(self) -> Iterator[int]:
-        """The tasks that may join because of those inside."""
+        """The tasks that became ready by those inside and may join."""
         return (v for v, missing in self._missing.items() if not missing and self.is_ready(v))
 
     def openers(self, v: int) -> list[int]:
-        """Tasks that may join now and that a waiting task waits for, directly or not: a few, the nearest first."""
+        """A few tasks that may join now and that a waiting task depends on, directly or not, the nearest first."""
         openers: list[int] = []
         seen, state = {v}, self.state
         queue = [v]
@@ -213,29 +213,29 @@ class Growth:
         return openers
 
     def is_last(self, v: int) -> bool:
-        """Whether a task inside may leave: it has no child inside."""
+        """Whether a task inside can be removed: it has no child inside."""
         return not any(w in self.inside for w in self.state.children_of(v))
 
     def ordered(self) -> list[int]:
-        """Its tasks in the order of the ranking, which is a schedule."""
+        """The tasks inside in the order of the ranking, which is a schedule."""
         return sorted(self.inside, key=self.state.rank.__getitem__)
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A set with the strategy that found it, and what is known of what it leaves."""
+    """A chosen set with its strategy and reason, and what is known of the dag that remains without it."""
 
     growth: Growth
     strategy: str
     why: str
-    #: the verdict on what it leaves
+    #: the verdict on the remaining dag, if known
     verdict: str | None = None
-    #: why any set may be taken
+    #: why any set may be taken, if known
     certificate: str | None = None
 
 
 def by_rank(growth: Growth) -> Growth:
-    """Grow in the order of the ranking, until it is large enough or nothing fits: the direct strategy."""
+    """Grow a set in the order of the ranking until it is large enough or no task fits: the direct strategy."""
     state = growth.state
     heap = sorted((state.rank[v], v) for v in growth.ready())
     popped: dict[int, None] = {}
@@ -258,7 +258,7 @@ def by_rank(growth: Growth) -> Growth:
 
 
 def by_last(growth: Growth) -> Growth:
-    """What may go next, the last of the ranking first: for a client that had better not hold what others wait for."""
+    """Grow a set of tasks that can go next, the last of the ranking first: for a client that should not delay others."""
     for v in growth.state.last_ones():
         if not growth.reached and growth.is_ready(v) and growth.fits(v):
             growth.add(v)
@@ -269,9 +269,9 @@ Score = Callable[[Growth, int], float]
 
 
 def by_score(growth: Growth, seeds: Iterable[int], score: Score) -> Growth:
-    """Grow from the first seed, always by the task nearby of least score; from the next seed where there is none.
+    """Grow a set from the first seed, each time by the task nearby with the least score; if none fits, from the next seed.
 
-    Among equals the one that came up last goes first, so that a branch that was begun is followed to its end.
+    Among equals the one found last goes first, so that a started branch is followed to its end.
     """
     heap: list[tuple[float, int, int]] = []
     remaining, turn = iter(seeds), count()
@@ -302,7 +302,7 @@ Value = Callable[[Growth], tuple[float, ...]]
 
 
 def exchange(growth: Growth, value: Value, others: Sequence[int], most: int) -> Growth:
-    """Exchange tasks one for one while the value falls; *others* are tasks elsewhere that may come in.
+    """Exchange tasks one for one while the value falls; *others* are further tasks that may join.
 
     A set of the wrong size is worse than any other. About *most* pairs are compared.
     """
@@ -310,9 +310,9 @@ def exchange(growth: Growth, value: Value, others: Sequence[int], most: int) -> 
     while better and remaining > 0:
         better = False
         for x in [v for v in growth.inside if growth.is_last(v)]:
-            if remaining <= 0 or not growth.is_last(x):  # a child of it came in
+            if remaining <= 0 or not growth.is_last(x):  # a child of it has joined
                 continue
-            before = _sized(growth, value)
+            before = _value_of(growth, value)
             growth.remove(x)
             candidates = dict.fromkeys([*growth.ready(), *(v for v in others if growth.is_ready(v))])
             remaining -= len(candidates)
@@ -323,15 +323,15 @@ def exchange(growth: Growth, value: Value, others: Sequence[int], most: int) -> 
 
 
 def _worth(growth: Growth, v: int, value: Value) -> tuple[tuple[float, ...], int, int]:
-    """The value with a task added, its rank and itself."""
+    """The value of the set with a task added, and the task's rank and number."""
     growth.add(v)
-    worth = _sized(growth, value)
+    worth = _value_of(growth, value)
     growth.remove(v)
     return worth, growth.state.rank[v], v
 
 
-def _sized(growth: Growth, value: Value) -> tuple[float, ...]:
-    """The value of a set; the worst there is where its size is wrong."""
+def _value_of(growth: Growth, value: Value) -> tuple[float, ...]:
+    """The value of a set, or the worst possible value if its size is wrong."""
     right = growth.reached and growth.budget.has_room(growth.weight)
     return value(growth) if right else (float("inf"),)
 
@@ -344,7 +344,7 @@ GOALS = ("productive", "communication", "mixed")
 
 @dataclass(frozen=True)
 class Goal:
-    """One of `GOALS`; *weight*, from 0 to 1, says how much a cut arc counts against an eligible task when mixed."""
+    """One of `GOALS`; *weight*, from 0 to 1, is that of a cut arc against an eligible task in the goal "mixed"."""
 
     name: str = "productive"
     weight: float = 0.5
@@ -355,7 +355,7 @@ class Goal:
             raise InputError(f"weight must be from 0 to 1, got {self.weight}")
 
     def value(self, growth: Growth) -> tuple[float, ...]:
-        """How bad a set is, by what matters most first."""
+        """The value of a set, the less the better: the most important number first."""
         eligible, travels = growth.rendered - len(growth.inside), self._travels(growth)
         match self.name:
             case "productive":
@@ -369,7 +369,7 @@ class Goal:
         return (growth.cut,) if growth.files is None else (growth.bytes, growth.cut)
 
     def score(self, growth: Growth, v: int) -> float:
-        """How well a task would join: what it adds to the cut and renders, now or soon."""
+        """The score of a task that could join, the less the better: the cut it adds and the tasks it renders, now or soon."""
         match self.name:
             case "productive":
                 return -_releases(growth, v)
@@ -380,7 +380,7 @@ class Goal:
 
 
 def _lightness(growth: Growth, v: int) -> float:
-    """What is cut more, less what the children will save once they can join: the sooner, the more."""
+    """The growth of the cut, less what the children will save once they can join: the sooner they can, the more it counts."""
     state, saved = growth.state, 0.0
     for w in state.children_of(v)[:MOST_CHILDREN]:
         missing = growth.missing(w)
@@ -390,6 +390,6 @@ def _lightness(growth: Growth, v: int) -> float:
 
 
 def _releases(growth: Growth, v: int) -> float:
-    """The children, each counted the less the more other parents it misses."""
+    """The sum over the children of a weight that falls with the number of other parents they miss."""
     missing = (growth.missing(w) for w in growth.state.children_of(v)[:MOST_CHILDREN])
     return sum(0.25 ** (m - 1) for m in missing if m <= NEAR)

@@ -3,10 +3,14 @@
 **Shares.** Let every nonsource hand one unit of worth to its parents, who may pass worth on to their own parents. What task
 u keeps is its share. Executing a set renders only tasks all of whose worth was kept inside that set, so no t executions
 render more than the t largest shares together. The best shares follow from minimum cuts: repeatedly the densest closed set
-of what is left, a *module*, in which all shares are equal; their sums are the least concave function above M(t).
+of the remaining dag, a *module*, in which all shares are equal; their sums are the least concave function above M(t).
 
 **Blocks.** Forgetting that a task must be rendered before it is executed leaves the blocks independent, so M(t) is at most
 the max-plus convolution of their maxima, which ▷-linear compositions and sweeps attain.
+
+**Probes** lower the bound by shares. Every set of t tasks has task v or has it not. If it has, v and its ancestors are
+executed, and the remaining tasks are a dag of their own; if it has not, no descendant of v is executed. Both dags have
+shares, so M(t) is at most the larger of their bounds, whichever task is probed. At every step the least of these is taken.
 """
 
 import math
@@ -20,19 +24,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.limits import LARGEST_CONVOLUTION
+from eligo.deciding.effort import LARGEST_CONVOLUTION, MOST_PROBED
 from eligo.deciding.work import Work
 from eligo.kernels.cuts import Network
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile, Side, convolved, hull_sides, repeated
 from eligo.theory.solutions import Solution, Solutions
 
-CUT, CUT_LOOK = 15_000, 9  # units of work for a minimum cut, and for each arc or role that is looked at for it
+CUT, CUT_LOOK = 15_000, 9  # units of work for a minimum cut, and for each arc or role that it examines
 
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """A densest closed set of what earlier modules left: its nonsinks, what they render, and each one's share p / q."""
+    """A densest closed set without earlier modules: its nonsinks, what they render, and the share p / q of each."""
 
     tasks: Ints
     renders: Ints
@@ -41,7 +45,7 @@ class Module:
 
     @property
     def ceiling(self) -> Profile:
-        """floor(t p / q) for t = 0..: what t of its tasks can render at most."""
+        """The most that t of its tasks can render, floor(t p / q), for t = 0, 1, ..."""
         return np.minimum(np.arange(len(self.tasks) + 1, dtype=np.int64) * self.p // self.q, len(self.renders))
 
 
@@ -63,18 +67,18 @@ class Shares:
 
 
 def best_shares(dag: Dag, work: Work | None = None) -> Shares:
-    """The shares that give the least bound, by one minimum cut for each module and each split.
+    """The shares with the least bound, by one minimum cut for each module and each split.
 
     >>> shares = best_shares(Dag.from_arcs([("a", "x"), ("b", "x"), ("b", "y"), ("b", "z")]))
     >>> [(m.tasks.tolist(), m.p, m.q) for m in shares.modules], shares.bound.tolist()
     ([([2], 2, 1), ([0], 1, 1)], [0, 2, 3])
 
-    Once the work is over all that is left gets the share of the next module, and the bound is valid but not least.
+    Once the work is over, all remaining tasks get the share of the next module: the bound is valid but not least.
     """
     work = work or Work()
     modules, flow = list[Module](), np.zeros(dag.arc_count, np.int64)
     nonsinks, nonsources = np.flatnonzero(dag.outdegree > 0), np.flatnonzero(dag.indegree > 0)
-    parts = [(nonsinks.astype(np.int32), nonsources.astype(np.int32))]  # to be split, the densest at the end
+    parts = [(nonsinks.astype(np.int32), nonsources.astype(np.int32))]  # still to be split, the densest last
     flowing = Flowing(dag, flow)
     while parts:
         tasks, renders = parts.pop()
@@ -86,7 +90,7 @@ def best_shares(dag: Dag, work: Work | None = None) -> Shares:
         if cut is not None:
             parts += [(tasks[~cut[0]], renders[~cut[1]]), (tasks[cut[0]], renders[cut[1]])]
         elif parts and work.over():
-            modules.append(_closed(flowing, [*parts, (tasks, renders)], p, q))
+            modules.append(_last_module(flowing, [*parts, (tasks, renders)], p, q))
             break
         else:
             modules.append(Module(tasks, renders, p, q))
@@ -94,7 +98,7 @@ def best_shares(dag: Dag, work: Work | None = None) -> Shares:
 
 
 def _share(tasks: Ints, renders: Ints) -> tuple[int, int]:
-    """What each of the tasks gets where they share what they render, as p / q."""
+    """The share of each task if all share equally what they render, as p / q in lowest terms."""
     common = math.gcd(len(tasks), len(renders))
     return len(renders) // common, len(tasks) // common
 
@@ -108,18 +112,18 @@ class Flowing:
         self._network = Network(*(array.data for array in arrays))
 
     def cut(self, tasks: Ints, renders: Ints, p: int, q: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
-        """None where all worth fits, which then flows; else a denser closed set: which tasks, and what it renders."""
+        """A denser closed set, as masks of the tasks and of what it renders; None if all worth fits, which then flows."""
         denser = self._network.fit(p, q, tasks.data, renders.data)
         return (self._height[tasks] < 0, self._height[self._n + renders] < 0) if denser else None
 
     def spent(self) -> int:
-        """Units of work since the last time."""
+        """The units of work since the last call."""
         looked, self._counted = self._network.work - self._counted, self._network.work
         return CUT + CUT_LOOK * looked
 
 
-def _closed(flowing: Flowing, parts: list[tuple[Ints, Ints]], p: int, q: int) -> Module:
-    """All that is left as one last module, in which all have the share of the densest: that suffices for everyone."""
+def _last_module(flowing: Flowing, parts: list[tuple[Ints, Ints]], p: int, q: int) -> Module:
+    """All remaining parts as one last module, in which every task has the share of the densest: that suffices for all."""
     tasks, renders = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
     if flowing.cut(tasks, renders, p, q) is not None:  # pragma: no cover - a denser set would have been found before
         raise ArithmeticError("the rest is denser than its densest module")
@@ -127,7 +131,7 @@ def _closed(flowing: Flowing, parts: list[tuple[Ints, Ints]], p: int, q: int) ->
 
 
 def shares_proof(dag: Dag, shares: Shares) -> dict[str, Any]:
-    """The shares as plain data: modules and the worth that flows."""
+    """The shares as plain data: the modules and the flow of worth."""
     used = np.flatnonzero(shares.flow)
     parents, children = dag.named(dag.tails[used]), dag.named(dag.child[used])
     return {
@@ -139,10 +143,11 @@ def shares_proof(dag: Dag, shares: Shares) -> dict[str, Any]:
 
 
 def block_bound(solutions: Solutions, other: Profile | None = None) -> Profile:
-    """The max-plus convolution of all blocks' maxima; concave hulls stand in for them where that would take too long.
+    """The max-plus convolution of all blocks' maxima, or of their concave hulls if that would take too long.
 
-    Where sets were scant it bounds nothing, for whoever checks it would find another. Where it is nowhere below an *other*
-    bound, something between the two may stand in for it that is found sooner.
+    If the work did not allow all sets of a block to be enumerated, the bound is trivial, because the checker, which
+    enumerates them, would compute another one. If the bound is nowhere below *other*, the result may be a bound between the
+    two that takes less time.
     """
     if any(solution.scant for solution in solutions.types):
         dag = solutions.blocks.dag
@@ -161,15 +166,15 @@ def block_bound(solutions: Solutions, other: Profile | None = None) -> Profile:
 
 
 def _one_split(types: list[tuple[Solution, int]]) -> Profile:
-    """What blocks render, side by side of their hulls, the steepest first.
+    """The tasks rendered if blocks advance along the sides of their hulls, the steepest side first.
 
-    All of them are at corners then but one, so it is one of the splits of which the convolution is the best.
+    At any time all blocks but one are at corners, so this is one of the splits of which the convolution is the best.
     """
     gains: dict[tuple[int, int], list[Profile]] = {}
     for solution, count in types:
         for side in solution.sides:
             gains.setdefault(side[:2], []).extend([side.gains] * count)
-    steepest = [own for slope in _falling(gains) for own in gains[slope]]
+    steepest = [own for slope in _steepest_first(gains) for own in gains[slope]]
     return np.cumsum(np.concatenate([np.zeros(1, np.int64), *steepest]))
 
 
@@ -186,7 +191,7 @@ def sum_bound(bounds: list[Profile]) -> Profile:
 
 
 def _power(profile: Profile, times: int) -> Profile:
-    """The convolution of that many copies, by doubling."""
+    """The convolution of *times* copies, by doubling."""
     result, square = np.zeros(1, np.int64), profile
     while times:
         if times & 1:
@@ -197,12 +202,12 @@ def _power(profile: Profile, times: int) -> Profile:
 
 
 def _hull_bound(hulls: list[tuple[list[Side], int]]) -> Profile:
-    """The convolution of concave hulls, each so many times, rounded down: all their sides, the steepest first."""
+    """The convolution of concave hulls, each with its number of copies, rounded down: all sides, the steepest first."""
     lengths: dict[tuple[int, int], int] = {}
     for sides, count in hulls:
         for side in sides:
             lengths[side[:2]] = lengths.get(side[:2], 0) + len(side.gains) * count
-    slopes = _falling(lengths)
+    slopes = _steepest_first(lengths)
     widths = [lengths[slope] for slope in slopes]
     p, q = (np.repeat(np.array(ends, np.int64), widths) for ends in (zip(*slopes, strict=True) if slopes else ([], [])))
     ends = np.cumsum([0, *widths])
@@ -211,6 +216,102 @@ def _hull_bound(hulls: list[tuple[list[Side], int]]) -> Profile:
     return np.concatenate([[0], np.repeat(bases[:-1], widths) + within * p // q]).astype(np.int64)
 
 
-def _falling(slopes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Slopes p / q, the steepest first."""
+def _steepest_first(slopes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Slopes p / q sorted, the steepest first."""
     return sorted(slopes, key=lambda slope: Fraction(*slope), reverse=True)
+
+
+# Probes
+
+
+NEVER = -(1 << 40)  # stands for sets that do not exist: with anything added to it, it stays below all areas
+PROBE, PROBE_ARC = 300_000, 600  # units of work for a probe and for each arc, besides its cuts
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """The result of probing one task: a bound, and the shares of the two dags that prove it."""
+
+    task: int
+    bound: Profile
+    executed: tuple[Dag, Shares]
+    waiting: tuple[Dag, Shares]
+
+
+def probed(dag: Dag, bound: Profile, work: Work | None = None) -> tuple[Profile, list[Probe]]:
+    """A bound of M(0..k) nowhere above *bound*, and the probes that lower it, as far as the work suffices.
+
+    >>> seven = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
+    >>> rough = best_shares(seven).bound
+    >>> rough.tolist(), probed(seven, rough)[0].tolist()
+    ([0, 3, 4, 5, 6], [0, 3, 4, 5, 6])
+    """
+    work = work or Work()
+    rough, probes = bound, list[Probe]()
+    for v in np.flatnonzero(dag.outdegree > 0).tolist() if len(dag) <= MOST_PROBED else ():
+        if work.over():
+            break
+        work.spend(PROBE + PROBE_ARC * dag.arc_count)
+        probe = probe_task(dag, v, len(bound) - 1, work)
+        if (probe.bound < bound).any():
+            probes.append(probe)
+            bound = np.minimum(bound, probe.bound)
+    return bound, _choose_probes(probes, bound, bound < rough)
+
+
+def _choose_probes(probes: list[Probe], bound: Profile, lowered: NDArray[np.bool_]) -> list[Probe]:
+    """Probes that suffice for the lowered steps of the bound, chosen in one pass from the last to the first."""
+    chosen = []
+    for probe in reversed(probes):
+        hit = lowered & (probe.bound == bound)
+        if hit.any():
+            chosen.append(probe)
+            lowered = lowered & ~hit
+    return chosen
+
+
+def probes_proof(dag: Dag, probes: list[Probe]) -> list[dict[str, Any]]:
+    """The probes as plain data: the task, and the shares of the two dags."""
+    return [
+        {
+            "task": dag.tasks[probe.task],
+            "executed": shares_proof(*probe.executed),
+            "waiting": shares_proof(*probe.waiting),
+        }
+        for probe in probes
+    ]
+
+
+def probe_task(dag: Dag, v: int, k: int, work: Work | None = None) -> Probe:
+    """Probe nonsink v of a dag with k nonsinks."""
+    needed, lost = _reach(v, dag.parent_ptr, dag.parent), _reach(v, dag.child_ptr, dag.child)
+    missing = np.bincount(dag.child, ~needed[dag.tails], minlength=len(dag))
+    rendered = int(((missing == 0) & (dag.indegree > 0)).sum())
+    possible = k - int((lost & (dag.outdegree > 0)).sum())
+    lost[v] = False  # v itself can still be rendered
+    executed, waiting = (
+        _with_shares(dag.induced(np.flatnonzero(~mask).astype(np.int32)), work) for mask in (needed, lost)
+    )
+    with_it, without_it = np.full(k + 1, NEVER), np.full(k + 1, NEVER)
+    done = int(needed.sum())
+    with_it[done:] = rendered + executed[1].bound[: k + 1 - done]
+    least = waiting[1].bound
+    without_it[: possible + 1] = least[np.minimum(np.arange(possible + 1), len(least) - 1)]
+    return Probe(v, np.maximum(with_it, without_it), executed, waiting)
+
+
+def _with_shares(dag: Dag, work: Work | None) -> tuple[Dag, Shares]:
+    return dag, best_shares(dag, work)
+
+
+def _reach(v: int, ptr: Ints, rows: Ints) -> NDArray[np.bool_]:
+    """The mask of task v and all tasks reachable from it."""
+    reached = np.zeros(len(ptr) - 1, np.bool_)
+    reached[v] = True
+    waiting = [v]
+    while waiting:
+        u = waiting.pop()
+        fresh = [w for w in rows[ptr[u] : ptr[u + 1]].tolist() if not reached[w]]
+        reached[fresh] = True
+        waiting += fresh
+    return reached

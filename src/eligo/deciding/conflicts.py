@@ -1,8 +1,8 @@
-"""Why no schedule is best at every step: two steps, and what would have to be executed by each.
+"""Why no schedule is best at every step: two steps, and the tasks that would have to be executed by each.
 
-In a small part all sets are compared: no best set of the one step lies inside a best set of the other. In a larger one the
-positions that stay best are followed, rise by rise, until none can go on; a best set of the step where they stop is then
-looked for by itself, by play that keeps the positions that have rendered most.
+In a small part all sets are compared: no best set of the one step lies inside a best set of the other. In a larger part the
+positions that stay best are followed, rise by rise, until none has a further move; a best set of the step where they stop is
+then searched separately, by play that keeps the positions that have rendered most.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +13,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import Module
-from eligo.deciding.effort import EFFORTS, Stuck
-from eligo.deciding.limits import BEST_SET_WORK, CONFLICT_BEAMS, CONFLICT_WORK, TABLE_BYTES
+from eligo.deciding.effort import BEST_SET_WORK, CONFLICT_BEAMS, CONFLICT_WORK, EFFORTS, TABLE_BYTES, Stuck
 from eligo.deciding.modules import maxima_within, module_dag
 from eligo.deciding.moves import frontier, widening
 from eligo.deciding.positions import Play
@@ -22,17 +21,17 @@ from eligo.deciding.symmetry import swaps
 from eligo.deciding.work import Work
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
-from eligo.theory.series import segment_dag
+from eligo.theory.skeleton import segment_dag
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
 
 
 @dataclass(frozen=True, eq=False)
 class Conflict:
-    """Two steps that no schedule makes the best of together, and for each some tasks of `part` that are best by then.
+    """Two steps at which no schedule is best together, and for each a best set of tasks of `part`.
 
     The steps count from the beginning; `before` of them lie before the part. At the `corners`, if any, a best schedule has no
-    choice; only schedules that are best there are excluded. Where not `alone`, it takes the other steps up to the first as
-    well. The second set is empty where it exists but was not found.
+    choice; only schedules that are best there are excluded. If not `alone`, the conflict also takes the other steps up to the
+    first. The second set is empty if it exists but was not found.
     """
 
     part: Dag
@@ -48,8 +47,8 @@ def conflict_of(
 ) -> Conflict | None:
     """The conflict behind a proof that no IC-optimal schedule exists, in the first part that has one.
 
-    *order* is that of the plan, and *stuck* where its search got stuck, as far as is known; None where no conflict is found,
-    as in every plan that is optimal.
+    *order* is that of the plan, and *stuck* says where its search got stuck, if known. None if no conflict is found, as for
+    every optimal plan.
     """
     place = bare.indices(proof.get("order", order))
     nonsinks = place[bare.outdegree[place] > 0]
@@ -57,13 +56,13 @@ def conflict_of(
     for part in proof.get("segments", ()) if chained else (proof,):
         first, last = part.get("first", 0), part.get("last", len(nonsinks))
         segment = segment_dag(bare, np.sort(nonsinks[first:last])) if chained else bare
-        conflict = _in_part(segment, part, first, stuck)
+        conflict = _conflict_in(segment, part, first, stuck)
         if conflict is not None:
             return conflict
     return None
 
 
-def _in_part(
+def _conflict_in(
     segment: Dag, part: Mapping[str, Any], before: int, stuck: Mapping[tuple[str, ...], Stuck]
 ) -> Conflict | None:
     work = Work(CONFLICT_WORK, memory=TABLE_BYTES)
@@ -80,7 +79,7 @@ def _in_part(
 
 
 def _doubtful_modules(part: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The modules of a proof that may have no optimal order, each with how many tasks come before it."""
+    """The modules of a proof that may have no optimal order, each with the number of tasks before it."""
     if part["rule"] != "modules":
         return
     begin = 0
@@ -91,7 +90,7 @@ def _doubtful_modules(part: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[st
 
 
 def find_conflict(dag: Dag, work: Work, before: int = 0, stuck: Stuck | None = None) -> Conflict | None:
-    """Two steps of a dag without shortcuts that no schedule makes the best of together, where work finds them.
+    """Two steps of a dag without shortcuts at which no schedule is best together; None if the work does not find them.
 
     >>> g3 = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
     >>> found = find_conflict(g3, Work())
@@ -100,7 +99,7 @@ def find_conflict(dag: Dag, work: Work, before: int = 0, stuck: Stuck | None = N
     """
     subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
     if subsets is None:
-        stuck_at = stuck or _searched(dag, work)
+        stuck_at = stuck or _search(dag, work)
         return None if stuck_at is None else _where_stuck(dag, stuck_at, work, before)
     steps = subsets.conflict()
     if not steps:
@@ -110,8 +109,8 @@ def find_conflict(dag: Dag, work: Work, before: int = 0, stuck: Stuck | None = N
     return Conflict(dag, before, (before + first, before + last), (one, two), len(steps) == 2)
 
 
-def _searched(dag: Dag, work: Work) -> Stuck | None:
-    """Where the search for an order gets stuck, if it does."""
+def _search(dag: Dag, work: Work) -> Stuck | None:
+    """The position in which the search for an order gets stuck, if it does."""
     maxima, _ = maxima_within(dag, replace(EFFORTS["normal"], work=work))
     if maxima is None:
         return None
@@ -126,7 +125,7 @@ def _searched(dag: Dag, work: Work) -> Stuck | None:
 
 
 def _where_stuck(dag: Dag, stuck: Stuck, work: Work, before: int) -> Conflict:
-    """The step that was reached, and the first one after it that needs more."""
+    """The conflict between the step that was reached and the first one after it that needs more."""
     maxima, reached = stuck.maxima, len(stuck.executed)
     rise = next(t for t in range(reached, len(maxima)) if maxima[t] > maxima[reached])
     wanted = best_set(dag, maxima, rise, work.part(BEST_SET_WORK))
@@ -134,7 +133,7 @@ def _where_stuck(dag: Dag, stuck: Stuck, work: Work, before: int) -> Conflict:
 
 
 def best_set(dag: Dag, maxima: Profile, step: int, work: Work) -> Ints:
-    """Some tasks, at most *step*, that render maxima[step]; none where play that keeps those who render most finds none."""
+    """At most *step* tasks that render maxima[step]; empty if play that keeps the positions that render most finds none."""
     for width in CONFLICT_BEAMS:
         play = Play(dag)
         for t in range(step + 1):

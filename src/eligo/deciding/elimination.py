@@ -7,21 +7,20 @@ T = t. (That a task *may* be counted as not rendered though its parents are exec
 
 Roles are eliminated one by one. Eliminating one joins all tables that mention it, adding values and convolving along T, and
 keeps for each combination of its neighbours the best. What this costs depends on the number of neighbours, so the order
-takes, again and again, the role with the fewest. That the two roles of a task are apart keeps tables small: one is often
+repeatedly takes the role with the fewest. That the two roles of a task are apart keeps tables small: one is often
 gone before the other has many neighbours. Of tasks that are interchangeable only combinations that never rise along a fixed
-order are kept: see `symmetry`. All joins are planned before the first is done, so that what would take too much is given up
-at once.
+order are kept: see `symmetry`. All joins are planned before the first is done, so that a dag that would take too much is
+given up at once.
 
-Where fewer tasks are rendered than executed, a table is shorter the other way round: T is then the number of tasks rendered,
+If fewer tasks are rendered than executed, a table is shorter the other way round: T is then the number of tasks rendered,
 the value that of tasks not executed, and M(t) the largest T for which at least k - t of the k nonsinks can wait.
 
-**Joins** of tables of states are planned before any value is computed: what work and how much memory they take is known
-first. Two tables are joined by all combinations of rows that agree on the roles both have; values are added along T, the
-number of executed tasks, or of rendered ones. A join may drop a role: of rows that agree on all others the best remains,
-and the join is never written out. Joins of equal tables in the same way are one, which is done once: workflows repeat
-themselves.
+**Joins** of tables of states are planned before any value is computed, so their work and memory are known first. Two tables
+are joined by all combinations of rows that agree on the roles both have; values are added along T, the number of executed
+tasks, or of rendered ones. A join may drop a role: of rows that agree on all others the best remains, and the full join is
+never written out. Joins of equal tables in the same way are done once, because workflows repeat themselves.
 
-What is planned is known exactly but for the values: which rows there are, and for which T a row can have a value.
+A plan gives everything but the values: which rows there are, and for which T a row can have a value.
 """
 
 import math
@@ -36,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.limits import FEW_STATES, LARGEST_BAG, MOST_STATES, TABLE_BYTES
+from eligo.deciding.effort import FEW_STATES, LARGEST_BAG, MOST_STATES, TABLE_BYTES
 from eligo.deciding.symmetry import Alike, Twins
 from eligo.deciding.work import Work
 from eligo.kernels import tables
@@ -50,22 +49,22 @@ Longs = NDArray[np.int64]
 Cells = NDArray[np.signedinteger[Any]]
 Cell = type[np.int16] | type[np.int32]
 
-# what a join costs to be planned, and each of its rows; then to be done, each of its rows, values of the shorter and sums
+# units of work: to look a join up, to plan it, for each planned row; to do it, for each row, shorter value and sum
 LOOK, PLANNED_JOIN, PLANNED_ROW = 20_000, 60_000, 60
 JOIN, ROW, ENTRY, SUM = 40_000, 60, 4, 1 / 8
-# bytes: of a row, of two rows that match and of a group of them; of a row while it is planned; of a plan and a task in it
+# bytes: of a row, of two rows that match and of a group of them; of a row during planning; of a plan and of a task in it
 ROW_BYTES, MATCH_BYTES, GROUP_BYTES, PLANNED_BYTES = 20, 9, 12, 41
 PLAN_BYTES, TASK_BYTES = 2_000, 300
 MOST_BITS = 62  # of a code
 MOST_ROWS = 1 << 30
-FEW_ROWS = 1_000  # a join of so few is always kept to be used again
-KEPT = 1 / 4  # of the room may be taken by what is kept
-NOT_LOWER, NOT_HIGHER = range(2)  # what a role may not be than one whose state is chosen later
+FEW_ROWS = 1_000  # a join with at most this many rows is always kept to be used again
+KEPT = 1 / 4  # of the memory may be taken by joins that are kept
+NOT_LOWER, NOT_HIGHER = range(2)  # a role's state is not lower, or not higher, than one that is chosen later
 NO_ROLE = ((1, -1, -1, 0, 0),)
-NOTHING, EXECUTED, RENDERED = range(3)  # what is dropped by a join
+NOTHING, EXECUTED, RENDERED = range(3)  # the kind of role that a join drops
 NONE, NO_CODES = np.zeros(0, np.int32), np.zeros(0, np.int64)
 NEVER = {np.int16: -(1 << 15), np.int32: -(1 << 30)}  # no value
-PLANNING = 1 / 4  # of the work may go into plans
+PLANNING = 1 / 4  # of the work may be spent on planning
 
 
 class TooWideError(Exception):
@@ -74,7 +73,7 @@ class TooWideError(Exception):
 
 @dataclass(eq=False, slots=True)
 class Rows:
-    """The rows of a table: codes of states, from which T on there can be values, and where these begin."""
+    """The rows of a table: for each the code of its states, the least T with a value, and where its values begin."""
 
     number: int
     codes: Longs
@@ -82,28 +81,28 @@ class Rows:
     ptr: Longs
     count: int
     cells: int
-    #: joins to be done with them
+    #: how many joins still use them
     uses: int = 0
-    #: whether the codes stay in memory, so that an equal join need not be done again
+    #: whether the codes stay in memory, for later joins that are equal
     kept: bool = True
     values: Cells = field(default_factory=lambda: NONE)
 
     def forget(self) -> None:
-        """Give back the memory."""
+        """Release the memory."""
         self.values = NONE
         if not self.kept:
             self.codes, self.ptr, self.first = NO_CODES, NO_CODES, NONE
 
 
 class StateTable(NamedTuple):
-    """Rows of states of some roles, these from the lowest digit on."""
+    """Rows of states of some roles, which are listed from the lowest digit on."""
 
     scope: tuple[int, ...]
     rows: Rows
 
 
 class JoinShape(NamedTuple):
-    """How two tables are joined, as `kernels.tables.match_rows` wants it, and what the lowest digit is, if it is dropped."""
+    """How two tables are joined, in the form of `kernels.tables.match_rows`, and the kind of role that is dropped, if any."""
 
     one: int
     two: int
@@ -113,7 +112,7 @@ class JoinShape(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """Which rows are joined, group by group, and the codes of the groups."""
+    """The pairs of rows that are joined, group by group, and the codes of the groups."""
 
     begins: Ints
     left: Ints
@@ -123,7 +122,7 @@ class Matches(NamedTuple):
 
 
 class Join(NamedTuple):
-    """Two tables to be joined, how, and what comes of it."""
+    """A planned join: two tables, the shape, the resulting rows, and the cost."""
 
     one: Rows
     two: Rows
@@ -135,7 +134,7 @@ class Join(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What there is to be joined, of so many tasks: each role's place in the order, what it implies, its rank in a set."""
+    """The roles of a dag of *tasks* tasks: the place of each in the order, the roles it implies, its rank in a set."""
 
     tasks: int
     place: Sequence[int]
@@ -143,7 +142,7 @@ class Frame:
     ranks: dict[int, tuple[int, int]]
 
     def shape(self, one: StateTable, two: StateTable, scope: Sequence[int], drops: bool) -> JoinShape:
-        """How two tables are joined to one of this scope."""
+        """The shape of a join of two tables to one of this scope."""
         if len(scope) > MOST_BITS:
             raise TooWideError(f"{len(scope)} roles are in one table")
         at_one, at_two = ({v: i for i, v in enumerate(table.scope)} for table in (one, two))
@@ -162,7 +161,7 @@ class Frame:
         return EXECUTED if role < self.tasks else RENDERED
 
     def _rules(self, level: dict[int, int]) -> Iterator[tuple[int, int]]:
-        """Levels of which the first may not be higher than the second: what is implied, and what is kept sorted."""
+        """Pairs of levels whose first may not be higher than the second: implied roles, and sets that are kept sorted."""
         roles = level.keys()
         for u, i in level.items():
             yield from ((i, j) for j in sorted(level[w] for w in self.implied[u] & roles))
@@ -174,9 +173,9 @@ class Frame:
 
 @dataclass(eq=False)
 class Planner:
-    """Plans joins, without any value; raises `TooWideError` where more work or memory would be needed than there is.
+    """Plans joins without computing values; raises `TooWideError` if they would need too much work or memory.
 
-    T counts executed tasks and values rendered ones; or, *turned*, T the rendered ones and values those that wait.
+    T counts executed tasks and values rendered ones; or, if *turned*, T the rendered ones and values those that wait.
     """
 
     frame: Frame
@@ -185,19 +184,19 @@ class Planner:
     cell: Cell
     turned: bool = False
     joins: list[Join] = field(default_factory=list)
-    known: dict[JoinShape, Rows] = field(default_factory=dict)
+    by_shape: dict[JoinShape, Rows] = field(default_factory=dict)
     cost: float = 0
-    #: bytes that stay in use, and those in use now
+    #: bytes that stay in use, and bytes in use now
     keeping: int = 0
     holding: int = 0
 
     def __post_init__(self) -> None:
         self.cell_bytes = np.dtype(self.cell).itemsize
-        self.planning = self.work.part(self.work.left * PLANNING)
+        self.planning = self.work.part(self.work.remaining * PLANNING)
         self.unit = StateTable((), Rows(0, np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), 1, 1))
 
     def joined(self, waiting: Sequence[StateTable], v: int | None = None, near: Iterable[int] = ()) -> StateTable:
-        """All these tables joined, the smallest first; with v also its neighbours, and without v itself."""
+        """All these tables joined, the smallest first; with *v*, its neighbours are added and v itself is dropped."""
         heap = [(t.rows.cells, t.rows.number, i, t) for i, t in enumerate(waiting)]
         heapify(heap)
         numbers = count(len(heap))
@@ -215,13 +214,13 @@ class Planner:
         scope = sorted(tasks, key=self.frame.place.__getitem__)
         shape = self.frame.shape(one, two, scope, drops)
         self.work.spend(LOOK)
-        rows = self.known.get(shape)
+        rows = self.by_shape.get(shape)
         if rows is None:
-            rows = self._planned(one.rows, two.rows, shape)
+            rows = self._plan(one.rows, two.rows, shape)
             self._keep(shape, rows)
         return StateTable(tuple(scope[1:] if drops else scope), rows)
 
-    def _planned(self, one: Rows, two: Rows, shape: JoinShape) -> Rows:
+    def _plan(self, one: Rows, two: Rows, shape: JoinShape) -> Rows:
         matches = self._matches(one, two, shape)
         steps, _ = self.own(shape)
         first, ptr = np.empty(len(matches.codes), np.int32), np.empty(len(matches.codes) + 1, np.int64)
@@ -231,7 +230,7 @@ class Planner:
         cost = JOIN + ROW * len(matches.left) + ENTRY * int(counts[0]) + SUM * int(counts[1])
         self.joins.append(Join(one, two, shape, rows, len(matches.left), cost))
         self.cost += cost
-        if self.cost > self.work.left or self.planning.over():
+        if self.cost > self.work.remaining or self.planning.over():
             raise TooWideError("there is more work in it than may be done")
         if rows.cells * self.cell_bytes > self.room:
             raise TooWideError(f"a table would have {rows.cells:,} cells")
@@ -242,18 +241,18 @@ class Planner:
         return rows
 
     def _keep(self, shape: JoinShape, rows: Rows) -> None:
-        """Keep a join to be used again, where it is small or there is room for it."""
+        """Keep a join to be used again, if it is small or there is room for it."""
         size, plan = ROW_BYTES * rows.count, PLAN_BYTES + TASK_BYTES * len(shape.levels)
         rows.kept = rows.count <= FEW_ROWS or self.keeping + size <= self.room * KEPT
         self.keeping += plan + (size if rows.kept else 0)
         self.holding += plan + size
         if rows.kept:
-            self.known[shape] = rows
+            self.by_shape[shape] = rows
 
     def _matches(self, one: Rows, two: Rows, shape: JoinShape) -> Matches:
-        """The rows that are joined; room is made for the most there can be, and taken only where there are some."""
+        """The rows that are joined. The arrays are made for the most there can be; unused pages of them take no memory."""
         room = max(0, self.room - self.holding)
-        most = int(min(room / PLANNED_BYTES, self.planning.left / PLANNED_ROW, MOST_ROWS))
+        most = int(min(room / PLANNED_BYTES, self.planning.remaining / PLANNED_ROW, MOST_ROWS))
         bound = min(most + 1, _most_rows(one, shape, 1), _most_rows(two, shape, 2))
         matches = _room_for(bound, bound)
         rows, groups = _match(one, two, shape, most, matches)
@@ -264,19 +263,19 @@ class Planner:
         return Matches(begins[: groups + 1], left[:rows], right[:rows], digits[:rows], codes[:groups].copy())
 
     def own(self, shape: JoinShape) -> tuple[Ints, Ints]:
-        """What each state of the role that is dropped adds to T, and what to the values."""
+        """What each state of the dropped role adds to T, and what to the values."""
         step, gain = (RENDERED, EXECUTED) if self.turned else (EXECUTED, RENDERED)
-        played = (1, 0) if self.turned else (0, 1)  # those who wait are counted where T is what is rendered
+        played = (1, 0) if self.turned else (0, 1)  # if T counts rendered tasks, values count waiting ones
         steps, gains = (0, int(shape.drops == step)), tuple(int(shape.drops == gain) * one for one in played)
         return np.array(steps, np.int32), np.array(gains, np.int32)
 
     def check(self) -> None:
-        """Raise `TooWideError` where the joins, when they are done, take more memory than there is room."""
+        """Raise `TooWideError` if the joins would take more memory than allowed."""
         if self.peak() > self.room:
             raise TooWideError(f"the tables would take {self.peak():,} bytes")
 
     def peak(self) -> int:
-        """The most bytes that are in use at a time when the joins are done."""
+        """The peak memory of the joins, in bytes."""
         uses = {join.out.number: join.out.uses for join in self.joins}
         alive = most = self.keeping
         for join in self.joins:
@@ -290,12 +289,12 @@ class Planner:
 
 
 def _most_rows(rows: Rows, shape: JoinShape, column: int) -> int:
-    """How many rows a join has at most: each of one table with each combination of states of the roles not in it."""
+    """A bound of the rows of a join: each row of one table with each combination of states of the roles not in it."""
     return rows.count * math.prod(level[0] for level in shape.levels if level[column] < 0)
 
 
 def _bytes(rows: Rows, cell: int) -> int:
-    """What rows take in memory while they are in use, beyond what is kept all the time."""
+    """The bytes that rows take while they are in use, beyond those that are kept all the time."""
     return rows.cells * cell + (0 if rows.kept else ROW_BYTES * rows.count)
 
 
@@ -305,7 +304,7 @@ def _room_for(rows: int, groups: int) -> Matches:
 
 
 def _match(one: Rows, two: Rows, shape: JoinShape, most: int, out: Matches) -> tuple[int, int]:
-    """How many rows are joined, and groups of them; where there is room for them, which."""
+    """Fill *out* with the rows that are joined, if there are at most *most*; returns the numbers of rows and groups."""
     levels = np.array(shape.levels, np.int64)
     rules = np.array(shape.rules, np.int64).reshape(-1, 2)
     stack, counts = np.empty((len(levels), 6), np.int64), np.empty(2, np.int64)
@@ -314,7 +313,7 @@ def _match(one: Rows, two: Rows, shape: JoinShape, most: int, out: Matches) -> t
 
 
 def perform(planner: Planner, last: Rows, work: Work) -> Cells:
-    """Do the joins as they were planned, and return the values of the last; the others are given back once they are used."""
+    """Do the planned joins and return the values of *last*; the memory of the others is released after their last use."""
     planner.unit.rows.values = np.zeros(1, planner.cell)
     last.uses += 1
     planner.unit.rows.uses += 1
@@ -351,14 +350,14 @@ def _perform(join: Join, planner: Planner) -> None:
 
 __all__ = ["Elimination", "TooWideError", "eliminate", "exact_maxima", "roles_of"]
 
-TAKEN, NEIGHBOUR = 5_000, 150  # units of work for a role to be eliminated, and for each two neighbours of it
-SYMMETRY = 1 / 4  # of the work may go into looking for it
+ROLE, NEIGHBOUR = 5_000, 150  # units of work to eliminate a role, and for each two neighbours of it
+SYMMETRY = 1 / 4  # of the work may be spent on the search for symmetry
 MOST_SMALL = (1 << 15) - 1  # values that numbers of 16 bits hold
 FEW = math.log2(FEW_STATES)
 
 
 class Elimination(NamedTuple):
-    """An order in which to eliminate the roles, the tasks of its large bags, the largest first, and sets to be kept sorted.
+    """An order in which to eliminate the roles, its large bags, the largest first, and the sets that are kept sorted.
 
     Of n tasks, number v as a role is to be executed for task v, and n + v to be rendered.
     """
@@ -369,9 +368,9 @@ class Elimination(NamedTuple):
 
 
 def eliminate(dag: Dag, work: Work | None = None, kept: Sequence[int] = ()) -> Elimination:
-    """A good order, by the greedy rule; where it has large bags, with what is interchangeable in them.
+    """A good order by the greedy rule, with the interchangeable tasks of its large bags.
 
-    That the tasks *kept* are executed is not eliminated, and nothing is interchangeable with them there.
+    The roles of the tasks *kept* to be executed are not eliminated; no symmetry is used with them.
 
     >>> chain = Dag.from_arcs([("a", "b"), ("b", "c"), ("c", "d")])
     >>> eliminate(chain).order
@@ -381,11 +380,11 @@ def eliminate(dag: Dag, work: Work | None = None, kept: Sequence[int] = ()) -> E
     greedy = _Greedy(dag, work, kept)
     greedy.run()
     bags = [] if kept else greedy.bags
-    return Elimination(greedy.in_depth(), bags, _alike(dag, bags, work.part(work.left * SYMMETRY)) if bags else [])
+    return Elimination(greedy.in_depth(), bags, _alike(dag, bags, work.part(work.remaining * SYMMETRY)) if bags else [])
 
 
 def roles_of(dag: Dag) -> list[int]:
-    """The roles of all tasks: those who are executed, then those who are rendered.
+    """The roles of all tasks: first to be executed, then to be rendered.
 
     >>> roles_of(Dag.from_arcs([("a", "b"), ("b", "c")]))
     [0, 1, 4, 5]
@@ -394,7 +393,7 @@ def roles_of(dag: Dag) -> list[int]:
 
 
 def _alike(dag: Dag, bags: list[list[int]], work: Work) -> list[Alike]:
-    """What is interchangeable in these bags; raises `TooWideError` where one is too large even if all that looks alike is."""
+    """The interchangeable tasks of these bags. Raises `TooWideError` if a bag is too large even with all that look alike."""
     twins = Twins(dag, work)
     tasks = [[v % len(dag) for v in bag] for bag in bags]
     for own in tasks:
@@ -406,16 +405,16 @@ def _alike(dag: Dag, bags: list[list[int]], work: Work) -> list[Alike]:
     for own in tasks:
         if not work.over():
             twins.look(sorted(set(own)))
-    return twins.found
+    return twins.sets
 
 
 class _Greedy:
-    """Again and again the role with the fewest neighbours, but for those that are kept."""
+    """Repeatedly eliminates the role with the fewest neighbours, except roles that are kept."""
 
     def __init__(self, dag: Dag, work: Work, kept: Sequence[int]) -> None:
         self.work, self.kept = work, frozenset(kept)
         _, self.near = _neighbours(dag)
-        #: what is eliminated, with its neighbours at that time
+        #: the eliminated roles, each with its neighbours at that time
         self.around: dict[int, set[int]] = {}
 
     def run(self) -> None:
@@ -430,15 +429,15 @@ class _Greedy:
             if degree < len(near[v]):
                 heappush(heap, (len(near[v]), v))
                 continue
-            self.work.spend(TAKEN + NEIGHBOUR * len(near[v]) ** 2)
+            self.work.spend(ROLE + NEIGHBOUR * len(near[v]) ** 2)
             if len(near[v]) > LARGEST_BAG or self.work.over():
                 raise TooWideError(f"a bag has {len(near[v]) + 1} roles")
-            for u in self._take_out(v):  # whoever has more now is met too soon, and put back
+            for u in self._take_out(v):  # a role with more neighbours now is popped too soon, and pushed again
                 if u not in self.kept:
                     heappush(heap, (len(near[u]), u))
 
     def _take_out(self, v: int) -> list[int]:
-        """Take v out and make its neighbours neighbours of one another; returns those that have fewer now."""
+        """Eliminate v, connecting its neighbours with one another; returns those that now have fewer."""
         around, fewer = self.near[v], list[int]()
         self.around[v] = around
         for u in around:
@@ -457,7 +456,7 @@ class _Greedy:
         return [[v, *sorted(self.around[v])] for _, v in sorted(large)]
 
     def in_depth(self) -> list[int]:
-        """The same bags in another order: each role right after all that lead to it, so that few tables wait at a time."""
+        """The same bags in another order: each role right after all that lead to it, so that few tables exist at a time."""
         place = {v: i for i, v in enumerate(self.around)}
         below: dict[int, list[int]] = defaultdict(list)
         most: dict[int, int] = {}
@@ -479,7 +478,7 @@ class _Greedy:
 
 
 def _neighbours(dag: Dag) -> tuple[list[set[int]], list[set[int]]]:
-    """The roles that each role implies, and these with those that imply it."""
+    """For each role, the roles that it implies, and its neighbours: these and the roles that imply it."""
     n = len(dag)
     implied, near = ([set[int]() for _ in range(2 * n)] for _ in range(2))
     inner = np.flatnonzero((dag.indegree > 0) & (dag.outdegree > 0))
@@ -492,7 +491,7 @@ def _neighbours(dag: Dag) -> tuple[list[set[int]], list[set[int]]]:
 
 
 def exact_maxima(dag: Dag, work: Work | None = None, plan: Elimination | None = None) -> Profile:
-    """M(0..k), exactly; raises `TooWideError` where there is not the work or the memory for it. Needs a skeleton.
+    """M(0..k), exactly. Raises `TooWideError` if the work or the memory does not suffice. Needs a skeleton.
 
     >>> exact_maxima(Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])).tolist()
     [0, 3, 4, 5, 6]
@@ -501,19 +500,19 @@ def exact_maxima(dag: Dag, work: Work | None = None, plan: Elimination | None = 
     plan = eliminate(dag, work) if plan is None else plan
     planner, total = planned(dag, plan, work)
     best: Profile = perform(planner, total.rows, work).astype(np.int64)
-    return _turned(best) if planner.turned else best
+    return _turn_round(best) if planner.turned else best
 
 
-def _turned(waiting: Profile) -> Profile:
-    """M(0..k) from how many of the k tasks can wait at most when 0, 1, ... are rendered, which never rises."""
+def _turn_round(waiting: Profile) -> Profile:
+    """M(0..k) from the most of the k tasks that can wait when 0, 1, ... tasks are rendered, which never rises."""
     least = waiting[0] - waiting
     return np.searchsorted(least, np.arange(waiting[0] + 1), side="right").astype(np.int64) - 1
 
 
 def planned(dag: Dag, plan: Elimination, work: Work) -> tuple[Planner, StateTable]:
-    """All joins, planned, and what the last of them gives: raises `TooWideError` where there is too much in them.
+    """A planner with all joins, and the table that the last of them gives. Raises `TooWideError` if they are too large.
 
-    Roles that are not in the order stay, in ascending order.
+    Roles that are not in the elimination order stay, in ascending order.
     """
     n, place = len(dag), [0] * (2 * len(dag))
     kept_roles = sorted(set(roles_of(dag)) - set(plan.order))
@@ -535,5 +534,5 @@ def planned(dag: Dag, plan: Elimination, work: Work) -> tuple[Planner, StateTabl
 
 
 def _cell(most: int) -> Cell:
-    """The smallest numbers that hold values so large, and a negative one that stays so with all values added to it."""
+    """The smallest integer type that holds values up to *most*, and a negative one that stays negative with any added."""
     return np.int16 if most <= MOST_SMALL else np.int32

@@ -1,25 +1,34 @@
-"""Modules: the decision taken apart at the corners of the concave hull.
+"""Modules: a dag is divided at the corners of the concave hull of M, and each module is decided separately.
 
 At a strict corner t of the hull of M the best set of size t is unique, so every IC-optimal schedule passes through it, and
-some schedule of largest area does. The modules between corners are the densest closed sets of `theory.bounds`. With Mmod(t)
-the maximum over sets that agree with the corners, found for each module by itself:
+some schedule of largest area does. The modules between corners are the densest closed sets of `bounds`. With Mmod(t)
+the maximum over sets that agree with the corners, found for each module separately:
 
 * the dag admits exactly when every module admits with respect to Mmod and Mmod = M everywhere;
 * a module that does not admit, or one t with M(t) > Mmod(t), proves that the dag does not;
 * no schedule has a larger area than the sum of Mmod.
 
-**Pieces** of a module are closed sets in it that are as dense as the whole, one inside another, and what is between them.
+**Pieces** of a module are the differences between closed sets in it that are as dense as the module, one inside another.
 Let f(S) be what a closed set S renders and p / q the share of the module, so that h(S) = q f(S) - p |S| is nowhere above 0.
-A set is *tight* where h is 0. For a tight set A and any schedule, execute first what it has in A, then the rest, each in
-its order. Rendering is supermodular: h(S & A) + h(S | A) >= h(S) + h(A) = h(S) for every S that the schedule passes
-through, and as neither of the two on the left is above 0, each is at least h(S). So no step has less for it, and some
+A set is *tight* if h is 0. For a tight set A and any schedule, execute first its tasks in A, then the others, each in its
+order. Rendering is supermodular: h(S & A) + h(S | A) >= h(S) + h(A) = h(S) for every S that the schedule passes through,
+and as neither of the two on the left is above 0, each is at least h(S). So no step renders less than before, and some
 schedule of largest area passes through A; and through every set of a chain of tight ones. The largest area of a module is
-therefore that of its pieces, one after the other. (That an order is best at every step need not go through tight sets: they
-are not unique.)
+therefore that of its pieces, one after the other. (An order that is best at every step need not pass through tight sets:
+they are not unique.)
 
-Where worth flows tells the tight sets: all worth of a tight set stays in it, and none comes from outside. So they are the
-sets that nothing leads out of, where each nonsource leads to its parents, a task to its own being rendered, and whoever gets
-worth to whom it comes from.
+The flow of worth shows which sets are tight: all worth of a tight set stays in it, and none comes from outside. So they are
+the sets that nothing leads out of, if each nonsource leads to its parents, the execution of a task to its rendering, and
+each receiver of worth to the giver.
+
+**Marked tasks.** Let F be a few tasks, and M(t, Q) the most that t tasks render of which exactly those of Q are in F;
+elimination computes it if the tasks of F are kept. A schedule passes through sets whose parts in F grow, by at most one task
+a step. So no area is above the largest sum of M(t, Q_t) over such Q_t, which is computed step by step from the end; and if
+Q is executed of F after t steps, no more can follow than the largest such sum from there on. By the maxima M(t) alone, every
+step could have a set that is unrelated to the one before.
+
+The marked tasks are those with and without which the best sets are about as good, at most steps: marking other tasks would
+lower the bound little.
 """
 
 import math
@@ -28,25 +37,110 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import Module, Shares, best_shares
-from eligo.deciding.effort import Effort, Stuck
-from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
-from eligo.deciding.limits import CLOSED_SET, FIRST_LOOK, ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_PIECES, SET
-from eligo.deciding.marking import closest
+from eligo.deciding.bounds import NEVER, Module, Shares, best_shares, probed, probes_proof
+from eligo.deciding.effort import (
+    CLOSE,
+    CLOSED_SET,
+    FIRST_LOOK,
+    ITEMS_IN_A_HURRY,
+    MARKED_AT_ONCE,
+    MOST_FOR_AREA,
+    MOST_MARKED,
+    MOST_PIECES,
+    SET,
+    Effort,
+    Stuck,
+)
+from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima, perform, planned
 from eligo.deciding.moves import Search, frontier, guided, largest_area, widening
 from eligo.deciding.orders import best_improved, heuristics, nonsinks_of, release_order
-from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
 from eligo.deciding.positions import NONE_MARKED, Marked, Pairs, units_of
-from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import largest_area_order
 from eligo.deciding.symmetry import settled_order, swaps
-from eligo.deciding.work import Work
+from eligo.deciding.work import BOUNDED, IMPOSSIBLE, OPTIMAL, Work, cumulative
 from eligo.kernels import graph
 from eligo.rows import Ints, gathered, places, rows
 from eligo.theory.profiles import Profile
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
+
+# Marked tasks
+
+
+Table = NDArray[np.int64]
+
+# units of work, for each marked task, and bytes for an entry of a table
+ENTRY, ENTRY_BYTES = 4, 40
+
+
+def maxima_by_marks(dag: Dag, plan: Elimination, work: Work) -> Table:
+    """M(t, Q): a row for each set Q of the tasks that the elimination keeps, bit i for the i-th. Raises `TooWideError`.
+
+    >>> dag = Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])
+    >>> maxima_by_marks(dag, eliminate(dag, kept=[0]), Work()).clip(-1).tolist()
+    [[0, 2, -1], [-1, 1, 3]]
+    """
+    planner, total = planned(dag, plan, work)
+    values, rows = perform(planner, total.rows, work), total.rows
+    lengths = np.diff(rows.ptr)
+    begin = rows.first + np.array([code.bit_count() for code in rows.codes.tolist()], np.int64) - rows.ptr[:-1]
+    table = np.full((1 << len(total.scope), int((dag.outdegree > 0).sum()) + 1), NEVER)
+    table[np.repeat(rows.codes, lengths), np.arange(len(values)) + np.repeat(begin, lengths)] = values
+    return np.where(table < 0, NEVER, table)
+
+
+def still_to_come(maxima: Table) -> Table:
+    """For each set of marked tasks and each step, the largest sum of M(t, Q) over the steps that follow.
+
+    >>> still_to_come(np.array([[0, 2, NEVER], [NEVER, 1, 3]])).clip(-1).tolist()
+    [[5, 3, -1], [-1, 3, 0]]
+    """
+    to_come = np.zeros_like(maxima)
+    for t in range(maxima.shape[1] - 2, -1, -1):
+        behind = maxima[:, t + 1] + to_come[:, t + 1]
+        best = behind.copy()
+        for i in range(len(maxima).bit_length() - 1):
+            without, with_it = best.reshape(-1, 2, 1 << i)[:, 0], behind.reshape(-1, 2, 1 << i)[:, 1]
+            np.maximum(without, with_it, out=without)
+        to_come[:, t] = np.maximum(best, NEVER)
+    return np.where(maxima < 0, NEVER, to_come)
+
+
+def ranked(dag: Dag, work: Work) -> list[int]:
+    """The nonsinks, one of each unit, sorted by the difference that executing them makes to the best sets, least first."""
+    scores = dict[int, int]()
+    for v in (unit[0] for unit in units_of(dag)):
+        without, with_it = maxima_by_marks(dag, eliminate(dag, work, [v]), work)
+        scores[v] = int(np.minimum(np.abs(with_it - without), CLOSE).sum())
+    return sorted(scores, key=lambda v: (scores[v], v))
+
+
+def closest(dag: Dag, area: int, work: Work) -> tuple[Marked, Elimination] | None:
+    """The bounds from as many marked tasks as the work allows, or as bring the bound down to *area*; None if from none."""
+    result = None
+    try:
+        tasks = ranked(dag, work)[:MOST_MARKED]
+        for many in range(MARKED_AT_ONCE, len(tasks) + MARKED_AT_ONCE, MARKED_AT_ONCE):
+            result = marked(dag, tasks[:many], work)
+            if result[0].to_come[0, 0] <= area:
+                break
+    except TooWideError:
+        pass
+    return result
+
+
+def marked(dag: Dag, tasks: list[int], work: Work) -> tuple[Marked, Elimination]:
+    """The bounds from these marked tasks, and the elimination that proves them. Raises `TooWideError`."""
+    if ENTRY_BYTES * len(dag) << len(tasks) > work.memory:
+        raise TooWideError(f"{len(tasks)} marked tasks have too many sets")
+    marked_tasks = sorted(tasks)
+    plan = eliminate(dag, work, marked_tasks)
+    table = maxima_by_marks(dag, plan, work)
+    work.spend(ENTRY * table.size * (1 + len(marked_tasks)))
+    return Marked(marked_tasks, still_to_come(table)), plan
+
 
 # Pieces
 
@@ -55,7 +149,7 @@ LOOK = 300  # units of work for each arc along which worth may flow
 
 
 def pieces(dag: Dag, work: Work) -> list[Module]:
-    """The pieces of a dag that is one module by itself, in an order in which they can be executed; none where it is not.
+    """The pieces of a dag that is a single module, in an order in which they can be executed; an empty list for other dags.
 
     >>> two = Dag.from_arcs([("a", "x"), ("b", "x"), ("b", "y"), ("c", "z"), ("d", "z"), ("c", "w"), ("d", "w")])
     >>> [two.named(piece.tasks) for piece in pieces(two, Work())]
@@ -66,13 +160,13 @@ def pieces(dag: Dag, work: Work) -> list[Module]:
         return []
     work.spend(LOOK * dag.arc_count)
     (module,), label = shares.modules, _labels(dag, shares)
-    executed, rendered = (_grouped(*each) for each in ((module.tasks, label), (module.renders, label[len(dag) :])))
+    executed, rendered = (_group(*each) for each in ((module.tasks, label), (module.renders, label[len(dag) :])))
     none = np.empty(0, np.int32)
     return [Module(tasks, rendered.get(piece, none), module.p, module.q) for piece, tasks in executed.items()]
 
 
-def _grouped(tasks: Ints, label: Ints) -> dict[int, Ints]:
-    """The tasks of each label, ascending, by rising label."""
+def _group(tasks: Ints, label: Ints) -> dict[int, Ints]:
+    """The tasks of each label, ascending; labels ascend as well."""
     ascending = np.sort(tasks)
     by_label = ascending[np.argsort(label[ascending], kind="stable")]
     begins = np.flatnonzero(np.diff(label[by_label], prepend=-1))
@@ -80,9 +174,9 @@ def _grouped(tasks: Ints, label: Ints) -> dict[int, Ints]:
 
 
 def _labels(dag: Dag, shares: Shares) -> Ints:
-    """A number for each role, v to be executed and n + v to be rendered: one for all that lead to one another.
+    """For each role, v to be executed and n + v to be rendered, the number of its strong component.
 
-    What others lead to has the smaller number.
+    A component has a smaller number than those that lead to it.
     """
     n, (module,) = len(dag), shares.modules
     inner = np.flatnonzero((dag.indegree > 0) & (dag.outdegree > 0)).astype(np.int32)
@@ -101,7 +195,7 @@ def _labels(dag: Dag, shares: Shares) -> Ints:
 
 
 def module_dag(dag: Dag, module: Module) -> Dag:
-    """A module as a dag by itself: its tasks, numbered first, and what they render; the earlier modules are executed."""
+    """A module as a dag of its own: its tasks, numbered first, and what they render once earlier modules are executed."""
     place = places(len(dag), module.tasks)
     others = module.renders[place[module.renders] < 0]
     place[others] = len(module.tasks) + np.arange(len(others))
@@ -116,7 +210,7 @@ def module_dag(dag: Dag, module: Module) -> Dag:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A module by itself: Mmod (`exact`) or a bound of it, an order, whether that attains it, and the best area."""
+    """The solution of a module: Mmod (`exact`) or a bound of it, an order, its verdict, and a bound of the area."""
 
     order: Ints
     maxima: Profile
@@ -127,46 +221,46 @@ class Solved:
 
 
 def solve_modules(dag: Dag, modules: Sequence[Module], effort: Effort) -> list[Solved]:
-    """Decide modules: what takes little work first, then those that can change most, each with its share of the work.
+    """Decide modules: easy ones first, then those with the most to gain, each with its share of the work.
 
-    Once one is known to have no best order, the others are searched for orders of large area only.
+    Once a module is proved to have no best order, the others are searched for orders of large area only.
     """
     parts = {i: module_dag(dag, module) for i, module in enumerate(modules)}
-    solved = _solved_parts(parts, {i: module.ceiling for i, module in enumerate(modules)}, effort)
+    solved = _solve_parts(parts, {i: module.ceiling for i, module in enumerate(modules)}, effort)
     return [solved[i] for i in range(len(modules))]
 
 
-def _solved_parts(parts: Mapping[int, Dag], ceilings: Mapping[int, Profile], effort: Effort) -> dict[int, Solved]:
-    """Decide dags, each by its ceiling."""
+def _solve_parts(parts: Mapping[int, Dag], ceilings: Mapping[int, Profile], effort: Effort) -> dict[int, Solved]:
+    """Decide dags, each under its ceiling."""
     hurried = effort.work.over()
     solved = {i: one for i, dag in parts.items() if (one := _at_once(dag, ceilings[i], effort.work)) is not None}
-    rough = {i: _best_found(dag, effort, hurried) for i, dag in parts.items() if i not in solved}
+    rough = {i: _rough_order(dag, effort, hurried) for i, dag in parts.items() if i not in solved}
     worth = {i: int((ceilings[i] - cumulative(parts[i], order)).sum()) for i, order in rough.items()}
     decided = any(one.verdict == IMPOSSIBLE for one in solved.values())
     total, tried = sum(int(ceiling.sum()) for ceiling in ceilings.values()), dict[int, float]()
     for i in sorted(worth, key=lambda i: (-worth[i], i)):
         effort.work.tell(f"a part of {len(ceilings[i]) - 1:,} tasks", 1 - sum(worth.values()) / max(1, total))
         mean = sum(worth.values()) / len(worth)
-        part = effort.work.part(effort.work.left * (worth[i] + mean) / (2 * sum(worth.values()) or 1))
+        part = effort.work.part(effort.work.remaining * (worth[i] + mean) / (2 * sum(worth.values()) or 1))
         own = replace(effort, work=part, search=0 if decided else effort.search)
-        tried[i] = min(part.left, effort.maxima)
+        tried[i] = min(part.remaining, effort.maxima)
         solved[i] = _solve_one(parts[i], ceilings[i], rough[i], own)
         decided = decided or solved[i].verdict == IMPOSSIBLE
         del worth[i]
-    for i in sorted(rough, key=lambda i: (len(parts[i]), i)):  # what a share was too little for
-        if not solved[i].exact and min(effort.work.left, effort.maxima) > tried[i] and not effort.work.over():
+    for i in sorted(rough, key=lambda i: (len(parts[i]), i)):  # those whose share was too small
+        if not solved[i].exact and min(effort.work.remaining, effort.maxima) > tried[i] and not effort.work.over():
             solved[i] = _solve_one(parts[i], ceilings[i], solved[i].order, effort)
     return solved
 
 
-def _best_found(dag: Dag, effort: Effort, hurried: bool) -> Ints:
-    """The order of largest area among the heuristics, improved; half of the work is left to the modules that follow."""
-    return best_improved(dag, heuristics(dag, hurried), effort.improving.part(effort.improving.left / 2))[1]
+def _rough_order(dag: Dag, effort: Effort, hurried: bool) -> Ints:
+    """The order of largest area among the heuristics, improved with half of the work; the rest is for later modules."""
+    return best_improved(dag, heuristics(dag, hurried), effort.improving.part(effort.improving.remaining / 2))[1]
 
 
 def few_sets(dag: Dag, work: Work) -> Subsets | None:
-    """All sets of the items of a dag, where half of the work that is left suffices for them, or where they are few."""
-    most = 0 if work.over() else math.log2(1 + work.left / (2 * (SET + CLOSED_SET)))
+    """All sets of the items of a dag, if they are few or half of the remaining work suffices; else None."""
+    most = 0 if work.over() else math.log2(1 + work.remaining / (2 * (SET + CLOSED_SET)))
     subsets = Subsets.of(dag, int(min(max(ITEMS_IN_A_HURRY, most), MOST_ITEMS_FOR_AREA)))
     if subsets is not None:
         work.spend(SET * (1 << len(subsets)) + CLOSED_SET * len(subsets.closed))
@@ -174,24 +268,24 @@ def few_sets(dag: Dag, work: Work) -> Subsets | None:
 
 
 def _at_once(dag: Dag, ceiling: Profile, work: Work) -> Solved | None:
-    """A module that the simplest order is best for, or one that is small enough for enumeration."""
+    """The solution of a module whose simplest order attains the ceiling, or that is small enough to enumerate; else None."""
     greedy = nonsinks_of(dag, release_order(dag))
     if np.array_equal(cumulative(dag, greedy), ceiling):
         return Solved(greedy, ceiling, True, OPTIMAL, int(ceiling.sum()), {"rule": "bound"})
     subsets = few_sets(dag, work)
-    return None if subsets is None else _enumerated(dag, subsets)
+    return None if subsets is None else _enumerate(dag, subsets)
 
 
 def _solve_one(dag: Dag, ceiling: Profile, order: Ints, effort: Effort) -> Solved:
-    """Decide a module by elimination and the search for moves, where it is not too wide for that."""
+    """Decide a module by elimination and a search by moves, unless it is too wide."""
     maxima, how = maxima_within(dag, effort)
     if maxima is None:
-        return _unsolved(dag, ceiling, order, effort)
-    return _searched(dag, maxima, order, effort, {"rule": "elimination", **how})
+        return _solve_roughly(dag, ceiling, order, effort)
+    return _search(dag, maxima, order, effort, {"rule": "elimination", **how})
 
 
-def _unsolved(dag: Dag, ceiling: Profile, order: Ints, effort: Effort) -> Solved:
-    """A module whose maxima are out of reach: probes lower the ceiling, and series-parallel ones have a largest area."""
+def _solve_roughly(dag: Dag, ceiling: Profile, order: Ints, effort: Effort) -> Solved:
+    """Bound a module whose maxima are out of reach: by probes, and by the largest area if it is series-parallel."""
     bound, probes = probed(dag, ceiling, effort.work.part(effort.probes))
     proof: dict[str, Any] = {"rule": "bound"} | ({"probes": probes_proof(dag, probes)} if probes else {})
     largest = largest_area_order(dag)
@@ -205,20 +299,20 @@ def _unsolved(dag: Dag, ceiling: Profile, order: Ints, effort: Effort) -> Solved
 
 
 def maxima_within(dag: Dag, effort: Effort) -> tuple[Profile | None, dict[str, Any]]:
-    """M(t) where not too much work is in it, and how: the order of elimination and the interchangeable tasks."""
+    """M(t) and its proof by elimination; None and an empty proof if that takes too much work."""
     work = effort.work.part(effort.maxima)
     if work.over():
         return None, {}
     try:
         plan = eliminate(dag, work)
-        return exact_maxima(dag, work, plan), _how(dag, plan)
+        return exact_maxima(dag, work, plan), _elimination_proof(dag, plan)
     except TooWideError:
         return None, {}
 
 
-def _how(dag: Dag, plan: Elimination) -> dict[str, Any]:
-    """The proof: tasks that have two roles are in the order twice, and are rendered first but for those named besides."""
-    alike = [{"tasks": dag.named(a.members), "swaps": [_moved(dag, image) for image in a.swaps]} for a in plan.alike]
+def _elimination_proof(dag: Dag, plan: Elimination) -> dict[str, Any]:
+    """The proof by elimination: tasks with two roles are in the order twice, rendered first unless in `executed_first`."""
+    alike = [{"tasks": dag.named(a.members), "swaps": [_moves_of(dag, image) for image in a.swaps]} for a in plan.alike]
     tasks, rendered = np.array(plan.order, np.int64) % len(dag), set(plan.order)
     inner = [v for v in plan.order if v < len(dag) and len(dag) + v in rendered]
     place = {v: i for i, v in enumerate(plan.order)}
@@ -226,13 +320,13 @@ def _how(dag: Dag, plan: Elimination) -> dict[str, Any]:
     return {"elimination": {"order": dag.named(tasks), "executed_first": dag.named(before), "alike": alike}}
 
 
-def _moved(dag: Dag, image: Ints) -> list[tuple[str, str]]:
-    """The tasks that a map moves, each with where it goes."""
+def _moves_of(dag: Dag, image: Ints) -> list[tuple[str, str]]:
+    """The tasks that a map moves, each with its image."""
     moved = np.flatnonzero(image != np.arange(len(dag)))
     return list(zip(dag.named(moved), dag.named(image[moved]), strict=True))
 
 
-def _enumerated(dag: Dag, subsets: Subsets) -> Solved:
+def _enumerate(dag: Dag, subsets: Subsets) -> Solved:
     best, optimal = subsets.best_order()
     order, verdict = np.array(best, np.int32), OPTIMAL if optimal else IMPOSSIBLE
     return Solved(order, subsets.maxima, True, verdict, int(cumulative(dag, order).sum()), {"rule": "exact"})
@@ -242,8 +336,8 @@ def _verdict(dag: Dag, order: Ints, bound: Profile) -> str:
     return OPTIMAL if np.array_equal(cumulative(dag, order), bound) else BOUNDED
 
 
-def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dict[str, Any]) -> Solved:
-    """Look for an order that attains the maxima; where there is none, for one of largest area."""
+def _search(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dict[str, Any]) -> Solved:
+    """Search for an order that attains the maxima; if there is none, for one of largest area."""
     optimal_order = guided(dag, maxima)
     if optimal_order is not None:
         return Solved(np.array(optimal_order, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
@@ -251,14 +345,14 @@ def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dic
     close = most
     order, proved = _largest(dag, maxima, order, effort.work.part(effort.area * FIRST_LOOK), alike)
     if not proved and cumulative(dag, order).sum() < most:
-        search = _attaining(dag, maxima, effort, alike)
+        search = _attain(dag, maxima, effort, alike)
         if search.order is not None:
             return Solved(search.order, maxima, True, OPTIMAL, most, proof)
         if search.refuted and search.stuck is not None:
             effort.stuck[dag.tasks] = Stuck(maxima, search.stuck)
         parts = pieces(dag, effort.work)
         if len(parts) <= 1:
-            order, proved, close, marks_proof = _closely(dag, maxima, order, effort, alike)
+            order, proved, close, marks_proof = _search_with_marks(dag, maxima, order, effort, alike)
             proof |= marks_proof
     area = int(cumulative(dag, order).sum())
     if area == most:
@@ -271,15 +365,15 @@ def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dic
 
 
 def _by_pieces(dag: Dag, parts: list[Module], module: Solved, effort: Effort) -> Solved:
-    """The same module where the largest area of its pieces, one after the other, says more; equal pieces are solved once."""
-    parts = [_settled(dag, part, effort.work) for part in parts]
+    """The same solution, improved by the largest areas of the module's pieces; equal pieces are solved once."""
+    parts = [_settle(dag, part, effort.work) for part in parts]
     dags, first = [module_dag(dag, part) for part in parts], dict[tuple[int, bytes, bytes], int]()
     like = [first.setdefault((len(d), d.tails.tobytes(), d.child.tobytes()), i) for i, d in enumerate(dags)]
     if len(first) > MOST_PIECES:
         return module
     ceilings = {i: parts[i].ceiling for i in first.values()}
     pooled = replace(effort, search=0, area=effort.area * len(parts) / len(first))
-    solved = _solved_parts({i: dags[i] for i in ceilings}, ceilings, pooled)
+    solved = _solve_parts({i: dags[i] for i in ceilings}, ceilings, pooled)
     order = np.concatenate([part.tasks[solved[i].order] for part, i in zip(parts, like, strict=True)])
     before = np.cumsum([0, *(len(part.renders) for part in parts)]).tolist()
     most = sum(solved[i].area_bound + base * len(solved[i].order) for i, base in zip(like, before, strict=False))
@@ -289,15 +383,15 @@ def _by_pieces(dag: Dag, parts: list[Module], module: Solved, effort: Effort) ->
         return module
     impossible = module.verdict == IMPOSSIBLE or (module.exact and most < module.maxima.sum())
     proofs = [
-        {"order": dag.named(part.tasks[solved[i].order]), **_renamed(solved[i].proof, dags[i], own)}
+        {"order": dag.named(part.tasks[solved[i].order]), **_rename(solved[i].proof, dags[i], own)}
         for part, own, i in zip(parts, dags, like, strict=True)
     ]
     proof = module.proof | {"pieces": proofs} | ({"refuted": True} if impossible and module.exact else {})
     return replace(module, area_bound=most, proof=proof, verdict=IMPOSSIBLE if impossible else module.verdict)
 
 
-def _settled(dag: Dag, part: Module, work: Work) -> Module:
-    """A module numbered so that equal ones mostly are seen to be equal."""
+def _settle(dag: Dag, part: Module, work: Work) -> Module:
+    """A module numbered so that isomorphic modules mostly become equal."""
     own = module_dag(dag, part)
     place = places(len(dag), dag.indices(own.tasks))
     sequence = places(len(own), settled_order(own, work))
@@ -305,25 +399,25 @@ def _settled(dag: Dag, part: Module, work: Work) -> Module:
     return replace(part, tasks=tasks, renders=renders)
 
 
-def _renamed(proof: dict[str, Any], dag: Dag, other: Dag) -> dict[str, Any]:
-    """A proof for a dag, said of another with the same arcs; that no order attains its maxima is left out."""
+def _rename(proof: dict[str, Any], dag: Dag, other: Dag) -> dict[str, Any]:
+    """A proof for a dag with the names of another that has the same arcs, and without the claim "refuted"."""
     names = dict(zip(dag.tasks, other.tasks, strict=True))
 
-    def said(value: Any) -> Any:
+    def rename(value: Any) -> Any:
         match value:
             case str():
                 return names[value]
             case dict():
-                return {key: inner if key == "rule" else said(inner) for key, inner in value.items()}
+                return {key: inner if key == "rule" else rename(inner) for key, inner in value.items()}
             case list() | tuple():
-                return [said(inner) for inner in value]
+                return [rename(inner) for inner in value]
         return value
 
-    return {key: value for key, value in said(proof).items() if key != "refuted"}
+    return {key: value for key, value in rename(proof).items() if key != "refuted"}
 
 
-def _attaining(dag: Dag, maxima: Profile, effort: Effort, alike: Sequence[Pairs]) -> Search:
-    """An order that attains the maxima, or that there is none, by wider and wider searches."""
+def _attain(dag: Dag, maxima: Profile, effort: Effort, alike: Sequence[Pairs]) -> Search:
+    """Search for an order that attains the maxima, or a proof that there is none, by wider and wider searches."""
     work, search = effort.work.part(effort.search), Search(None)
     for width in widening(work):
         work.tell(f"best orders of a part of {len(maxima) - 1:,} tasks, {width:,} at a time")
@@ -333,24 +427,24 @@ def _attaining(dag: Dag, maxima: Profile, effort: Effort, alike: Sequence[Pairs]
     return search
 
 
-def _closely(
+def _search_with_marks(
     dag: Dag, maxima: Profile, order: Ints, effort: Effort, alike: Sequence[Pairs]
 ) -> tuple[Ints, bool, int, dict[str, Any]]:
-    """An order of largest area, whether it is proved to be one, and what marked tasks tell: the most there is, and how."""
+    """An order of largest area, whether that is proved, and the bound of the area by marked tasks with its proof."""
     most, area, work, marks = int(maxima.sum()), effort.work.part(effort.area), effort.work.part(effort.marks), None
     if not work.over():
         work.tell(f"the most informative tasks of a part of {len(maxima) - 1:,}")
         marks = closest(dag, int(cumulative(dag, order).sum()), work)
-    if marks is None or marks[0].left[0, 0] >= most:
+    if marks is None or marks[0].to_come[0, 0] >= most:
         return *_largest(dag, maxima, order, area, alike), most, {}
     marked, plan = marks
     order, proved = _largest(dag, maxima, order, area, alike, marked)
-    return order, proved, int(marked.left[0, 0]), {"marked": _proof_of_marks(dag, marked, plan)}
+    return order, proved, int(marked.to_come[0, 0]), {"marked": _proof_of_marks(dag, marked, plan)}
 
 
 def _proof_of_marks(dag: Dag, marked: Marked, plan: Elimination) -> dict[str, Any]:
-    """The proof: the marked tasks, and how the others are eliminated."""
-    how = _how(dag, plan)["elimination"]
+    """The proof of a bound by marked tasks: these tasks, and the elimination of the others."""
+    how = _elimination_proof(dag, plan)["elimination"]
     tasks = dag.named(np.array(marked.tasks, np.int32))
     return {"tasks": tasks, "order": how["order"], "executed_first": how["executed_first"]}
 
@@ -358,7 +452,7 @@ def _proof_of_marks(dag: Dag, marked: Marked, plan: Elimination) -> dict[str, An
 def _largest(  # noqa: PLR0913, PLR0917
     dag: Dag, maxima: Profile, order: Ints, work: Work, alike: Sequence[Pairs], marked: Marked = NONE_MARKED
 ) -> tuple[Ints, bool]:
-    """Improve an order by wider and wider searches until nothing better is left or the work is over."""
+    """An order improved by wider and wider searches, and whether its area is proved to be the largest."""
     largest = largest_area_order(dag)
     if largest is not None:
         return largest, True

@@ -2,14 +2,14 @@
 
 A *move* executes exactly the tasks that some waiting task still misses, all of them eligible. Up to a profile that is nowhere
 worse every schedule is a sequence of moves: between two rises of the profile nothing becomes eligible, so the steps that
-complete one task of the next rise can come first. When the profile must equal a given maximal one, the next move is forced in
+complete one task of the next rise can come first. If the profile must equal a given maximal one, the next move is forced in
 size and gain: as many steps as there are to the next rise, and as many tasks rendered as it is high.
 
-`guided` plays by forced moves alone: an order of a given profile, in linear time, where the first choices lead to one.
+`guided` plays by forced moves alone: it finds an order of a given profile in linear time if its first choices lead to one.
 
-The profile fixes, for every rise, how many steps lead to it and how high it is. Which of several equal moves is made is free:
-by the longest remaining path, so that long chains begin early, or by what became possible last, so that branches that were
-begun are finished. `preferred` gives the order that a user prefers.
+Of several moves with the forced size and gain, any may be made: the one with the longest remaining path, so that long chains
+begin early, or the one that became possible last, so that started branches are finished. `preferred` gives the order that a
+user prefers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,10 +21,9 @@ from random import Random
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.limits import FIRST_WIDTH, MOST_CHECKED, MOST_PREFERRED, WIDER
-from eligo.deciding.outcomes import cumulative
+from eligo.deciding.effort import FIRST_WIDTH, MOST_CHECKED, MOST_PREFERRED, WIDER
 from eligo.deciding.positions import NONE_MARKED, Marked, Pairs, Play
-from eligo.deciding.work import Work
+from eligo.deciding.work import Work, cumulative
 from eligo.errors import InputError
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
@@ -33,7 +32,7 @@ PREFERENCES = ("path", "finish")
 
 
 def forced_steps(target: Profile) -> list[tuple[int, int]]:
-    """For each rise of a profile, how many steps lead to it and how high it is.
+    """For each rise of a profile, the number of steps that lead to it, and its height.
 
     >>> import numpy as np
     >>> forced_steps(np.array([0, 0, 2, 3]))
@@ -46,9 +45,9 @@ def forced_steps(target: Profile) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Search:
-    """An order that attains the target (`order`), or the proof that none does (`refuted`), or neither.
+    """The result of a search: an order that attains the target, or that none does (`refuted`), or neither.
 
-    `stuck` is what was executed where it is attained as far as anywhere that was seen.
+    `stuck` holds the tasks executed in a position that attained the target for as many steps as any other.
     """
 
     order: Ints | None
@@ -57,7 +56,7 @@ class Search:
 
 
 def frontier(dag: Dag, target: Profile, width: int, work: Work | None = None, swaps: Sequence[Pairs] = ()) -> Search:
-    """All positions that attain the target, rise by rise, at most *width* of them: finds an order or, untruncated, refutes.
+    """Search positions that attain the target, rise by rise, at most *width* at a time; if none is omitted, it can refute.
 
     >>> import numpy as np
     >>> g3 = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
@@ -77,7 +76,7 @@ def frontier(dag: Dag, target: Profile, width: int, work: Work | None = None, sw
 
 @dataclass(frozen=True)
 class AreaSearch:
-    """The order of largest cumulative area that was found, and whether every other was excluded."""
+    """The order of largest cumulative area found by a search, and whether every larger area is excluded."""
 
     order: Ints | None
     area: int
@@ -93,11 +92,11 @@ def largest_area(  # noqa: PLR0913, PLR0917
     swaps: Sequence[Pairs] = (),
     marked: Marked = NONE_MARKED,
 ) -> AreaSearch:
-    """The largest area, step by step over positions, of which the *width* best after each step are kept.
+    """Search for the largest area, step by step over positions, of which the *width* best after each step are kept.
 
-    A position that cannot beat *incumbent*, even if the profile were the target from there on, or all came that the marked
-    tasks leave, is dropped; where nothing else was dropped, the result is proved. Returns no order where the incumbent was
-    not beaten.
+    A position is dropped if it cannot beat *incumbent*, even if the profile equals the target from there on, or attains the
+    bound by marked tasks. If no other position was dropped, the result is proved. Returns no order if the incumbent was not
+    beaten.
 
     >>> import numpy as np
     >>> g3 = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
@@ -119,7 +118,7 @@ def largest_area(  # noqa: PLR0913, PLR0917
 
 
 def checkable(play: Play) -> bool:
-    """Whether the checker, which looks at all these positions again, will be through with them in reasonable time."""
+    """Whether the checker, which examines all these positions again, will need only reasonable time."""
     return len(play) * play.breadth <= MOST_CHECKED
 
 
@@ -134,7 +133,7 @@ def widening(work: Work) -> Iterator[int]:
     while more > 1 and not work.over():
         spent = work.spent
         yield width
-        more = int(min(WIDER, work.left // max(1, work.spent - spent)))
+        more = int(min(WIDER, work.remaining // max(1, work.spent - spent)))
         width *= more
 
 
@@ -142,12 +141,12 @@ def widening(work: Work) -> Iterator[int]:
 
 
 def guided(dag: Dag, target: Profile, longest_path: bool = False) -> list[int] | None:
-    """Play forced moves, of several the one that became possible last; None where none has the forced size and gain.
+    """An order by forced moves, of several the newest; None if at some rise no move has the forced size and gain.
 
     With *longest_path*, of several the one with the longest path below it.
 
-    Waiting tasks are grouped by what they miss, told by the exclusive or of random numbers, and groups by size and count,
-    so that the whole play takes linear time. A group is looked at before it is played, so no chance can mislead.
+    Waiting tasks are grouped by what they miss, identified by the exclusive or of random numbers, and groups by size and
+    count, so that the whole play takes linear time. A group is checked before it is played, so a collision does no harm.
 
     >>> import numpy as np
     >>> guided(Dag.from_arrays(5, [0, 1, 2], [3, 3, 4]), np.array([0, 1, 1, 2]))
@@ -164,7 +163,7 @@ def guided(dag: Dag, target: Profile, longest_path: bool = False) -> list[int] |
 
 
 class _Groups:
-    """Waiting tasks in groups that miss the same parents; those whose missing parents are all eligible, by size and count."""
+    """Waiting tasks grouped by the parents they miss; groups whose missing parents are all eligible, by size and count."""
 
     def __init__(self, dag: Dag) -> None:
         self.order: list[int] = []
@@ -189,11 +188,11 @@ class _Groups:
                 self._ready(v)
 
     def best(self, size: int, gain: int) -> list[int] | None:
-        """The missing parents of the newest playable group of that size and count."""
+        """The missing parents of the newest playable group of this size and count."""
         key = next(reversed(self.playable.get((size, gain), {})), None)
-        return None if key is None else self._missed(key)
+        return None if key is None else self._missing_parents(key)
 
-    def _missed(self, key: int) -> list[int]:
+    def _missing_parents(self, key: int) -> list[int]:
         waiting = next(iter(self.groups[key]))
         return [u for u in self.parents[waiting] if not self.done[u]]
 
@@ -210,7 +209,7 @@ class _Groups:
                 self._ready(w)
 
     def _ready(self, v: int) -> None:
-        """Task v is eligible: its children have one parent less that is not."""
+        """Note that task v is eligible: each of its children has one parent less that is not."""
         for w in self.children[v]:
             self._leave(w)
             self.unready[w] -= 1
@@ -243,10 +242,10 @@ class _Groups:
 
 
 class _DeepGroups(_Groups):
-    """Of the playable groups of a size and count, that below which the longest path hangs, told by heaps.
+    """The same groups, with heaps that give, of each size and count, the playable group with the longest path below.
 
-    A group enters with the height and the first number of all the parents of one of its tasks, which those still missing
-    cannot surpass; what they really have is looked up only when the group comes to the top.
+    A group enters a heap with the height and the first number of all the parents of one of its tasks, which those still
+    missing cannot surpass; the values of these are computed only when the group comes to the top.
     """
 
     def __init__(self, dag: Dag) -> None:
@@ -257,11 +256,11 @@ class _DeepGroups(_Groups):
         super().__init__(dag)
 
     def best(self, size: int, gain: int) -> list[int] | None:
-        """Those of the deepest group; the tasks themselves likewise, the deepest first."""
+        """The missing parents of the group with the longest path below it, those with the longest paths first."""
         heap, playable = self.heaps.get((size, gain), []), self.playable.get((size, gain), {})
         while heap:
             height, first, entered, key = heap[0]
-            move = self._missed(key) if key in playable else None
+            move = self._missing_parents(key) if key in playable else None
             if move is None:
                 heappop(heap)
             elif (height, first) != (rank := self._rank(move)):
@@ -283,7 +282,7 @@ class _DeepGroups(_Groups):
 
 
 def preferred(dag: Dag, nonsinks: Ints, preference: str) -> Ints:
-    """The nonsinks in another order of the same profile, or in this one where none is found by play.
+    """The nonsinks in another order of the same profile, or in this one if play finds none.
 
     >>> two = Dag.from_arcs([("a", "x"), ("b", "y"), ("y", "z")], tasks=["a", "b", "x", "y", "z"])
     >>> two.named(preferred(two, two.indices(["a", "b", "y"]), "path"))

@@ -1,26 +1,24 @@
 """Orders for every dag: heuristics whose profile the bounds then judge.
 
-Each returns the nonsinks of a dag in an order that is legal with all sinks last.
+Each gives the nonsinks of a dag in an order that is legal with all sinks last.
 
-**Local search.** Tasks are moved as long as some are then eligible earlier and none has to pay more for it. The area is
-largest when the steps at which tasks become eligible are least in sum, so a move is judged by that sum alone, which it
-changes only between where tasks leave and where they go (`kernels.improving`). Nothing is drawn: an order and the work that
-may be done decide what comes out.
+**Local search.** Tasks are moved as long as that increases the area. The area is largest when the steps at which tasks become
+eligible have the least sum, so a move is judged by that sum alone, which it changes only between the old and the new place
+of the moved tasks (`kernels.improving`). Nothing is random: the result depends on the order and the work only.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import Module
-from eligo.deciding.limits import IMPROVED_AT_ONCE, MOST_FOR_MOVES, MOST_STARTS, REACHES
-from eligo.deciding.outcomes import cumulative
-from eligo.deciding.work import Work
-from eligo.kernels import lists
-from eligo.kernels.improving import Lineup
+from eligo.deciding.effort import IMPROVED_AT_ONCE, MOST_FOR_MOVES, MOST_STARTS, REACHES
+from eligo.deciding.work import Work, cumulative
+from eligo.kernels import improving
 from eligo.rows import Ints
 from eligo.theory.eligibility import dual_schedule
 from eligo.theory.profiles import Profile
@@ -28,11 +26,11 @@ from eligo.theory.profiles import Profile
 #: the worth of a child that still misses 1, 2, 3 or 4 parents
 RELEASES = np.array([0.0, 1.0, 1 / 4, 1 / 16, 1 / 64])
 NO_RELEASES = np.zeros(1)
-MANY_GROUPS = 200  # groups of waiting tasks from which on those inside others are not looked for
+MANY_GROUPS = 200  # groups of waiting tasks, from which on groups inside others are not counted
 
 
 def list_order(dag: Dag, static: NDArray[np.float64], gain: NDArray[np.float64] = NO_RELEASES) -> Ints:
-    """Always the eligible task of the largest score: *static* and, for each child that misses k parents, gain[k].
+    """A schedule that takes the eligible task of the largest score: *static* plus gain[k] per child that misses k parents.
 
     >>> vee = Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])
     >>> vee.named(list_order(vee, np.zeros(5), RELEASES))
@@ -46,12 +44,12 @@ def list_order(dag: Dag, static: NDArray[np.float64], gain: NDArray[np.float64] 
     order = np.empty(n, np.int32)
     rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent)
     scratch = (np.zeros(n, np.int32), np.empty(places), np.empty(places, np.int32))
-    lists.list_order(*rows, missing, score, gain, *scratch, order)
+    improving.list_order(*rows, missing, score, gain, *scratch, order)
     return order
 
 
 def nonsinks_of(dag: Dag, order: Ints) -> Ints:
-    """The part of a schedule that matters: its nonsinks, in order."""
+    """The nonsinks of a schedule, in its order: the part that affects the profile."""
     return order[dag.outdegree[order] > 0]
 
 
@@ -84,15 +82,15 @@ def release_order(dag: Dag, modules: Sequence[Module] = ()) -> Ints:
 def move_order(dag: Dag, modules: Sequence[Module] = ()) -> Ints:
     """Module after module; inside, move by move: the parents that a set of waiting tasks still misses, cheapest first.
 
-    A move executes all missing parents of some waiting task, and is worth the tasks that miss nobody else; the best one
+    A move executes all missing parents of some waiting task, and is worth the tasks that miss no others; the best one
     renders most per execution. Every schedule can be made of such moves without loss.
     """
     rank = {int(v): i for i, module in enumerate(modules) for v in module.tasks}
-    return _Moves(dag, rank).played()
+    return _Moves(dag, rank).play()
 
 
 class _Moves:
-    """The state of move by move play: for each waiting task the parents it misses, as a set."""
+    """The state of play move by move: for each waiting task the set of parents it misses."""
 
     def __init__(self, dag: Dag, rank: dict[int, int]) -> None:
         self.dag, self.rank = dag, rank
@@ -105,9 +103,9 @@ class _Moves:
         self.ready = {v for v in range(len(dag)) if ptr[v] == ptr[v + 1]}
         self.children = [dag.child[a:b].tolist() for a, b in zip(dag.child_ptr, dag.child_ptr[1:], strict=False)]
         self.order: list[int] = []
-        self.small, self.known = True, dict[frozenset[int], tuple[float, ...]]()
+        self.small, self.worths = True, dict[frozenset[int], tuple[float, ...]]()
 
-    def played(self) -> Ints:
+    def play(self) -> Ints:
         while move := self._best():
             for u in sorted(move, key=lambda v: (-self.height[v], v)):
                 self._execute(u)
@@ -117,16 +115,16 @@ class _Moves:
     def _best(self) -> frozenset[int] | None:
         if self.small != (len(self.waiting) < MANY_GROUPS):
             self.small = not self.small
-            self.known.clear()
+            self.worths.clear()
         return max((s for s in self.waiting if s <= self.ready), key=self._worth, default=None)
 
     def _worth(self, move: frozenset[int]) -> tuple[float, ...]:
-        if move not in self.known:
+        if move not in self.worths:
             inside = self.waiting.items() if len(move) > 1 and self.small else ()
             gain = self.waiting[move] + sum(count for s, count in inside if s < move)
             rank, height = max(self.rank.get(u, 0) for u in move), max(self.height[u] for u in move)
-            self.known[move] = -rank, gain / len(move), -len(move), height, -min(move)
-        return self.known[move]
+            self.worths[move] = -rank, gain / len(move), -len(move), height, -min(move)
+        return self.worths[move]
 
     def _execute(self, u: int) -> None:
         self.order.append(u)
@@ -142,8 +140,8 @@ class _Moves:
                 self.ready.add(w)
 
     def _move_count(self, parents: frozenset[int], by: int) -> None:
-        for move in [move for move in self.known if parents <= move]:
-            del self.known[move]
+        for move in [move for move in self.worths if parents <= move]:
+            del self.worths[move]
         self.waiting[parents] = self.waiting.get(parents, 0) + by
         if not self.waiting[parents]:
             del self.waiting[parents]
@@ -152,7 +150,7 @@ class _Moves:
 def candidate_orders(
     dag: Dag, modules: Sequence[Module], dual_modules: Sequence[Module], hurried: bool = False
 ) -> Iterator[tuple[str, Ints]]:
-    """Every heuristic's schedule with its name, the dual's turned around included."""
+    """The schedule of every heuristic with its name, including reversed schedules of the dual."""
     if modules:
         yield "modules, most releases first", release_order(dag, modules)
     yield "most releases first", release_order(dag)
@@ -169,7 +167,7 @@ def candidate_orders(
 def heuristics(
     dag: Dag, hurried: bool, modules: Sequence[Module] = (), dual_modules: Sequence[Module] = ()
 ) -> list[tuple[str, Ints]]:
-    """The nonsinks in the order of each heuristic, or of each fast one, with its name."""
+    """The nonsinks in the order of each heuristic, or if *hurried* of each fast one, with its name."""
     return [(name, nonsinks_of(dag, order)) for name, order in candidate_orders(dag, modules, dual_modules, hurried)]
 
 
@@ -177,11 +175,11 @@ def heuristics(
 
 
 IMPROVED = ", improved"
-STEP = 3  # units of work for each task or arc that a walk along the order looks at
+STEP = 3  # units of work for each task or arc that a walk along the order visits
 
 
 def improved(dag: Dag, nonsinks: Ints, work: Work, reach: int = REACHES[0]) -> Ints:
-    """An order of the nonsinks whose area is at least as large; no task is moved past more than *reach* others at once.
+    """An order of the nonsinks with at least as large an area; no task is moved past more than *reach* others at once.
 
     >>> vee = Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])
     >>> vee.named(improved(vee, vee.indices(["a", "b"]), Work()))
@@ -194,36 +192,45 @@ def improved(dag: Dag, nonsinks: Ints, work: Work, reach: int = REACHES[0]) -> I
     place[order] = np.arange(len(order))
     np.maximum.at(last, dag.child, place[dag.tails])
     arrays = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, order, place, last)
-    line, done = Lineup(reach, *(array.data for array in arrays)), False
+    line, done = improving.Lineup(reach, *(array.data for array in arrays)), False
     while not done and not work.over():
         before = line.work
-        done = line.improve(before + int(min(work.left, IMPROVED_AT_ONCE) / STEP) + 1)
+        done = line.improve(before + int(min(work.remaining, IMPROVED_AT_ONCE) / STEP) + 1)
         work.spend(STEP * (line.work - before))
     return order
 
 
 def best_improved(dag: Dag, orders: Iterable[tuple[str, Ints]], work: Work) -> tuple[str, Ints]:
-    """The order of largest area that comes of the best few of some, and its name.
+    """The order of largest area that improving the best few of *orders* gives, and its name.
 
-    Each gets as much work at first, for what is worse may come to more; what is best then gets the rest.
+    At first each gets the same work, because a worse order may improve to a better one; the best then gets the rest.
 
     >>> vee = Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])
     >>> name, order = best_improved(vee, [("as it came", vee.indices(["a", "b"]))], Work())
     >>> name, vee.named(order)
     ('as it came, improved', ('b', 'a'))
     """
-    by_area = sorted(((name, order, _area(dag, order)) for name, order in orders), key=lambda entry: -entry[2])
-    best, share = by_area[0], work.left / (2 * MOST_STARTS)
+    by_area = sorted((_Candidate(name, order, _area(dag, order)) for name, order in orders), key=lambda one: -one.area)
+    best, share = by_area[0], work.remaining / (2 * MOST_STARTS)
     for name, order, _ in by_area[:MOST_STARTS] if not work.over() else ():
         best = _better(dag, best, name, improved(dag, order, work.part(share)))
     for reach in REACHES if not work.over() else ():
-        best = _better(dag, best, best[0], improved(dag, best[1], work, reach))
-    return best[:2]
+        best = _better(dag, best, best.name, improved(dag, best.order, work, reach))
+    return best.name, best.order
 
 
-def _better(dag: Dag, best: tuple[str, Ints, int], name: str, order: Ints) -> tuple[str, Ints, int]:
+class _Candidate(NamedTuple):
+    """An order of the nonsinks, with its name and area."""
+
+    name: str
+    order: Ints
+    area: int
+
+
+def _better(dag: Dag, best: _Candidate, name: str, order: Ints) -> _Candidate:
+    """The better of two candidates, the second of them improved from the order *name*."""
     area = _area(dag, order)
-    return best if area <= best[2] else (f"{name.removesuffix(IMPROVED)}{IMPROVED}", order, area)
+    return best if area <= best.area else _Candidate(f"{name.removesuffix(IMPROVED)}{IMPROVED}", order, area)
 
 
 def _area(dag: Dag, order: Ints) -> int:
@@ -231,7 +238,7 @@ def _area(dag: Dag, order: Ints) -> int:
 
 
 def merged(orders: Sequence[Ints], profiles: Sequence[Profile]) -> Ints:
-    """Orders of parts that do not touch, with their profiles, as one of largest area that keeps each.
+    """The orders of unconnected parts, merged into one of largest area that keeps each; *profiles* are those of the parts.
 
     >>> merged([np.array([3, 5]), np.array([4])], [np.array([0, 0, 1]), np.array([0, 2])]).tolist()
     [4, 3, 5]
@@ -242,7 +249,7 @@ def merged(orders: Sequence[Ints], profiles: Sequence[Profile]) -> Ints:
 
 
 def _strings(order: Ints, profile: Profile) -> list[tuple[float, Ints]]:
-    """An order cut into stretches each of which renders less for a step than the one before, and how much each does."""
+    """An order cut into stretches of falling rate, tasks rendered per step, each with its rate."""
     ends, rendered = [0], profile.tolist()
     for t in range(1, len(rendered)):
         while len(ends) > 1 and _rate(rendered, ends[-2], ends[-1]) <= _rate(rendered, ends[-1], t):

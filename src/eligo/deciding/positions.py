@@ -1,6 +1,6 @@
-"""Positions of play, in tables: what is executed, by which move from where, and with which area.
+"""Positions of play, in tables: the executed tasks, the last move and the position before it, and the area.
 
-Positions that some automorphism makes equal count as one: whatever can be swapped is kept sorted. Tasks with the same parents
+Positions that some automorphism makes equal count as one: what can be swapped is kept sorted. Tasks with the same parents
 and the same children are missed by the same groups, so that every move executes all of them or none: they are one *unit*.
 """
 
@@ -18,17 +18,17 @@ from eligo.kernels import lender, positions
 from eligo.rows import Ints, distinct
 from eligo.theory.profiles import Profile
 
-WORD, RESIDUES = 63, 67  # bits of a word that are used; a number modulo which powers of two up to 2 ** 65 all differ
-AT_ONCE = 10_000  # positions between looks at the clock
+WORD, RESIDUES = 63, 67  # bits used in a word; a number modulo which all powers of two up to 2 ** 65 differ
+AT_ONCE = 10_000  # positions between two checks of the clock
 UNBEATEN, ANY = -1, (0, 0)
-ENTRY = 60  # bytes of a position beside its words: columns, its place in the table, and what is copied when these grow
+ENTRY = 60  # bytes of a position besides its words: columns, its place in the table, and copies when these grow
 
 Wide = NDArray[np.int64]
 Pairs = Sequence[tuple[int, int]]
 
 
 def units_of(dag: Dag) -> list[list[int]]:
-    """The nonsinks, those with equal parents and equal children together, by the first of each.
+    """The nonsinks grouped by equal parents and equal children, sorted by the first of each group.
 
     >>> units_of(Dag.from_arcs([("a", "x"), ("b", "x"), ("c", "x"), ("b", "y")]))
     [[0, 3], [2]]
@@ -40,23 +40,23 @@ def units_of(dag: Dag) -> list[list[int]]:
 
 
 class Marked(NamedTuple):
-    """Marked tasks, and the most area that is still to come: a row for each set of them that is executed, by the step.
+    """Marked tasks, and the most area still to come: a row for each set of them that may be executed, a column for each step.
 
     Bit i of a row's number stands for the i-th of the tasks.
     """
 
     tasks: Sequence[int]
-    left: NDArray[np.int64]
+    to_come: NDArray[np.int64]
 
 
 NONE_MARKED = Marked((), np.zeros((1, 1), np.int64))
 
 
 class Play:
-    """All positions that were reached, the first of them with nothing executed.
+    """All positions reached so far; in the first of them nothing is executed.
 
     *swaps* are automorphisms that exchange the tasks of each pair; *target* is a profile that no order surpasses; *marked*
-    are tasks that tell more closely what can still come.
+    gives a closer bound of the area to come.
 
     >>> play = Play(Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")]))
     >>> play.expand(play.after(0), Work()), len(play)
@@ -74,13 +74,13 @@ class Play:
         self._gather_units(dag)
         self._gather_groups(dag)
         self._gather_swaps(swaps)
-        self._marks, self._left = self._place[list(marked.tasks)], np.ascontiguousarray(marked.left).ravel()
+        self._marks, self._to_come = self._place[list(marked.tasks)], np.ascontiguousarray(marked.to_come).ravel()
         steps = len(self.tasks) + 1
         self._rest = np.zeros(steps, np.int64) if target is None else target.sum() - target.cumsum()
         self._state = np.array([1, 0, UNBEATEN, 0, 0, 0, 0], np.int64)
         self._masks = np.zeros(0, np.int64)
         self._area = np.zeros(0, np.int64)
-        #: of each position: what is rendered, its step, the position before it, and the group that it was reached by
+        #: of each position: its rendered tasks, its step, the position before it, and the group by which it was reached
         self._columns = np.zeros((0, 4), np.int32)
         self._grow(math.inf)
         self._by_step: dict[int, list[NDArray[np.int64]]] = defaultdict(list)
@@ -91,11 +91,11 @@ class Play:
 
     @property
     def breadth(self) -> int:
-        """How much there is to be seen of a position: units, and those that each waiting task needs."""
+        """The work to examine a position: its units, and those that each waiting task needs."""
         return self._arcs + len(self._units)
 
     def after(self, step: int) -> Ints:
-        """The positions after a number of steps, by largest area, then by most rendered tasks."""
+        """The positions after a number of steps, sorted by largest area, then by most rendered tasks."""
         fresh = self._columns[self._filed : len(self), 1]
         for other in distinct(fresh).tolist():
             self._by_step[other].append(self._filed + np.flatnonzero(fresh == other))
@@ -116,7 +116,7 @@ class Play:
         return self._tasks_of(self._bits(self._row(at)))
 
     def order(self, at: int) -> Ints:
-        """The tasks in an order that leads to a position, or to one that is equal to it but for swaps."""
+        """The tasks in an order that leads to a position, or to one that equals it up to swaps."""
         path = [at]
         while path[-1]:
             path.append(int(self._columns[path[-1], 2]))
@@ -125,23 +125,23 @@ class Play:
             before, group = self._columns[position, 2:].tolist()
             move = self._need[group * self._words : (group + 1) * self._words] & ~self._row(before)
             order.append(self._tasks_of(np.sort(image[self._bits(move)])))
-            image = image[self._sorted(move | self._row(before))]
+            image = image[self._origins(move | self._row(before))]
         return np.concatenate(order)
 
     def expand(
         self, chosen: Ints, work: Work, beat: int = UNBEATEN, width: int = 1 << 31, forced: tuple[int, int] = ANY
     ) -> bool:
-        """Play all moves from the chosen positions; whether nothing was left out.
+        """Play all moves from the chosen positions; returns whether none was left out.
 
         Positions that cannot have an area above *beat* are dropped; moves must have the *forced* size and gain; at
-        most *width* positions are made.
+        most *width* positions are added.
         """
         self._state[2:] = beat, *forced, width, 0
         done = 0
         while done < len(chosen):
             if work.over() or not self._grow(work.memory):
                 return False
-            self._state[1] = budget = int(min(work.left, 1 << 60))
+            self._state[1] = budget = int(min(work.remaining, 1 << 60))
             done = self._expand(chosen, done, min(len(chosen), done + AT_ONCE))
             work.spend(budget - int(self._state[1]))
         return not self._state[6]
@@ -149,13 +149,13 @@ class Play:
     def _expand(self, chosen: Ints, first: int, last: int) -> int:
         tables = (
             self._weights, self._need, self._opens, self._sources, self._opening, self._count, self._pair_ptr,
-            self._pair_a, self._pair_b, self._rest, self._marks, self._left, self._masks, self._area, self._columns,
+            self._pair_a, self._pair_b, self._rest, self._marks, self._to_come, self._masks, self._area, self._columns,
             self._table, self._missed, self._seen, self._lowest, self._state,
         )  # fmt: skip
         return positions.expand(self._lend(chosen), first, last, self._words, *map(self._lend, tables))
 
     def _grow(self, memory: float) -> bool:
-        """Have room for the moves of one more position at least; whether that is allowed."""
+        """Make room for the moves of at least one more position; returns whether the memory allows it."""
         if len(self) + len(self._count) + 1 <= len(self._area):
             return True
         room = max(4 * len(self._count) + 64, 2 * len(self._area))
@@ -170,7 +170,7 @@ class Play:
         return True
 
     def _gather_units(self, dag: Dag) -> None:
-        """The units, how many tasks each has, and the unit of each nonsink."""
+        """Fill in the units, the number of tasks of each, and the unit of each nonsink."""
         self._units = units_of(dag)
         self._words, self._place = -(-len(self._units) // WORD), np.full(len(dag), -1, np.int32)
         self._weights = np.zeros(self._words * RESIDUES, np.int32)
@@ -182,7 +182,7 @@ class Play:
         return np.array([v for unit in units.tolist() for v in self._units[unit]], np.int32)
 
     def _gather_groups(self, dag: Dag) -> None:
-        """Nonsources by equal parents: what they need, which of them open something, and how many there are."""
+        """Group nonsources by equal parents: the units each group needs, those it opens, and its size."""
         groups: dict[bytes, list[int]] = {}
         for v in np.flatnonzero(dag.indegree > 0).tolist():
             groups.setdefault(dag.parents_of(v).tobytes(), []).append(v)
@@ -200,7 +200,7 @@ class Play:
         self._lowest = np.zeros(self._words * RESIDUES, np.int32)
 
     def _gather_swaps(self, swaps: Sequence[Pairs]) -> None:
-        """Exchanges of units: what takes the dag to itself takes whole units to one another."""
+        """Turn swaps of tasks into swaps of units: an automorphism takes whole units to one another."""
         both = [[sorted(self._place[list(pair)].tolist()) for pair in pairs] for pairs in swaps]
         inner = [sorted({(a, b) for a, b in pairs if a != b}) for pairs in both]
         inner = [pairs for pairs in inner if pairs]
@@ -222,8 +222,8 @@ class Play:
         words, shifts = np.divmod(np.arange(len(self._units)), WORD)
         return np.flatnonzero(row[words] >> shifts & 1)
 
-    def _sorted(self, row: Wide) -> NDArray[np.intp]:
-        """Which task each place of a sorted row comes from: what `settle` does, told by tasks."""
+    def _origins(self, row: Wide) -> NDArray[np.intp]:
+        """The unit that each place of a row comes from, once the row is sorted as the kernel's `settle` does."""
         state = np.zeros(len(self._units), np.int64)
         state[self._bits(row)] = 1
         origin, changed = np.arange(len(state)), True

@@ -1,6 +1,6 @@
 """Series-parallel dags: the largest area and the least concave bound in O(n log² n), without any search.
 
-A dag is *series-parallel* when it is a single task, or two such dags side by side, or two such dags of which every sink of
+A dag is *series-parallel* if it is a single task, or two such dags side by side, or two such dags of which every sink of
 the first precedes every source of the second. Without shortcuts that is so exactly when all its blocks are complete
 bipartite and the multidigraph with the blocks as nodes and the tasks as arcs, from the block that renders a task to the
 block that it is a source of, shrinks to one arc under two rules: arcs side by side become one; a block with one arc in and
@@ -9,9 +9,9 @@ one arc out goes, and its two arcs become one [1]_.
 The area is largest when the steps at which tasks are rendered have the least sum: total weighted completion time on one
 machine, where executing takes a unit of time and rendering is worth a unit of weight. On series-parallel orders it is
 minimised by *strings* of jobs, sorted by worth per time, that grow where a composition in series would put a lower ratio
-before a higher one [2]_. Executing the sources of a complete bipartite block renders nothing before the last of them and
-all sinks then, so the strings are made of whole blocks. Strings of equal ratio together are the modules of
-`theory.bounds`, because Sidney's decomposition is the concave hull of M(t); the worth that proves it flows along the tree.
+before a higher one [2]_. Executing the sources of a complete bipartite block renders all sinks with the last source and
+none before, so the strings are made of whole blocks. Strings of equal ratio together are the modules of
+`deciding.bounds`, because Sidney's decomposition is the concave hull of M(t); the worth that proves it flows along the tree.
 
 .. [1] Valdes, Tarjan, Lawler (1982), SIAM J. Comput. 11, 298-313.
 .. [2] Lawler (1978), Ann. Discrete Math. 2, 75-90.
@@ -35,7 +35,7 @@ BESIDE = -1
 
 
 def series_parallel(dag: Dag) -> "Tree | None":
-    """How a dag without shortcuts is composed in series and in parallel, or None where it is not series-parallel.
+    """The composition of a dag without shortcuts in series and in parallel, or None if it is not series-parallel.
 
     >>> forkjoin = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
     >>> series_parallel(forkjoin).order.tolist()
@@ -62,7 +62,7 @@ def series_parallel(dag: Dag) -> "Tree | None":
 
 
 def largest_area_order(dag: Dag) -> Ints | None:
-    """The nonsinks of a series-parallel dag in an order of largest area; None for another dag, or one with shortcuts.
+    """The nonsinks of a series-parallel dag without shortcuts in an order of largest area; None for any other dag.
 
     >>> largest_area_order(Dag.from_arcs([("a", "b"), ("x", "y"), ("y", "1"), ("y", "2"), ("y", "3")])).tolist()
     [2, 3, 0]
@@ -73,9 +73,10 @@ def largest_area_order(dag: Dag) -> Ints | None:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """How a series-parallel dag of n tasks is made: parts 0..n-1 are its tasks, part n + i is the i-th composition.
+    """The composition of a series-parallel dag of n tasks: parts 0..n-1 are its tasks, part n + i is the i-th composition.
 
-    That one puts part `first[i]` before part `second[i]`, meeting in block `meets[i]`, or beside it where that is BESIDE.
+    The i-th composition puts part `first[i]` before part `second[i]`, meeting in block `meets[i]`, or beside it if that is
+    BESIDE.
     """
 
     blocks: Blocks
@@ -86,7 +87,7 @@ class Tree:
     @cached_property
     def strings(self) -> list[list[int]]:
         """The blocks in an order of largest area, cut into strings of falling ratio: tasks rendered per task executed."""
-        return _Strings(self.blocks).assembled(self)
+        return _Strings(self.blocks).assemble(self)
 
     @cached_property
     def order(self) -> Ints:
@@ -99,7 +100,7 @@ class Tree:
 
     @cached_property
     def shares(self) -> Shares:
-        """The least concave bound, as `theory.bounds.best_shares` finds it by minimum cuts, with a flow that proves it.
+        """The least concave bound, which `deciding.bounds.best_shares` finds by minimum cuts, with a flow that proves it.
 
         >>> tree = series_parallel(Dag.from_arcs([("a", "b"), ("x", "y"), ("y", "1"), ("y", "2"), ("y", "3")]))
         >>> [(m.tasks.tolist(), m.p, m.q) for m in tree.shares.modules], tree.shares.flow.tolist()
@@ -108,21 +109,21 @@ class Tree:
         modules, module_of = _modules(self)
         p, q = np.array([(m.p, m.q) for m in modules], np.int64).reshape(-1, 2).T[:, module_of]
         surplus = q * _lengths(self.blocks.sink_rows) - p * _lengths(self.blocks.source_rows)
-        return Shares(modules, _arc_flow(self.blocks, p, q, _passed_on(self, surplus)))
+        return Shares(modules, _arc_flow(self.blocks, p, q, _outflow(self, surplus)))
 
 
 class _Reduction:
-    """A multidigraph that shrinks: its nodes are blocks, with one for the begin and one for the end; its arcs are parts."""
+    """A multidigraph that shrinks: its nodes are blocks, and one each for the beginning and the end; its arcs are parts."""
 
     def __init__(self, tails: list[int], heads: list[int], count: int) -> None:
         self.tails, self.heads, self.count = tails, heads, count
         self.first: list[int] = []
         self.second: list[int] = []
         self.meets: list[int] = []
-        self.between: dict[int, int] = {}  # the one part from a node to another, by tail * (count + 2) + head
+        self.between: dict[int, int] = {}  # the part from a node to another, by tail * (count + 2) + head
         for part in range(len(tails)):
             self._insert(part)
-        # with the number of parts that enter and leave a node their sum: the number of the one that is left in the end
+        # of the parts that enter and that leave each node, their sum and number: a single part is its own sum
         self.entering, self.enters = [0] * (count + 2), [0] * (count + 2)
         self.leaving, self.leaves = [0] * (count + 2), [0] * (count + 2)
         for part in self.between.values():
@@ -140,7 +141,7 @@ class _Reduction:
             above, below = self.entering[block], self.leaving[block]
             tail, head = self.tails[above], self.heads[below]
             del self.between[self._pair(above)], self.between[self._pair(below)]
-            part = self._composed(above, below, block)
+            part = self._compose(above, below, block)
             beside = self._insert(part)
             if beside is None:
                 self.leaving[tail] += part - above
@@ -159,13 +160,13 @@ class _Reduction:
         return self.tails[part] * (self.count + 2) + self.heads[part]
 
     def _insert(self, part: int) -> int | None:
-        """Put a part between its ends; where there is one already, that one beside it, and say which it was."""
+        """Put a part between its ends, beside an earlier part if there is one; returns that part."""
         pair = self._pair(part)
         beside = self.between.get(pair)
-        self.between[pair] = part if beside is None else self._composed(beside, part, BESIDE)
+        self.between[pair] = part if beside is None else self._compose(beside, part, BESIDE)
         return beside
 
-    def _composed(self, first: int, second: int, meets: int) -> int:
+    def _compose(self, first: int, second: int, meets: int) -> int:
         self.first.append(first)
         self.second.append(second)
         self.meets.append(meets)
@@ -174,15 +175,15 @@ class _Reduction:
         return len(self.tails) - 1
 
 
-#: heaps of strings, the lowest ratio first and the highest first; those absorbed since are still listed
+#: two heaps of strings, the lowest ratio first and the highest first; strings absorbed since are still in them
 _Pool = tuple[list[int], list[int]]
 
 
 class _Strings:
-    """Strings under construction, each known by the block where it was last joined.
+    """Strings under construction, each identified by the block where it was last joined.
 
-    Ratios are compared as whole numbers: two fractions whose denominators are at most n differ by 1 / n² at least. In a
-    heap ratio and block are one number, ratio * count + block, which takes half the time of a pair.
+    Ratios are compared as whole numbers: two different fractions with denominators up to n differ by at least 1 / n². In a
+    heap, ratio and block are one number, ratio * count + block, which takes half the time of a pair.
     """
 
     def __init__(self, blocks: Blocks) -> None:
@@ -193,15 +194,15 @@ class _Strings:
         self.following = [-1] * len(blocks)
         self.absorbed = [False] * len(blocks)
 
-    def assembled(self, tree: Tree) -> list[list[int]]:
-        """The strings of the whole dag, by falling ratio."""
+    def assemble(self, tree: Tree) -> list[list[int]]:
+        """The strings of the whole dag, sorted by falling ratio."""
         n = len(tree.blocks.dag)
         pools: list[_Pool | None] = [None] * n  # a task by itself has no string
         for first, second, meets in zip(tree.first, tree.second, tree.meets, strict=True):
             above, below = pools[first], pools[second]
             pools[first] = pools[second] = None
-            ratio = None if meets == BESIDE else self._grown(meets, above, below)
-            pool = self._united(above, below)
+            ratio = None if meets == BESIDE else self._grow(meets, above, below)
+            pool = self._unite(above, below)
             if ratio is not None:
                 pool = pool or ([], [])
                 heappush(pool[0], ratio * self.count + meets)
@@ -211,8 +212,8 @@ class _Strings:
         strings = [entry % self.count for entry in sorted(final[1])] if final else []
         return [self._members(string) for string in strings if not self.absorbed[string]]
 
-    def _grown(self, block: int, above: _Pool | None, below: _Pool | None) -> int:
-        """Let the string of a block absorb those before it of no higher, and after it of no lower ratio; its own ratio."""
+    def _grow(self, block: int, above: _Pool | None, below: _Pool | None) -> int:
+        """Join the string of a block with those before it of no higher and after it of no lower ratio; returns its ratio."""
         while True:
             ratio: int = self.renders[block] * self.unit // self.runs[block]
             lowest = self._top(above[0]) if above else None
@@ -239,8 +240,8 @@ class _Strings:
         self.head[into], self.tail[into] = self.head[before], self.tail[after]
         self.absorbed[after if into == before else before] = True
 
-    def _united(self, one: _Pool | None, other: _Pool | None) -> _Pool | None:
-        """Both pools as one, the smaller put into the larger."""
+    def _unite(self, one: _Pool | None, other: _Pool | None) -> _Pool | None:
+        """The union of both pools, made by inserting the smaller into the larger."""
         if one is None or other is None:
             return one or other
         small, large = (one, other) if len(one[0]) < len(other[0]) else (other, one)
@@ -258,7 +259,7 @@ class _Strings:
 
 
 def _modules(tree: Tree) -> tuple[list[Module], NDArray[np.intp]]:
-    """Strings of equal ratio together, and the module of every block: a block's sources render its sinks within one."""
+    """The modules, each the strings of one ratio, and the module of every block, which has its sources and its sinks."""
     blocks, sizes = tree.blocks, [len(string) for string in tree.strings]
     string_of = np.empty(len(blocks), np.intp)
     string_of[list(chain.from_iterable(tree.strings))] = np.repeat(np.arange(len(sizes)), sizes)
@@ -269,26 +270,27 @@ def _modules(tree: Tree) -> tuple[list[Module], NDArray[np.intp]]:
     p, q = p // common, q // common
     fresh = (np.diff(p, prepend=0) != 0) | (np.diff(q, prepend=0) != 0)
     module_of = (np.cumsum(fresh) - 1)[string_of]
-    tasks, renders = (_sorted_into(of, module_of, int(fresh.sum())) for of in (blocks.source_of, blocks.sink_of))
+    tasks, renders = (_split_by_module(of, module_of, int(fresh.sum())) for of in (blocks.source_of, blocks.sink_of))
     modules = [Module(*m) for m in zip(tasks, renders, p[fresh].tolist(), q[fresh].tolist(), strict=True)]
     return modules, module_of
 
 
-def _sorted_into(block_of: Ints, module_of: NDArray[np.intp], count: int) -> list[Ints]:
-    """The tasks that have a block, ascending, by its module."""
+def _split_by_module(block_of: Ints, module_of: NDArray[np.intp], count: int) -> list[Ints]:
+    """The tasks that have a block, ascending, split by its module."""
     tasks = np.flatnonzero(block_of >= 0).astype(np.int32)
     modules = module_of[block_of[tasks]]
     ends = np.cumsum(np.bincount(modules, minlength=count))
     return np.split(tasks[np.argsort(modules, kind="stable")], ends[:-1]) if count else []
 
 
-def _passed_on(tree: Tree, surplus: Wide) -> Wide:
-    """How much worth each task passes on to its parents, so that every block gives away what it gets.
+def _outflow(tree: Tree, surplus: Wide) -> Wide:
+    """The worth that each task passes on to its parents, so that every block gives away what it gets.
 
     A block has a surplus of worth that its sinks hand over and its sources do not keep, or a lack of it. What enters a part
-    from below leaves it above together with the part's own surplus, and must be at least what the part lacks somewhere:
-    added up from the tasks to the whole, handed out from the whole to the tasks. Nothing goes from one module to another,
-    as it must: worth only flows to earlier modules, nothing enters the last one, and each has no surplus as a whole.
+    from below leaves it above together with the part's own surplus, and must be at least what the part lacks anywhere in it.
+    These amounts are added up from the tasks to the whole dag, and then distributed from the whole dag to the tasks. Nothing
+    goes from one module to another, as required: worth only flows to earlier modules, nothing enters the last one, and each
+    module as a whole has no surplus.
     """
     own, n = surplus.tolist(), len(tree.blocks.dag)
     gain, least = [0] * n, [0] * n
@@ -314,8 +316,8 @@ def _arc_flow(blocks: Blocks, p: Wide, q: Wide, passed: Wide) -> Wide:
     """
     (sink_ptr, sinks), (_, sources) = blocks.sink_rows, blocks.source_rows
     block = np.concatenate([blocks.sink_of[sinks], blocks.source_of[sources]])
-    handed = _running(q[blocks.sink_of[sinks]] + passed[sinks], blocks.sink_rows)
-    taken = _running(p[blocks.source_of[sources]] + passed[sources], blocks.source_rows)
+    handed = _running_sums(q[blocks.sink_of[sinks]] + passed[sinks], blocks.sink_rows)
+    taken = _running_sums(p[blocks.source_of[sources]] + passed[sources], blocks.source_rows)
     marks = np.concatenate([handed, taken])
     along = np.lexsort((marks, block))
     ends_sink = (along < len(sinks)).astype(np.int64)
@@ -332,8 +334,8 @@ def _arc_flow(blocks: Blocks, p: Wide, q: Wide, passed: Wide) -> Wide:
     return flow
 
 
-def _running(amounts: Wide, rows: tuple[Ints, Ints]) -> Wide:
-    """Sums from the begin of each row; where the sum over all rows wraps around, the difference is still right."""
+def _running_sums(amounts: Wide, rows: tuple[Ints, Ints]) -> Wide:
+    """Running sums within each row; if the sum over all rows overflows, the differences are still right."""
     total = np.concatenate([np.zeros(1, np.int64), np.cumsum(amounts)])
     begins = np.repeat(total[rows[0][:-1]], np.diff(rows[0]))
     sums: Wide = total[1:] - begins

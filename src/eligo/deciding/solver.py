@@ -1,11 +1,11 @@
-"""Deciding a dag without shortcuts: ▷-linear segments at once, the others by what fits them.
+"""The whole search for a dag without shortcuts: ▷-linear segments at once, the others by the first method that fits.
 
 A segment that is not ▷-linear is tried by the extended regimen, by enumeration, as a sum of its components, and last module
 by module: exact maxima by elimination, orders by moves, heuristics, all judged by the bounds.
 
-**Surpassing sets** render more than any set of their size that agrees with the corners: with one of them no schedule is
-best. Where the maxima of a dag are out of reach, such a set may still be found between two modules: some of the tasks of
-the first are left out, and as many of the second are executed in their place.
+**Surpassing sets** render more than any set of their size that agrees with the corners: if there is one, no schedule is
+best. If the maxima of a dag are out of reach, there may still be such a set between two modules: it lacks some tasks of the
+first and has as many of the second in their place.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +17,18 @@ from typing import Any
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import Module, Shares, best_shares, block_bound, shares_proof, sum_bound, too_long
-from eligo.deciding.effort import Effort
-from eligo.deciding.limits import (
+from eligo.deciding.bounds import (
+    Module,
+    Shares,
+    best_shares,
+    block_bound,
+    probed,
+    probes_proof,
+    shares_proof,
+    sum_bound,
+    too_long,
+)
+from eligo.deciding.effort import (
     LARGEST_DUAL,
     MOST_SPLITS,
     MOST_SUMMANDS,
@@ -28,20 +37,18 @@ from eligo.deciding.limits import (
     PART,
     PART_TASK,
     SET,
+    Effort,
 )
 from eligo.deciding.modules import Solved, few_sets, maxima_within, solve_modules
 from eligo.deciding.orders import best_improved, heuristics, merged
-from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
-from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import series_parallel
 from eligo.deciding.symmetry import canonical_order
-from eligo.deciding.work import Work
+from eligo.deciding.work import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, Work, cumulative, worst
 from eligo.rows import Ints, distinct
 from eligo.theory.blocks import Blocks, decompose
-from eligo.theory.composition import concatenated_order, linearise
+from eligo.theory.composition import concatenated_order, extended_chain, linearise, units_order
 from eligo.theory.profiles import Profile, concatenated, convolved
-from eligo.theory.regimen import extended_chain, units_order
-from eligo.theory.series import segment_dag, segments
+from eligo.theory.skeleton import segment_dag, segments
 from eligo.theory.solutions import MOST_SETS, Solutions, solve_blocks
 from eligo.theory.subsets import Subsets
 from eligo.theory.sweep import sweep
@@ -50,17 +57,17 @@ from eligo.theory.sweep import sweep
 
 
 def surpassing(dag: Dag, modules: Sequence[Module], solved: Sequence[Solved]) -> Ints | None:
-    """Tasks that are closed and render more than Mmod, where two modules side by side show some; needs exact maxima.
+    """A closed set that renders more than Mmod, found between two neighbouring modules, or None; needs exact maxima.
 
     >>> from eligo.deciding.bounds import best_shares
-    >>> from eligo.deciding.effort import begun
+    >>> from eligo.deciding.effort import new_effort
     >>> from eligo.deciding.modules import solve_modules
     >>> arcs = [("a", "x"), ("b", "x"), ("a", "y"), ("b", "y"), ("a", "z"), ("b", "z"), ("c", "w")]
     >>> dag = Dag.from_arcs(arcs)
     >>> shares = best_shares(dag)
     >>> [dag.named(m.tasks) for m in shares.modules]
     [('a', 'b'), ('c',)]
-    >>> found = surpassing(dag, shares.modules, solve_modules(dag, shares.modules, begun("normal")))
+    >>> found = surpassing(dag, shares.modules, solve_modules(dag, shares.modules, new_effort("normal")))
     >>> dag.named(found)
     ('c',)
     """
@@ -71,7 +78,7 @@ def surpassing(dag: Dag, modules: Sequence[Module], solved: Sequence[Solved]) ->
         usual = concatenated([one.maxima, two.maxima])
         for taken, added in _trades(one.maxima, two.maxima, usual):
             tasks = np.concatenate([*before, first.tasks[one.order[:taken]], second.tasks[two.order[:added]]])
-            if _rendered(dag, tasks) > base + usual[taken + added]:
+            if _count_rendered(dag, tasks) > base + usual[taken + added]:
                 return tasks.astype(np.int32)
         before.append(first.tasks)
         base += len(first.renders)
@@ -79,7 +86,7 @@ def surpassing(dag: Dag, modules: Sequence[Module], solved: Sequence[Solved]) ->
 
 
 def _trades(one: Profile, two: Profile, usual: Profile) -> Iterator[tuple[int, int]]:
-    """How many of each render more together than one after the other, if nothing of the second needs the first."""
+    """How many tasks of each render more than one module after the other, if the second does not need the first."""
     if len(one) * len(two) > MOST_TRADES:
         return
     for t in np.flatnonzero(convolved(one, two) > usual)[:MOST_SURPASSING].tolist():
@@ -88,8 +95,8 @@ def _trades(one: Profile, two: Profile, usual: Profile) -> Iterator[tuple[int, i
         yield int(best), t - int(best)
 
 
-def _rendered(dag: Dag, tasks: Ints) -> int:
-    """How many tasks have all their parents among these; -1 where one of these has not."""
+def _count_rendered(dag: Dag, tasks: Ints) -> int:
+    """The number of tasks that have all their parents among these; -1 if one of these has not."""
     done = np.zeros(len(dag), np.bool_)
     done[tasks] = True
     satisfied = np.bincount(dag.child, ~done[dag.tails], minlength=len(dag)) == 0
@@ -99,14 +106,14 @@ def _rendered(dag: Dag, tasks: Ints) -> int:
 # The search
 
 
-LARGE = 20_000  # tasks: from here on numbering level by level pays
+LARGE = 20_000  # tasks: from this size on, numbering level by level pays
 
-#: gives the bound by blocks, or what may stand in for it beside another bound
+#: computes the bound by blocks, or one between it and a given bound
 BlockBound = Callable[[Profile], Profile]
 
 
 def solve_numbered(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
-    """See `solve`; a large dag is first numbered level by level, which the memory likes better."""
+    """See `solve`; a large dag is first numbered level by level, for faster access to memory."""
     if len(dag) < LARGE:
         return solve(dag, effort)
     outcome, blocks = solve(dag.renumbered(dag.order), effort)
@@ -114,9 +121,9 @@ def solve_numbered(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
 
 
 def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
-    """Any dag without shortcuts, and of how many blocks: ▷-linear segments at once, the others one by one."""
+    """The outcome for a dag without shortcuts, and its number of blocks: ▷-linear segments at once, the others one by one."""
     blocks = decompose(dag)
-    solutions = _solved(blocks, effort)
+    solutions = _solve_blocks(blocks, effort)
     label = segments(dag)
     count = int(label.max(initial=-1)) + 1
     ptr, sources = blocks.source_rows
@@ -136,22 +143,22 @@ def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
     return in_series(dag, order, tuple(solved_segments)), len(blocks)
 
 
-def _solved(blocks: Blocks, effort: Effort) -> Solutions:
-    """The blocks, solved as far as the work that is left for bounds goes."""
-    solutions = solve_blocks(blocks, int(min(MOST_SETS, effort.cutting.left / SET)), effort.solved)
+def _solve_blocks(blocks: Blocks, effort: Effort) -> Solutions:
+    """The solutions of the blocks, as far as the remaining work for bounds suffices."""
+    solutions = solve_blocks(blocks, int(min(MOST_SETS, effort.cutting.remaining / SET)), effort.solved)
     effort.cutting.spend(SET * sum(solution.sets for solution in solutions.types))
     return solutions
 
 
 def _solve_part(dag: Dag, tasks: Ints, effort: Effort) -> Outcome:
-    """A segment that is not ▷-linear, as a dag by itself."""
+    """The outcome for a segment that is not ▷-linear, as a dag of its own."""
     part = segment_dag(dag, tasks)
-    outcome = _solve_segment(part, _solved(decompose(part), effort), effort)
+    outcome = _solve_segment(part, _solve_blocks(decompose(part), effort), effort)
     return replace(outcome, order=tasks[outcome.order])
 
 
 def in_series(dag: Dag, order: Ints, hard: tuple[Segment, ...]) -> Outcome:
-    """A whole in this order, of which some segments were decided by themselves and all others are ▷-linear."""
+    """The outcome for a dag in this order, from the segments that were decided separately; all others are ▷-linear."""
     bound = cumulative(dag, order)
     if not hard:
         return Outcome(order, bound, OPTIMAL, "▷-linear composition", {"rule": "chain"})
@@ -165,7 +172,7 @@ def in_series(dag: Dag, order: Ints, hard: tuple[Segment, ...]) -> Outcome:
 
 
 def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort) -> Outcome:
-    """A segment whose blocks are not ▷-linear."""
+    """The outcome for a dag of one segment whose blocks are not ▷-linear."""
     units = extended_chain(solutions)
     if units is not None:
         order = units_order(solutions, units)
@@ -179,16 +186,16 @@ def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort) -> Outcome:
 def _solve_undecided(dag: Dag, blocks: BlockBound, effort: Effort) -> Outcome:
     subsets = few_sets(dag, effort.cutting)
     if subsets is not None:
-        return _enumerated(dag, subsets)
+        return _enumerate(dag, subsets)
     labels = dag.component_labels()
     parts = [np.flatnonzero(labels == root).astype(np.int32) for root in distinct(labels[dag.outdegree > 0])]
-    worthwhile = PART * len(parts) + PART_TASK * len(dag) <= effort.cutting.left / 2
+    worthwhile = PART * len(parts) + PART_TASK * len(dag) <= effort.cutting.remaining / 2
     if 1 < len(parts) <= MOST_SUMMANDS and worthwhile:
         return _solve_sum(dag, parts, blocks, effort)
     return by_modules(dag, blocks, effort)
 
 
-def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
+def _enumerate(dag: Dag, subsets: Subsets) -> Outcome:
     best, optimal = subsets.best_order()
     order = np.array(best, np.int32)
     proof = {"rule": "exact"} | ({} if optimal else {"conflict": subsets.conflict()})
@@ -197,9 +204,9 @@ def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
 
 
 def _solve_sum(dag: Dag, parts: list[Ints], blocks: BlockBound, effort: Effort) -> Outcome:
-    """A sum admits exactly when its summands do and Sweep can interleave them."""
+    """The outcome for a sum, which admits exactly when its summands do and Sweep can interleave them."""
     dags = [dag.induced(part) for part in parts]
-    half = effort.cutting.part(effort.cutting.left / 2)  # the other is for the whole
+    half = effort.cutting.part(effort.cutting.remaining / 2)  # the other half is for the dag as one
     outcomes = _solve_parts(dags, replace(effort, cutting=half))
     verdict = worst({outcome.verdict for outcome in outcomes})
     orders = [part[outcome.order] for part, outcome in zip(parts, outcomes, strict=True)]
@@ -215,7 +222,7 @@ def _solve_sum(dag: Dag, parts: list[Ints], blocks: BlockBound, effort: Effort) 
             order = np.array(mixed.merged([own.tolist() for own in orders]), np.int32)
             return Outcome(order, mixed.profile, OPTIMAL, "sweep of a sum", proof)
         verdict = BOUNDED if long else IMPOSSIBLE
-    rough = by_modules(dag, blocks, replace(effort, improving=Work(0)))  # the parts were improved
+    rough = by_modules(dag, blocks, replace(effort, improving=Work(0)))  # the parts are improved already
     together = sum_bound(bounds)
     bound = np.minimum(rough.bound, together)
     area_bound = min(rough.area_bound, int(bound.sum()))
@@ -228,7 +235,7 @@ def _solve_sum(dag: Dag, parts: list[Ints], blocks: BlockBound, effort: Effort) 
 
 
 def _solve_parts(dags: list[Dag], effort: Effort) -> list[Outcome]:
-    """Each part of a sum by itself; the largest costs what a dag does that is no sum."""
+    """The outcome for each part of a sum; the largest costs no more than a dag with one component."""
     outcomes, largest = [], max(dags, key=len)
     for part in dags:
         effort.cutting.spend(0 if part is largest else PART + PART_TASK * len(part))
@@ -237,10 +244,10 @@ def _solve_parts(dags: list[Dag], effort: Effort) -> list[Outcome]:
 
 
 def by_modules(dag: Dag, blocks: BlockBound, effort: Effort) -> Outcome:
-    """Module by module; the verdict follows from the modules and, where it can be had, from M itself.
+    """The outcome module by module; the verdict follows from the modules and, if it can be computed, from M itself.
 
     *blocks* gives the bound by blocks. All modules attained and M = Mmod: optimal. A module refuted, or M(t) > Mmod(t) for
-    some t: impossible. The area is at most the sum of what the modules can have.
+    some t: impossible. The area is at most the sum of the areas that the modules can have.
     """
     effort.work.tell(f"a bound for {len(dag):,} tasks")
     tree = series_parallel(dag)
@@ -276,10 +283,10 @@ def by_modules(dag: Dag, blocks: BlockBound, effort: Effort) -> Outcome:
 
 
 def _best_split(solved: list[Solved]) -> Profile | None:
-    """What no t tasks render more than, however split among the modules, unless that takes too long.
+    """A bound of what t tasks render, over all ways to split them among the modules; None if that takes too long.
 
-    What sets of tasks render is supermodular: the sets that a set has in the modules, each together with all modules before
-    its own, render as much in all.
+    Rendering is supermodular: the parts of a set in the modules, each together with all modules before its own, render at
+    least as much in all as the set.
     """
     lengths = np.array([len(s.maxima) for s in solved], np.int64)
     if (lengths[1:] * lengths.cumsum()[:-1]).sum() > MOST_SPLITS:
@@ -291,7 +298,7 @@ def _best_split(solved: list[Solved]) -> Profile | None:
 
 
 def _rough_bound(shares: Shares, blocks: BlockBound, best: Profile | None) -> tuple[Profile, dict[str, Any]]:
-    """The least of three bounds, by shares, by blocks, and by the best split, and which of them are needed."""
+    """The least of the bounds by shares, by blocks and by the best split, and the proof entries for those that are needed."""
     highest = shares.bound
     by_blocks, split = blocks(highest), highest if best is None else np.minimum(highest, best)
     rough = np.minimum(split, by_blocks)
@@ -300,7 +307,7 @@ def _rough_bound(shares: Shares, blocks: BlockBound, best: Profile | None) -> tu
 
 
 def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[str, Any]]:
-    """Each module's order and how it is known; of several refutations the first suffices."""
+    """Each module's order and its proof; of several refutations only the first is kept."""
     proofs = []
     refuted = False
     for module, s in zip(shares.modules, solved, strict=True):
@@ -311,13 +318,13 @@ def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[
 
 
 def _largest_area(dag: Dag, shares: Shares, own: Ints, most: int, effort: Effort) -> tuple[str, Ints]:
-    """The modules' own orders, or a heuristic where that, improved, has a larger area; none has more than *most*."""
+    """The modules' own orders, or an improved heuristic if its area is larger; no order's area exceeds *most*."""
     if cumulative(dag, own).sum() == most:
         return "module by module", own
     late = effort.cutting.over() or len(dag) > LARGEST_DUAL
-    dual = [] if late else best_shares(dag.dual(), effort.cutting.part(effort.cutting.left / 2)).modules
+    dual = [] if late else best_shares(dag.dual(), effort.cutting.part(effort.cutting.remaining / 2)).modules
     candidates = [("module by module", own), *heuristics(dag, effort.work.over(), shares.modules, dual)]
-    return best_improved(dag, candidates, effort.improving.part(effort.improving.left / 2))
+    return best_improved(dag, candidates, effort.improving.part(effort.improving.remaining / 2))
 
 
 def _exceeds(maxima: Profile | None, shares: Shares, solved: list[Solved]) -> bool:
@@ -329,10 +336,10 @@ def _exceeds(maxima: Profile | None, shares: Shares, solved: list[Solved]) -> bo
 
 
 def _bases(shares: Shares) -> list[int]:
-    """What is rendered before each module."""
+    """The number of tasks rendered before each module."""
     return [0, *np.cumsum([len(m.renders) for m in shares.modules])[:-1].tolist()]
 
 
 def _module_area(shares: Shares, solved: list[Solved]) -> int:
-    """The most area that the modules leave: each one's own, on top of what is rendered before it."""
+    """A bound of the area: each module's own bound, on top of what is rendered before it."""
     return sum(s.area_bound + base * len(s.order) for s, base in zip(solved, _bases(shares), strict=True))

@@ -2,13 +2,13 @@
 
 A set of tasks is *interchangeable* when for any two of them some automorphism of the dag swaps the two and leaves the
 others of the set, and those of earlier such sets, in place. Then some best set of executed tasks has states that never rise
-along a fixed order of the set, for the automorphisms can sort it: of the many combinations of states only the sorted ones
+along a fixed order of the set, because the automorphisms can sort it: of the many combinations of states only the sorted ones
 matter.
 
-Candidates come from colours, and each swap is written out as a map of tasks and checked on every arc, so that nothing rests
-on the colours being right.
+Candidates come from colours. Each swap is written out as a map of tasks and checked on every arc, so nothing depends on the
+colours being right.
 
-Colours also give a numbering of tasks that does not depend on how they were numbered before, as far as they tell them apart.
+Colours also give a numbering of tasks that does not depend on the previous one, as far as they distinguish the tasks.
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.limits import LEAST_ALIKE, MOST_ROUNDS, MOST_SETTLED
+from eligo.deciding.effort import LEAST_ALIKE, MOST_ROUNDS, MOST_SETTLED
 from eligo.deciding.work import Work
 from eligo.rows import Ints
 
@@ -31,14 +31,14 @@ ROUND = 80  # units of work for each task and arc in a round of refining
 
 
 def colours(dag: Dag, start: NDArray[np.int64] | None = None, work: Work | None = None) -> NDArray[np.int64]:
-    """Colour refinement: tasks get equal colours where no count of parents and children, near or far, differs.
+    """Colours by refinement: tasks get equal colours unless some count of their parents and children, near or far, differs.
 
-    Tasks that differ in *start* differ from the beginning.
+    Tasks that differ in *start* get different colours.
 
     >>> colours(Dag.from_arcs([("a", "b"), ("a", "c"), ("c", "d")])).tolist()
     [3, 0, 2, 1]
     """
-    colour = _ranked(dag.height, dag.level) if start is None else _ranked(start, dag.height, dag.level)
+    colour = _rank(dag.height, dag.level) if start is None else _rank(start, dag.height, dag.level)
     previous = 0
     for _ in range(MOST_ROUNDS):
         if (distinct := int(colour.max(initial=-1)) + 1) == previous or (work is not None and work.over()):
@@ -46,26 +46,26 @@ def colours(dag: Dag, start: NDArray[np.int64] | None = None, work: Work | None 
         previous = distinct
         if work is not None:
             work.spend(ROUND * (len(dag) + dag.arc_count))
-        mixed = _mixed(colour)
+        mixed = _scatter(colour)
         above = _row_sums(mixed[dag.parent], dag.parent_ptr)
         below = _row_sums(mixed[dag.child], dag.child_ptr)
-        colour = _ranked(colour, above, below)
+        colour = _rank(colour, above, below)
     return colour
 
 
 def canonical_order(dag: Dag) -> Ints:
-    """The tasks by longest remaining path, then by colour, then as they were."""
+    """The tasks sorted by longest remaining path, then by colour, then by number."""
     return np.lexsort((colours(dag), -dag.height)).astype(np.int32)
 
 
 def settled_order(dag: Dag, work: Work) -> Ints:
-    """The tasks by colour, where of those that look alike but differ the first is told apart, and so on.
+    """The tasks sorted by colour, after tasks of equal colour with different neighbours got colours of their own.
 
-    Dags that are the same but for the numbering mostly are the same when numbered so: where what looks alike is alike.
+    Isomorphic dags mostly become equal if numbered in this order, namely if tasks of equal colour are interchangeable.
     """
     colour = colours(dag, None, work)
     for _ in range(MOST_SETTLED):
-        v = None if work.over() else _unsettled(dag, colour)
+        v = None if work.over() else _first_unlike(dag, colour)
         if v is None:
             break
         start = 2 * colour
@@ -74,8 +74,8 @@ def settled_order(dag: Dag, work: Work) -> Ints:
     return np.argsort(colour, kind="stable").astype(np.int32)
 
 
-def _unsettled(dag: Dag, colour: NDArray[np.int64]) -> int | None:
-    """The first task of a colour that some have whose parents or children are others."""
+def _first_unlike(dag: Dag, colour: NDArray[np.int64]) -> int | None:
+    """The first task of a colour that a task with other parents or children has as well; None if there is none."""
     looks: dict[int, tuple[int, bytes, bytes]] = {}
     for v in np.argsort(colour, kind="stable").tolist():
         own = v, dag.parents_of(v).tobytes(), dag.children_of(v).tobytes()
@@ -85,8 +85,8 @@ def _unsettled(dag: Dag, colour: NDArray[np.int64]) -> int | None:
     return None
 
 
-def _ranked(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
-    """The rank of each task's keys among the different ones."""
+def _rank(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
+    """The rank of each task's keys among the distinct ones."""
     if not len(keys[0]):
         return np.zeros(0, np.int64)
     order = np.lexsort(keys[::-1])
@@ -98,8 +98,8 @@ def _ranked(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
     return ranks
 
 
-def _mixed(colour: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Each colour as a number of 64 scattered bits, so that sums tell multisets apart."""
+def _scatter(colour: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Each colour as a number of 64 scattered bits, so that different multisets have different sums."""
     x = colour.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
@@ -115,20 +115,20 @@ def _row_sums(values: NDArray[np.uint64], ptr: Ints) -> NDArray[np.uint64]:
 # Swaps
 
 
-EXCHANGE = 100  # units of work for each task and arc where one branch is exchanged for another
+EXCHANGE = 100  # units of work for each task and arc when two branches are exchanged
 
 
 class Alike(NamedTuple):
-    """Interchangeable tasks in their fixed order, and for each two neighbours the automorphism that swaps them."""
+    """Interchangeable tasks in a fixed order, and for each two neighbours the automorphism that swaps them."""
 
     members: list[int]
     swaps: list[Ints]
 
 
 def interchangeable(dag: Dag, among: Sequence[int], work: Work | None = None) -> list[Alike]:
-    """Disjoint sets of interchangeable tasks, found among the given ones: equal colours, every swap verified.
+    """Disjoint sets of interchangeable tasks among the given ones: equal colours, every swap verified.
 
-    Once the work is over no more are looked for.
+    The search ends once the work is over.
 
     >>> fork = Dag.from_arcs([("a", x) for x in "bcd"] + [(x, "e") for x in "bcd"])
     >>> [fork.named(alike.members) for alike in interchangeable(fork, range(5))]
@@ -136,43 +136,43 @@ def interchangeable(dag: Dag, among: Sequence[int], work: Work | None = None) ->
     """
     twins = Twins(dag, work or Work())
     twins.look(among)
-    return twins.found
+    return twins.sets
 
 
 class Twins:
-    """Two copies of a dag side by side, to be refined together, and the interchangeable tasks that were found."""
+    """The search for interchangeable tasks of a dag: `sets` has those found so far."""
 
     def __init__(self, dag: Dag, work: Work) -> None:
         self.dag, self.work = dag, work
         self.colour = colours(dag, None, work)
-        self.found: list[Alike] = []
+        self.sets: list[Alike] = []
         self._seen: set[int] = set()
 
     @cached_property
     def twice(self) -> Dag:
-        """The two copies as one dag."""
+        """Two copies of the dag side by side, as one dag: their colours are refined together."""
         n = np.int32(len(self.dag))
         tails, heads = (np.concatenate([ends, ends + n]) for ends in (self.dag.tails, self.dag.child))
         return Dag.from_checked(2 * len(self.dag), tails, heads, None)
 
     def classes(self, among: Iterable[int]) -> list[list[int]]:
-        """These tasks, those of one colour together, the largest class first."""
+        """These tasks grouped by colour, the largest class first."""
         classes: dict[int, list[int]] = defaultdict(list)
         for v in sorted(among):
             classes[int(self.colour[v])].append(v)
         return sorted(classes.values(), key=len, reverse=True)
 
     def look(self, among: Sequence[int]) -> None:
-        """Look for sets among these tasks, but for those looked at before; swaps leave what was found in place."""
+        """Search for sets among these tasks, except those searched before; swaps leave earlier sets in place."""
         for members in self.classes(v for v in among if v not in self._seen):
             if len(members) >= LEAST_ALIKE:
-                alike = self._chain(members, [v for alike in self.found for v in alike.members])
+                alike = self._chain(members, [v for alike in self.sets for v in alike.members])
                 if len(alike.members) >= LEAST_ALIKE:
-                    self.found.append(alike)
+                    self.sets.append(alike)
         self._seen.update(among)
 
     def _chain(self, members: list[int], fixed: list[int]) -> Alike:
-        """The longest run from the first member on in which neighbours can be swapped: such swaps generate all."""
+        """Members, from the first on, each of which can be swapped with the next: such swaps generate all."""
         alike = Alike(members[:1], [])
         for v in members[1:]:
             last = alike.members[-1]
@@ -185,10 +185,10 @@ class Twins:
 
 
 def swap(twins: Twins, a: int, b: int, fixed: Sequence[int]) -> Ints | None:
-    """An automorphism that swaps a and b and leaves the *fixed* tasks in place, as a map of tasks; None where none is found.
+    """An automorphism that swaps a and b and leaves the *fixed* tasks in place, as a map of tasks; None if none is found.
 
-    Two copies of the dag are coloured alike but for a and b, which change places in the second, and refined together: tasks
-    of equal colour correspond. What stays ambiguous is settled one pair at a time.
+    Two copies of the dag are coloured alike except for a and b, which change places in the second, and refined together:
+    tasks of equal colour correspond. Ambiguous pairs are decided one at a time.
     """
     dag, twice, colour = twins.dag, twins.twice, twins.colour
     n = len(dag)
@@ -207,7 +207,7 @@ def swap(twins: Twins, a: int, b: int, fixed: Sequence[int]) -> Ints | None:
 
 
 def _read_off(twins: Twins, refined: NDArray[np.int64]) -> Ints | None:
-    """The map from equal colours; where several share one, the first two are paired and the rest refined again."""
+    """The map given by equal colours; if several tasks share one, the first two are paired and the colours refined again."""
     n = len(twins.dag)
     while not twins.work.over():
         left, right = np.argsort(refined[:n], kind="stable"), np.argsort(refined[n:], kind="stable")
@@ -225,7 +225,7 @@ def _read_off(twins: Twins, refined: NDArray[np.int64]) -> Ints | None:
 
 
 def is_automorphism(dag: Dag, image: Ints) -> bool:
-    """Whether the map of tasks takes arcs to arcs, one to one."""
+    """Whether a map of tasks is a permutation that takes arcs to arcs."""
     if not np.array_equal(np.sort(image), np.arange(len(dag))):
         return False
     codes = dag.tails.astype(np.int64) * len(dag) + dag.child
@@ -236,30 +236,32 @@ def is_automorphism(dag: Dag, image: Ints) -> bool:
 def swaps(dag: Dag, work: Work | None = None) -> list[list[tuple[int, int]]]:
     """Automorphisms that exchange one branch for another, as pairs of tasks: those of inner branches first.
 
-    What is left without the tasks that are like no other falls apart into components; two that look alike are exchanged,
-    and so on inside them. Each exchange is checked on every arc. Single tasks with the same parents and children are not
-    exchanged: nothing that is played tells them apart (`positions.units_of`).
+    Without the tasks of unique colour, the dag splits into components; two that look alike are exchanged, and so on inside
+    them. Each exchange is checked on every arc. Single tasks with the same parents and children are not exchanged, because
+    positions do not distinguish them (`positions.units_of`).
 
     >>> fork = Dag.from_arcs([("a", x) for x in "bc"] + [("b", "d"), ("c", "e")])
     >>> [[fork.named(pair) for pair in pairs] for pairs in swaps(fork)]
     [[('d', 'e'), ('b', 'c')]]
     """
-    return _Branches(dag, work or Work()).found()
+    return _Branches(dag, work or Work()).find()
 
 
 class _Branches:
+    """The search for exchanges of branches."""
+
     def __init__(self, dag: Dag, work: Work) -> None:
         self.dag, self.work = dag, work
         self.colour = colours(dag, None, work).tolist()
         self.near = [[*dag.parents_of(v).tolist(), *dag.children_of(v).tolist()] for v in range(len(dag))]
         self.exchanges: list[list[tuple[int, int]]] = []
 
-    def found(self) -> list[list[tuple[int, int]]]:
+    def find(self) -> list[list[tuple[int, int]]]:
         self._canonical_order(list(range(len(self.dag))), at_root=True)
         return self.exchanges
 
     def _canonical_order(self, tasks: list[int], at_root: bool = False) -> list[int]:
-        """The tasks of a branch in an order in which those of another like it correspond to them."""
+        """The tasks of a branch, in an order in which those of a branch like it correspond to them."""
         counts = Counter(self.colour[v] for v in tasks)
         own = sorted((v for v in tasks if counts[self.colour[v]] == 1), key=self.colour.__getitem__)
         rest = [v for v in tasks if counts[self.colour[v]] > 1]
@@ -275,7 +277,7 @@ class _Branches:
         return own
 
     def _exchange(self, branches: list[list[int]]) -> None:
-        """Note the exchanges of neighbours among branches that are automorphisms."""
+        """Record the exchanges of neighbouring branches that are automorphisms."""
         last = branches[0]
         for branch in branches[1:]:
             if len(branch) == 1 and self.near[last[0]] == self.near[branch[0]]:

@@ -29,8 +29,8 @@ from eligo.families.blocks import (
     random_planar_bipartite_tree,
     w_dag,
 )
-from eligo.families.random import Piece, random_composition, random_composition_blocks, random_dag, random_layered
 from eligo.families.shapes import (
+    Piece,
     butterfly,
     diamond,
     fork_join,
@@ -42,7 +42,11 @@ from eligo.families.shapes import (
     out_mesh,
     out_tree,
     parallel_prefix,
+    random_composition,
+    random_composition_blocks,
+    random_dag,
     random_in_tree,
+    random_layered,
     random_out_tree,
 )
 

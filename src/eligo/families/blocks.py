@@ -2,7 +2,7 @@
 
 `eligo.families` lists what the numbers in brackets refer to.
 
-It also has what all families share: arcs as arrays, sizes that make sense, random numbers from a seed.
+It also has the helpers of all families: arcs as arrays, checks of sizes, random numbers from a seed.
 """
 
 from fractions import Fraction
@@ -16,11 +16,11 @@ from eligo.errors import InputError, shorten
 
 Numbers = NDArray[np.integer[Any]]
 
-MOST = 100_000_000  # tasks or arcs: a slip on the command line must not fill the memory
+MOST = 100_000_000  # tasks or arcs: a typing error on the command line must not fill the memory
 
 
 def dag_of_arcs(n: int, *arcs: tuple[ArrayLike, ArrayLike]) -> Dag:
-    """The dag of n tasks with arcs from tails to heads; the two of a pair are broadcast."""
+    """The dag of n tasks with arcs from tails to heads; tails and heads of a pair are broadcast."""
     pairs = [np.broadcast_arrays(tails, heads) for tails, heads in arcs]
     tails, heads = (np.concatenate([pair[end].ravel() for pair in pairs]) for end in (0, 1))
     return Dag.from_arrays(n, tails, heads)
@@ -33,7 +33,7 @@ def mirrored(dag: Dag) -> Dag:
 
 
 def generator(seed: int) -> np.random.Generator:
-    """Random numbers that depend on the seed alone."""
+    """A generator of random numbers that depends on the seed alone."""
     at_least(0, seed=seed)
     return np.random.default_rng(seed)
 
@@ -52,11 +52,8 @@ def fits(count: int) -> int:
     return count
 
 
-#: the families by the names that the command line has for them
-
-
 def w_dag(s: int, d: int) -> Dag:
-    """The W-dag W(s,d): s sources with d children each, of which neighbours share one.
+    """The W-dag W(s,d): s sources with d children each; neighbours share one child.
 
     It has s(d-1)+1 sinks. Run its sources from one end to the other [1]_.
 
@@ -71,7 +68,7 @@ def w_dag(s: int, d: int) -> Dag:
 
 
 def m_dag(s: int, d: int) -> Dag:
-    """The M-dag M(s,d): s sinks with d parents each, of which neighbours share one; dual to W(s,d).
+    """The M-dag M(s,d): s sinks with d parents each; neighbours share one parent. It is dual to W(s,d).
 
     It has s(d-1)+1 sources. Run them from one end to the other [1]_.
 
@@ -123,7 +120,7 @@ def clique_dag(s: int) -> Dag:
 
 
 def bipartite_tree(sources: int, seed: int = 0, max_degree: int = 3) -> Dag:
-    """A random bipartite tree-dag: a tree, the directions of its arcs forgotten.
+    """A random bipartite tree-dag: it is a tree if the directions of its arcs are ignored.
 
     No task has more than *max_degree* arcs. See [3]_; rarely, such a dag admits no IC-optimal schedule.
 
@@ -214,7 +211,7 @@ def planar_bipartite_tree(*zigzag: int | Fraction | str) -> Dag:
     if not entries or (is_integer[1:] == is_integer[:-1]).any():
         raise InputError("a zigzag must alternate integers above 1 and reciprocals, as in 3 1/2 4")
     sizes = [max(entry.numerator, entry.denominator) for entry in entries]
-    n = fits(2 + sum(sizes) - len(sizes))  # it all begins with one arc, source 0 to sink 0
+    n = fits(2 + sum(sizes) - len(sizes))  # the first dag is one arc, source 0 to sink 0
     added = np.array(sizes) - 1
     last_source, last_sink = np.cumsum(np.where(is_integer, 0, added)), np.cumsum(is_integer * added)
     s = int(last_source[-1]) + 1

@@ -1,4 +1,4 @@
-"""The loops over int32 arrays, one module a subject.
+"""The compiled loops over int32 arrays, one module per subject.
 
 Each module is plain Python with a `.pxd` beside it that gives the C types (Cython's pure Python mode): compiled at
 install where a C compiler is found, the same source interpreted elsewhere. `ELIGO_PURE=1` forces the interpreted form.
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class _Sources:
-    """An import finder that sees the sources of the kernels and not what was compiled from them."""
+    """An import finder that finds the sources of the kernels instead of the compiled modules."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -29,7 +29,7 @@ if os.environ.get("ELIGO_PURE") and _Sources not in sys.meta_path:
 
 
 def lender() -> Callable[[Any], Any]:
-    """What makes arrays quick to read one by one for the kernels in use: nothing, where they are compiled."""
+    """A function that makes arrays fast to read one by one: memoryview, or no change if the kernels are compiled."""
     return _as_it_is if compiled() else memoryview
 
 

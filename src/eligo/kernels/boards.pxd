@@ -3,7 +3,7 @@ from libc cimport math
 
 cdef unsigned long long MASK, STEP, MIX_ONE, MIX_TWO
 cdef double UNIT
-cdef int RANK, FIRST, LAST, RANDOM, WAITING, READY, OUT, DONE
+cdef int RANK, FIRST, LAST, WAITING, READY, OUT, DONE
 
 @cython.final
 cdef class Draws:
@@ -12,7 +12,7 @@ cdef class Draws:
     cpdef unsigned long long draw(self) noexcept
     cpdef double fraction(self) noexcept
     cpdef int below(self, unsigned long long n) noexcept
-    @cython.locals(whole=cython.double, first=cython.ulonglong, last=cython.ulonglong, u=cython.ulonglong, odd=cython.bint)
+    @cython.locals(total=cython.double, first=cython.ulonglong, last=cython.ulonglong, u=cython.ulonglong, odd=cython.bint)
     cpdef double exponential(self) noexcept
     @cython.locals(other=Draws)
     cpdef unsigned long long branch(self, unsigned long long number) noexcept

@@ -30,8 +30,8 @@ MIX_ONE = 0xBF58476D1CE4E5B9
 MIX_TWO = 0x94D049BB133111EB
 UNIT = 1.0 / 9007199254740992.0  # 2 to the power of -53
 
-RANK, FIRST, LAST, RANDOM = 0, 1, 2, 3  # how equal scores are told apart
-WAITING, READY, OUT, DONE = 0, 1, 2, 3  # what a task is
+RANK, FIRST, LAST = 0, 1, 2  # how ties between equal scores are broken; any other number: at random
+WAITING, READY, OUT, DONE = 0, 1, 2, 3  # the states of a task
 
 
 class Draws:
@@ -49,16 +49,16 @@ class Draws:
         return z ^ (z >> 31)
 
     def fraction(self) -> float:
-        """A number from 0 up to 1, one of 2 ** 53."""
+        """A random number from 0 up to 1, one of 2 ** 53."""
         return (self.draw() >> 11) * UNIT
 
     def below(self, n: int) -> int:
-        """A whole number from 0 to n - 1, for n far below 2 ** 32."""
+        """A random integer from 0 to n - 1, for n far below 2 ** 32."""
         return ((self.draw() >> 32) * n) >> 32
 
     def exponential(self) -> float:
-        """An exponential number of mean 1: a first draw counts where the run that falls from it has odd length."""
-        whole = 0.0
+        """An exponential number of mean 1: a first draw counts if the falling run from it has odd length."""
+        total = 0.0
         while True:
             first = self.draw()
             last = first
@@ -69,17 +69,17 @@ class Draws:
                 odd = not odd
                 u = self.draw()
             if odd:
-                return whole + (first >> 11) * UNIT
-            whole += 1.0
+                return total + (first >> 11) * UNIT
+            total += 1.0
 
     def branch(self, number: int) -> int:
-        """The state of another stream, one for each number; this one does not move."""
+        """The state of another stream, one for each number; this stream does not advance."""
         other = Draws(self.state ^ (number * MIX_ONE & MASK))
         return other.draw()
 
 
 class Heap:
-    """Numbers 0..n-1, some of them in, the one of the largest key on top; equal keys by the smaller tie, then number."""
+    """A heap of some of the numbers 0..n-1, the largest key on top; among equal keys, the smaller tie, then number."""
 
     def __init__(self, n: int) -> None:
         self.size = 0
@@ -90,17 +90,17 @@ class Heap:
         self.tie = array("q", bytes(8 * n))
 
     def clear(self) -> None:
-        """Take all out."""
+        """Remove all numbers."""
         for i in range(self.size):
             self.place[self.items[i]] = -1
         self.size = 0
 
     def top(self) -> int:
-        """The first, or -1."""
+        """The first number, or -1."""
         return self.items[0] if self.size > 0 else -1
 
     def put(self, v: int, key: float, tie: int) -> None:
-        """Put v in, or where it is in, give it another key."""
+        """Add v, or change its key if it is in the heap."""
         i = self.place[v]
         if i < 0:
             i = self.size
@@ -111,7 +111,7 @@ class Heap:
         self.sink(v, self.place[v])
 
     def remove(self, v: int) -> None:
-        """Take v out, if it is in."""
+        """Remove v, if it is in the heap."""
         i = self.place[v]
         if i < 0:
             return
@@ -123,7 +123,7 @@ class Heap:
             self.sink(w, self.place[w])
 
     def before(self, v: int, w: int) -> bool:
-        """Whether v goes before w."""
+        """Whether v comes before w."""
         if self.key[v] != self.key[w]:
             return self.key[v] > self.key[w]
         if self.tie[v] != self.tie[w]:
@@ -131,7 +131,7 @@ class Heap:
         return v < w
 
     def rise(self, v: int, i: int) -> None:
-        """Put v at place i or above."""
+        """Move v to place i or above."""
         while i > 0:
             w = self.items[(i - 1) >> 1]
             if self.before(w, v):
@@ -143,7 +143,7 @@ class Heap:
         self.place[v] = i
 
     def sink(self, v: int, i: int) -> None:
-        """Put v at place i or below."""
+        """Move v to place i or below."""
         while True:
             j = 2 * i + 1
             if j >= self.size:
@@ -161,14 +161,14 @@ class Heap:
 
 
 class Board:
-    """A dag being executed under a policy: which ready task goes next, kept up to date move by move.
+    """A dag during its execution under a policy: the ready tasks by score, kept up to date move by move.
 
     A task's score is its static part plus sqrt(square * the sum over its children c in reach of phi[awaited(c)] times
-    static(c) / static(v)), where awaited(c) counts the parents of c that nobody has taken yet; c is in reach once all of
-    these are ready. *lead*, larger for a class that goes first, is added to that where it has an entry for each task. Rows
-    of children and *sources* are sorted by *rank*, the order in which tasks that become ready together arrive; *ties* tells
-    equal scores apart: by rank, the first arrived, the last arrived, or at random. With FIRST and LAST, equal ranks arrive in
-    random order.
+    static(c) / static(v)), where awaited(c) counts the parents of c that are not handed out yet; c is in reach once all of
+    these are ready. *lead*, larger for a class that goes first, is added if it has an entry for each task. Rows of children
+    and *sources* are sorted by *rank*, the order in which tasks that become ready together arrive. *ties* orders equal
+    scores: by rank, the first arrived, the last arrived, or at random. With FIRST and LAST, equal ranks arrive in random
+    order.
     """
 
     def __init__(
@@ -207,26 +207,26 @@ class Board:
         self.state = array("i", bytes(4 * n))
         self.missing = array("i", bytes(4 * n))
         self.awaited = array("i", bytes(4 * n))
-        self.far = array("i", bytes(4 * n))  # of the awaited parents, how many are not ready
-        self.moved = array("i", bytes(4 * n))  # the ready tasks whose scores changed in one turn
+        self.far = array("i", bytes(4 * n))  # the number of awaited parents that are not ready
+        self.moved = array("i", bytes(4 * n))  # the ready tasks whose scores changed in one move
         self.moving = array("B", bytes(n))
         self.gain = array("d", bytes(8 * n))
         self.tie = array("q", bytes(8 * n))
-        self.late = array("i", bytes(4 * n))  # whether a task is not for whoever gets the lowest score
+        self.late = array("i", bytes(4 * n))  # whether a task is not for clients that get the lowest score
         self.worst_late = Heap(n)
         self.group = array("i", bytes(4 * n))
-        self.opened = Heap(0)  # while a client chooses, what waits for nothing but tasks that it gets; made when needed
-        self.taken = array("i")  # of what each task misses, how many tasks that client gets
+        self.opened = Heap(0)  # during a choice, tasks that wait only for tasks of the same client; made when needed
+        self.taken = array("i")  # the number of missing parents of each task that this client gets
         self.arrived = 0
         self.done = 0
 
     def reset(self, seed: int) -> None:
-        """Begin again, with the sources ready."""
+        """Start again, with the sources ready."""
         count = self.empty(seed)
         self.arrive_some(0, count, count)
 
     def empty(self, seed: int) -> int:
-        """Begin again with nothing ready; how many sources there are in *group*, for `arrive_some`."""
+        """Start again with nothing ready; returns the number of sources, which are in *group* for `arrive_some`."""
         self.draws.state = seed
         self.best.clear()
         self.worst.clear()
@@ -246,7 +246,7 @@ class Board:
         return count
 
     def take(self, v: int) -> None:
-        """A task is handed out: a ready one, or one that is held for whoever has all that it waits for."""
+        """Hand out a task: a ready one, or one that is held for the client that has all its missing parents."""
         waiting = 1 if self.state[v] == WAITING else 0
         self.state[v] = OUT
         self.hide(v)
@@ -255,10 +255,10 @@ class Board:
     def choose(
         self, most: int, modest: bool, room: float, seconds: Floats, codes: memoryview, admits: Admits
     ) -> list[int]:
-        """Take tasks for one client: the best of the ready ones and of those that wait for nothing but what it gets.
+        """Take tasks for one client: the best of the ready tasks and of those that wait only for tasks it gets as well.
 
-        No more than *most*, and after the first no more than fit in *room*, where it is known how many *seconds* each takes.
-        *codes* are 0 for what waits; what the client does not *admit* is passed over. A *modest* one gets the worst.
+        It takes at most *most*, and after the first only tasks that fit in *room*, if *seconds* are given. *codes* are 0 for
+        waiting tasks; tasks that the client does not *admit* are passed over. A *modest* client gets the worst tasks.
         """
         chosen: list[int] = []
         passed: list[int] = []
@@ -289,7 +289,7 @@ class Board:
         return chosen
 
     def first(self, modest: bool, passed: list[int], admits: Admits) -> int:
-        """The first ready task that a client admits, or -1; those before it are hidden, and *passed*."""
+        """The first ready task that a client admits, or -1; those before it are hidden and added to *passed*."""
         heap = self.worst if modest else self.best
         if admits is None:
             return heap.top()
@@ -299,7 +299,7 @@ class Board:
         return heap.top()
 
     def sooner(self, v: int) -> int:
-        """The best of what was opened, or the ready task v where that goes before it."""
+        """The best opened task, or the ready task v if that comes before it."""
         w = self.opened.top()
         if w < 0 or v < 0:
             return max(v, w)
@@ -311,7 +311,7 @@ class Board:
         return min(v, w)
 
     def open_below(self, v: int, codes: memoryview, admits: Admits) -> None:
-        """The client gets task v too."""
+        """Add task v to the client's tasks, and open children that now wait only for these."""
         self.opened.remove(v)
         for i in range(self.child_ptr[v], self.child_ptr[v + 1]):
             w = self.child[i]
@@ -320,26 +320,26 @@ class Board:
                 self.opened.put(w, self.worth(w), self.rank[w])
 
     def close_below(self, chosen: list[int]) -> None:
-        """The client has what it gets."""
+        """Clear the opened tasks after a choice."""
         self.opened.clear()
         for v in chosen:
             for i in range(self.child_ptr[v], self.child_ptr[v + 1]):
                 self.taken[self.child[i]] = 0
 
     def hide(self, v: int) -> None:
-        """A ready task is passed over, until it is placed again."""
+        """Pass over a ready task until it is placed again."""
         self.best.remove(v)
         if self.both_ends:
             self.worst.remove(v)
             self.worst_late.remove(v)
 
     def lose(self, v: int) -> None:
-        """A task that was handed out will not come back done; it is not ready before it arrives."""
+        """Note that a task that is out will not be done; it is not ready before it arrives."""
         self.state[v] = WAITING
         self.turn(v, 1, 1)
 
     def finish(self, v: int) -> int:
-        """A task that was handed out is executed; returns how many became ready, listed in *group* as they arrived."""
+        """Finish a task that is out; returns the number of tasks that became ready, listed in *group* as they arrived."""
         self.state[v] = DONE
         self.done += 1
         count = 0
@@ -354,20 +354,20 @@ class Board:
         return count
 
     def give_back(self, v: int) -> None:
-        """A task that was handed out, or set aside, comes back undone: ready, if its parents are executed."""
+        """Take back an unfinished or failed task: it is ready if its parents are executed."""
         if self.state[v] == OUT:
             self.lose(v)
         if self.missing[v] == 0:
             self.arrive(v)
 
     def execute(self, v: int) -> None:
-        """A task comes back done, also one that was given up meanwhile."""
+        """Finish a task, including one that was given up meanwhile."""
         if self.state[v] != OUT:
             self.take(v)
         self.finish(v)
 
     def is_queue(self) -> bool:
-        """Whether of tasks of equal scores the first to arrive goes first."""
+        """Whether, of tasks of equal scores, the first to arrive comes first."""
         return self.ties == FIRST
 
     def is_done(self, v: int) -> bool:
@@ -375,12 +375,12 @@ class Board:
         return self.state[v] == DONE
 
     def arrive_some(self, begin: int, end: int, count: int) -> None:
-        """Of the first *count* tasks of *group*, those from *begin* to *end* become ready, in the order of their arrival."""
+        """Make tasks *begin* to *end* of the first *count* in *group* ready, in the order of their arrival."""
         for i in range(begin, end):
             self.arrive(self.group[count - 1 - i if self.ties == LAST else i])
 
     def shuffle(self, count: int) -> None:
-        """Mix the tasks of equal rank in *group*, where the order of arrival counts."""
+        """Shuffle the tasks of equal rank in *group*, if the order of arrival counts."""
         if self.ties != FIRST and self.ties != LAST:
             return
         begin = 0
@@ -394,7 +394,7 @@ class Board:
                 self.group[j] = w
 
     def arrive(self, v: int) -> None:
-        """One task becomes ready."""
+        """Make one task ready."""
         self.turn(v, -1, 0)
         self.state[v] = READY
         self.arrived += 1
@@ -409,7 +409,7 @@ class Board:
         self.place(v)
 
     def worth(self, v: int) -> float:
-        """The score of a task as things stand."""
+        """The current score of a task."""
         key: float = self.score[v]
         if self.square > 0.0:
             key += math.sqrt(self.square * self.gain[v] / key)
@@ -418,7 +418,7 @@ class Board:
         return key
 
     def place(self, v: int) -> None:
-        """Put a ready task where its score belongs."""
+        """Put a ready task into the heaps by its score."""
         key = self.worth(v)
         self.best.put(v, key, self.tie[v])
         if self.both_ends:
@@ -428,7 +428,7 @@ class Board:
                 self.worst.put(v, -key, -self.tie[v])
 
     def turn(self, v: int, far: int, awaited: int) -> None:
-        """So many more parents of the children of v are not ready, and are awaited: the scores of all parents change."""
+        """Change the numbers of parents of v's children that are not ready, and awaited; the scores of all parents follow."""
         if self.square == 0.0:
             return
         moved = 0  # each parent is placed once, however many of its children changed
@@ -452,7 +452,7 @@ class Board:
             self.place(u)
 
     def release(self, w: int) -> float:
-        """What a task that waits is worth to its parents."""
+        """The worth of a waiting task to its parents."""
         if self.far[w] > 0 or self.awaited[w] >= self.phi.shape[0]:
             return 0.0
         worth: float = self.phi[self.awaited[w]] * self.score[w]

@@ -8,11 +8,11 @@ cdef class Crowd:
     cdef Draws draws
     cdef Heap events, waiting, running
     cdef int count, most_copies
-    cdef bint fixed, known, fastest
+    cdef bint fixed, speeds_known, fastest
     cdef double leave, come, keep, patience, renewal, spread, slow, overdue
     cdef unsigned long long[::1] streams
     cdef int[::1] refused, present, task, believed, copies, holders
-    cdef double[::1] speed, since, came, left, worked, work_done, time_done, work, expected, began
+    cdef double[::1] speed, since, came, remaining, worked, work_done, time_done, work, expected, began
     cdef double now, total_work, total_time, useful, wasted, stalled, here
     cdef long long asked, finished
     cdef public object log
@@ -39,7 +39,7 @@ cdef class Crowd:
     @cython.locals(v=cython.int, due=cython.double)
     cdef int choose(self, int c) noexcept
     @cython.locals(c=cython.int)
-    cdef bint somebody_faster(self) noexcept
+    cdef bint faster_present(self) noexcept
     cdef void hand_out(self, int c, int v) noexcept
     @cython.locals(v=cython.int, took=cython.double, other=cython.int)
     cdef void deliver(self, int c) noexcept

@@ -1,8 +1,8 @@
-"""Clients that nobody controls: they come, ask, work at their own speed, leave, return late or never. Event by event.
+"""Volatile clients, event by event: they come, ask, work at their own speed, leave, return late or never.
 
-All that happens at one moment has happened before anybody is served.
-Every client has a random stream of its own, so that two policies meet the same clients at the same times. Lengths of time
-are drawn by division by a rate, and what is left of a task is kept as time: no product is ever added (see `games`).
+All events of one moment are processed before any client gets a task. Every client has a random stream of its own, so that
+two policies meet the same clients at the same times. Lengths of time are drawn by division by a rate, and the rest of a task
+is kept as time: no product is ever added (see `games`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Crowd:
     """Clients playing on a board. Times are those of the board's tasks; rates are per unit of time, 0 for never.
 
     *leave* and *come* are the rates at which clients leave and return; *fixed* makes both lengths constant. A client that
-    leaves keeps its task with the probability *keep* and goes on when it returns; or else the work is lost. The server
-    gives up on an absent client's task after *patience*. With the probability *renewal* a stranger returns instead.
+    leaves keeps its task with the probability *keep* and continues it when it returns; otherwise the work is lost. The
+    server gives up on an absent client's task after *patience*. With the probability *renewal* a new client returns instead.
     Speeds are between 1 / sqrt(spread) and sqrt(spread), evenly on a logarithmic scale.
 
-    A client slower than *slow* of the mean gets the lowest score; where tasks are marked late on the board, and a faster
-    client is here, it waits rather than take one. Where nothing is ready, a task that is out longer than *overdue* mean
-    times is given to another client too, to at most *copies* in all; the first result counts and the others stop.
+    A client slower than *slow* of the mean gets the lowest score; if tasks are marked late on the board and a faster client
+    is present, it waits rather than take one of them. If nothing is ready, a task that is out longer than *overdue* mean
+    times is also given to another client, to at most *copies* in all; the first result counts and the others stop.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Crowd:
         renewal: float,
         spread: float,
         slow: float,
-        known: bool,
+        speeds_known: bool,
         fastest: bool,
         copies: int,
         overdue: float,
@@ -61,25 +61,24 @@ class Crowd:
         self.renewal = renewal
         self.spread = spread
         self.slow = slow
-        self.known = known
+        self.speeds_known = speeds_known
         self.fastest = fastest
         self.most_copies = copies
         self.overdue = overdue
         self.draws = Draws(0)
         self.streams = array("Q", bytes(8 * count))
-        self.events = Heap(
-            3 * count + 1
-        )  # of each client: leaves or comes, is done, is given up; last: something overdue
+        # three events per client: it leaves or comes, it is done, it is given up; the last event: a task is overdue
+        self.events = Heap(3 * count + 1)
         self.waiting = Heap(count)
         self.running = Heap(n)  # tasks that may get another copy, the longest out first
         self.refused = array("i", bytes(4 * count))
         self.present = array("i", bytes(4 * count))
         self.speed = array("d", bytes(8 * count))
-        self.task = array("i", bytes(4 * count))  # what a client has; -1: nothing
-        self.believed = array("i", bytes(4 * count))  # what the server believes it has
-        self.since = array("d", bytes(8 * count))  # when it began to work or to wait
+        self.task = array("i", bytes(4 * count))  # the task that a client has; -1: none
+        self.believed = array("i", bytes(4 * count))  # the task that the server believes it has
+        self.since = array("d", bytes(8 * count))  # when it started to work or to wait
         self.came = array("d", bytes(8 * count))
-        self.left = array("d", bytes(8 * count))  # time to work on the task of an absent client
+        self.remaining = array("d", bytes(8 * count))  # remaining time on the task of an absent client
         self.worked = array("d", bytes(8 * count))  # time worked on its task before `since`
         self.work_done = array("d", bytes(8 * count))
         self.time_done = array("d", bytes(8 * count))
@@ -87,15 +86,15 @@ class Crowd:
         self.expected = array("d", bytes(8 * n))
         self.began = array("d", bytes(8 * n))
         self.copies = array("i", bytes(4 * n))  # clients that the server believes have a task
-        self.log: list[tuple[float, int, int]] | None = None  # where kept: when which client got which task
+        self.log: list[tuple[float, int, int]] | None = None  # if kept: time, client and task of each assignment
         self.holders = array("i", bytes(4 * n))  # clients that have it
 
     def play(self, seed: int, seconds: Floats, drawn: bool, expected: Floats, outcome: Floats) -> int:
-        """Play until every task is executed; *outcome* gets the makespan and the clients' time here, of use, waiting, wasted.
+        """Play until every task is executed; returns the number of tasks that remain.
 
-        *seconds* are the tasks' times at speed 1, each multiplied by an exponential number where *drawn*; *expected* are
-        those that the server goes by. Returns the number of tasks left undone: more than 0 where nobody stays long enough
-        to finish anything, so that thousands of events a client bring no result.
+        *outcome* gets the makespan and the clients' total time present, useful, waiting and wasted. *seconds* are the tasks'
+        times at speed 1, each multiplied by an exponential number if *drawn*; *expected* are those that the server assumes.
+        Tasks remain if no client stays long enough to finish one, so that thousands of events per client bring no result.
         """
         self.reset(seed, seconds, drawn, expected)
         fruitless = 0
@@ -130,7 +129,7 @@ class Crowd:
         return undone
 
     def reset(self, seed: int, seconds: Floats, drawn: bool, expected: Floats) -> None:
-        """Begin again: time 0, each client here or away as it would be after a long while."""
+        """Start again at time 0, with each client present or absent as after a long time."""
         self.board.reset(seed)
         self.draws.state = seed
         base = self.draws.branch(2)
@@ -161,7 +160,7 @@ class Crowd:
         self.serve()
 
     def come_first(self, c: int) -> None:
-        """Client c is here or away at time 0."""
+        """Decide whether client c is present at time 0."""
         self.draws.state = self.streams[c]
         self.introduce(c)
         u = self.draws.fraction()
@@ -177,7 +176,7 @@ class Crowd:
             self.happen(c, phase / self.come)
 
     def introduce(self, c: int) -> None:
-        """Somebody new: a speed, and no history unless speeds are known."""
+        """Give a new client a speed, and a history only if speeds are known."""
         bits = self.draws.draw()
         root = self.spread
         speed = 1.0 / math.sqrt(self.spread)
@@ -189,23 +188,23 @@ class Crowd:
         self.speed[c] = speed
         self.work_done[c] = 0.0
         self.time_done[c] = 0.0
-        if self.known:
+        if self.speeds_known:
             self.work_done[c] = speed
             self.time_done[c] = 1.0
             self.total_work += speed
             self.total_time += 1.0
 
     def happen(self, slot: int, after: float) -> None:
-        """An event, so long after now."""
+        """Schedule an event *after* this time from now."""
         self.events.put(slot, -(self.now + after), 0)
 
     def length(self) -> float:
-        """How long a stay or an absence lasts, at rate 1."""
+        """The length of a stay or an absence, at rate 1."""
         u = self.draws.exponential()
         return 1.0 if self.fixed else u
 
     def go(self, c: int) -> None:
-        """Client c leaves."""
+        """Let client c leave."""
         self.draws.state = self.streams[c]
         keeps = self.draws.fraction() < self.keep
         renewed = self.draws.fraction() < self.renewal
@@ -219,7 +218,7 @@ class Crowd:
             self.waiting.remove(c)
         else:
             self.worked[c] += self.now - self.since[c]
-            self.left[c] = -self.events.key[self.count + c] - self.now
+            self.remaining[c] = -self.events.key[self.count + c] - self.now
             self.events.remove(self.count + c)
             if renewed or not keeps:
                 self.drop(c)
@@ -232,7 +231,7 @@ class Crowd:
         self.streams[c] = self.draws.state
 
     def enter(self, c: int) -> None:
-        """Client c returns, goes on with its task or asks for one."""
+        """Let client c return, and continue its task or request one."""
         self.draws.state = self.streams[c]
         self.happen(c, self.length() / self.leave)
         self.streams[c] = self.draws.state
@@ -241,19 +240,19 @@ class Crowd:
         self.events.remove(2 * self.count + c)
         if self.task[c] >= 0:
             self.since[c] = self.now
-            self.happen(self.count + c, self.left[c])
+            self.happen(self.count + c, self.remaining[c])
         else:
             self.give_up(c)
             self.ask(c)
 
     def ask(self, c: int) -> None:
-        """Client c is here and has nothing to do."""
+        """Add client c, which is present and idle, to the waiting ones."""
         self.since[c] = self.now
         self.asked += 1
         self.waiting.put(c, 0.0, self.asked)
 
     def by_pace(self) -> None:
-        """Let the fastest of those who wait be served first."""
+        """Sort the waiting clients, the fastest first."""
         for i in range(self.waiting.size):
             self.refused[i] = self.waiting.items[i]
         for i in range(self.waiting.size):
@@ -270,7 +269,7 @@ class Crowd:
         return self.work_done[c] * self.total_time < self.slow * self.total_work * self.time_done[c]
 
     def serve(self) -> None:
-        """Hand out what there is to those who wait."""
+        """Hand out tasks to the waiting clients."""
         refused = 0
         if self.fastest:
             self.by_pace()
@@ -294,7 +293,7 @@ class Crowd:
         if self.board.best.size > 0:
             if self.slow > 0.0 and self.is_slow(c):
                 v = self.board.worst.top()
-                if v < 0 and not self.somebody_faster():
+                if v < 0 and not self.faster_present():
                     v = self.board.worst_late.top()
                 return v
             return self.board.best.top()
@@ -307,15 +306,15 @@ class Crowd:
                 self.events.put(3 * self.count, -due, 0)
         return -1
 
-    def somebody_faster(self) -> bool:
-        """Whether somebody is here who is not slow."""
+    def faster_present(self) -> bool:
+        """Whether a client is present that is not slow."""
         c = 0
         while c < self.count and (not self.present[c] or self.is_slow(c)):
             c += 1
         return c < self.count
 
     def hand_out(self, c: int, v: int) -> None:
-        """Client c begins task v."""
+        """Start task v on client c."""
         if self.log is not None:
             self.log.append((self.now, c, v))
         self.stalled += self.now - self.since[c]
@@ -335,7 +334,7 @@ class Crowd:
             self.running.remove(v)
 
     def deliver(self, c: int) -> None:
-        """Client c is done with its task, and is the first."""
+        """Take the first result of a task, from client c."""
         v = self.task[c]
         took = self.worked[c] + (self.now - self.since[c])
         self.useful += took
@@ -357,7 +356,7 @@ class Crowd:
                     self.stop(other)
 
     def stop(self, c: int) -> None:
-        """Somebody else was faster with the task of client c."""
+        """Stop client c, whose task another client has finished."""
         if self.present[c]:
             self.worked[c] += self.now - self.since[c]
             self.events.remove(self.count + c)
@@ -368,13 +367,13 @@ class Crowd:
             self.ask(c)
 
     def drop(self, c: int) -> None:
-        """The work of client c on its task is lost."""
+        """Lose the work of client c on its task."""
         self.wasted += self.worked[c]
         self.holders[self.task[c]] -= 1
         self.task[c] = -1
 
     def give_up(self, c: int) -> None:
-        """The server no longer waits for what it believes client c to have."""
+        """Give up waiting for the task that the server believes client c to have."""
         v = self.believed[c]
         self.believed[c] = -1
         self.events.remove(2 * self.count + c)

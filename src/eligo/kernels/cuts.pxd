@@ -11,7 +11,7 @@ cdef class Network:
     cdef public long long work
     @cython.locals(v=cython.int, a=cython.int)
     cpdef void pair(self) noexcept
-    @cython.locals(patience=cython.longlong, x=cython.int, rise=cython.int, left=Py_ssize_t)
+    @cython.locals(patience=cython.longlong, x=cython.int, rise=cython.int, stuck=Py_ssize_t)
     cpdef Py_ssize_t fit(self, long long p, long long q, const int[::1] tasks, const int[::1] renders) noexcept
     @cython.locals(i=Py_ssize_t, x=cython.int, u=cython.int)
     cpdef void begin(self, long long p, long long q, const int[::1] tasks, const int[::1] renders) noexcept

@@ -1,9 +1,9 @@
-"""Minimum cuts where worth flows from what is rendered to those that are executed for it, by handing it downhill.
+"""Minimum cuts by a flow of worth from renderings to the executions they need, pushed downhill.
 
-A task has two *roles*: v is its execution, n + v its rendering. A rendering begins with q units of worth and hands them to
-its parents, who keep p units each and may hand on the rest where they are rendered too. Worth may go back the way it came.
-The *height* of a role is at most how many steps it is from an execution that has room: worth goes to roles that are one
-lower, and where there is none the role rises.
+A task has two *roles*: v is its execution, n + v its rendering. A rendering starts with q units of worth and hands them to
+its parents, which keep p units each and may hand on the rest if they are rendered too. Worth may go back the way it came.
+The *height* of a role is at most its number of steps from an execution that has room: worth goes to roles that are one lower,
+and if there is none the role rises.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Network:
-    """A dag through which worth flows, part after part of it.
+    """A dag through which worth flows, one part after another.
 
-    *flow* has what goes along each arc, from child to parent, and *height* that of every role.
+    *flow* has the worth along each arc, from child to parent, and *height* the height of every role.
     """
 
     def __init__(self, child_ptr: Ints, child: Ints, parent_ptr: Ints, parent: Ints, flow: Ints, height: Ints) -> None:
@@ -35,11 +35,11 @@ class Network:
         self.passed = array("q", bytes(8 * n))
         self.part = self.ways = self.limit = 0
         self.first = self.last = 0
-        self.work = self.measured = 0  # how much was looked at in all, and up to the last measurement
+        self.work = self.measured = 0  # the steps in all, and up to the last measurement
         self.pair()
 
     def pair(self) -> None:
-        """For every arc in the rows of parents, its number in the rows of children."""
+        """Compute for every arc in the rows of parents its number in the rows of children."""
         for v in range(self.n):
             self.cursor[v] = self.parent_ptr[v]
         for a in range(self.child_ptr[self.n]):
@@ -48,9 +48,9 @@ class Network:
             self.cursor[v] += 1
 
     def fit(self, p: int, q: int, tasks: Ints, renders: Ints) -> int:
-        """Hand out the worth of a part; how many roles the worth that finds no room can come to: 0 where all of it fits.
+        """Distribute the worth of a part; returns the number of roles reachable by worth without room, 0 if all of it fits.
 
-        These have a height of -1. `work` is how much was looked at, in all parts so far.
+        These roles get a height of -1. `work` counts the steps, for all parts so far.
         """
         self.begin(p, q, tasks, renders)
         patience = self.limit + self.ways
@@ -69,13 +69,13 @@ class Network:
                 if rise > 0:
                     self.height[x] = min(rise, self.limit)
                     self.cursor[x] = 0
-        left = self.reach(tasks, renders)
-        if left > 0:
+        stuck = self.reach(tasks, renders)
+        if stuck > 0:
             self.still(tasks)  # no arc between the two sides is in any part from now on
-        return left
+        return stuck
 
     def begin(self, p: int, q: int, tasks: Ints, renders: Ints) -> None:
-        """All worth is where it begins, and nothing flows."""
+        """Put all worth where it starts, with no flow."""
         self.part += 1
         self.limit = len(tasks) + len(renders) + 2
         for i in range(len(renders)):
@@ -92,7 +92,7 @@ class Network:
                 self.ways += 1
 
     def still(self, tasks: Ints) -> int:
-        """Nothing flows along the arcs inside the part; how many these are."""
+        """Stop the flow along the arcs inside the part; returns their number."""
         arcs = 0
         for i in range(len(tasks)):
             for a in range(self.child_ptr[tasks[i]], self.child_ptr[tasks[i] + 1]):
@@ -102,7 +102,7 @@ class Network:
         return arcs
 
     def measure(self, tasks: Ints, renders: Ints) -> None:
-        """Find the true height of every role, and who has worth that may still find room."""
+        """Compute the true height of every role, and queue the roles whose worth may still find room."""
         for i in range(len(renders)):
             self.height[self.n + renders[i]] = self.limit
         self.last = 0
@@ -127,13 +127,13 @@ class Network:
             self.await_turn(tasks[i])
 
     def see(self, x: int, height: int) -> None:
-        """A role is seen for the first time."""
+        """Record the first visit to a role."""
         self.height[x] = height
         self.queue[self.last] = x
         self.last += 1
 
     def see_before_execution(self, u: int, height: int) -> None:
-        """The renderings from which worth can come to an execution: children, and its own, if that has come from here."""
+        """Visit the renderings from which worth can come to an execution: children, and its own, if that got some from it."""
         for a in range(self.child_ptr[u], self.child_ptr[u + 1]):
             x = self.n + self.child[a]
             if self.label[x] == self.part and self.height[x] == self.limit:
@@ -143,7 +143,7 @@ class Network:
             self.see(x, height)
 
     def see_before_rendering(self, v: int, height: int) -> None:
-        """The executions from which worth can come to a rendering: its own, and parents who have some of it."""
+        """Visit the executions from which worth can come to a rendering: its own, and parents that have some of it."""
         if self.label[v] == self.part and self.height[v] == self.limit:
             self.see(v, height)
         for i in range(self.parent_ptr[v], self.parent_ptr[v + 1]):
@@ -152,14 +152,14 @@ class Network:
                 self.see(u, height)
 
     def await_turn(self, x: int) -> None:
-        """Whoever has worth waits for its turn, but where nobody with room can be reached."""
+        """Queue a role that has worth, unless no role with room can be reached."""
         self.cursor[x] = 0
         if self.worth[x] > 0 and self.height[x] < self.limit:
             self.queue[self.last] = x
             self.last += 1
 
     def give(self, x: int, some: int) -> None:
-        """A role gets worth, and a turn where it had none."""
+        """Give a role worth, and queue it if it had none."""
         if self.worth[x] == 0:
             self.queue[self.last] = x
             self.last += 1
@@ -168,7 +168,7 @@ class Network:
         self.worth[x] += some
 
     def hand_down(self, x: int) -> int:
-        """A rendering hands worth to a parent, or back to its own execution; how high it must rise for the rest, or 0."""
+        """Hand worth of a rendering to a parent, or back to its own execution; returns the height it must rise to, or 0."""
         v = x - self.n
         below = self.height[x] - 1
         for i in range(self.parent_ptr[v] + self.cursor[x], self.parent_ptr[v + 1]):
@@ -193,11 +193,11 @@ class Network:
             u = self.parent[i]
             if self.label[u] == self.part and self.height[u] < lowest:
                 lowest = self.height[u]
-        self.work += self.parent_ptr[v + 1] - self.parent_ptr[v] + 8  # to rise is as much as some looks
+        self.work += self.parent_ptr[v + 1] - self.parent_ptr[v] + 8  # a rise counts as several steps
         return lowest + 1
 
     def hand_back(self, x: int) -> int:
-        """An execution keeps worth, hands it on, or back to children; how high it must rise for the rest, or 0."""
+        """Keep worth in an execution, hand it on, or back to children; returns the height it must rise to, or 0."""
         below = self.height[x] - 1
         if self.room[x] > 0 and below == 0:
             some = min(self.worth[x], self.room[x])
@@ -230,7 +230,7 @@ class Network:
         return 1 if self.room[x] > 0 else lowest + 1
 
     def reach(self, tasks: Ints, renders: Ints) -> int:
-        """Mark all that the worth which is left can come to; how many roles that are."""
+        """Mark the roles that the remaining worth can reach; returns their number."""
         self.last = 0
         for i in range(len(renders)):
             if self.worth[self.n + renders[i]] > 0:
@@ -249,7 +249,7 @@ class Network:
         return self.last
 
     def see_behind_execution(self, u: int) -> None:
-        """The renderings to which worth can go from an execution: its own, and children from whom some has come."""
+        """Visit the renderings to which worth can go from an execution: its own, and children from which some came."""
         x = self.n + u
         if self.label[x] == self.part and self.height[x] >= 0:
             self.see(x, -1)
@@ -259,7 +259,7 @@ class Network:
                 self.see(x, -1)
 
     def see_behind_rendering(self, v: int) -> None:
-        """The executions to which worth can go from a rendering: parents, and its own, if some has come from there."""
+        """Visit the executions to which worth can go from a rendering: parents, and its own, if some came from there."""
         for i in range(self.parent_ptr[v], self.parent_ptr[v + 1]):
             u = self.parent[i]
             if self.label[u] == self.part and self.height[u] >= 0:

@@ -28,7 +28,7 @@ def pebbles(board: Board, seed: int, order: Ints, eligible: Ints) -> None:
 
 
 def queued_pebbles(board: Board, seed: int, order: Ints, eligible: Ints) -> None:
-    """The same where the first or the last to arrive goes next, whatever its score: no heap is needed."""
+    """The same game if the first or the last task to arrive goes next, regardless of its score: no heap is needed."""
     board.draws.state = seed
     for v in range(board.n):
         board.missing[v] = board.parent_ptr[v + 1] - board.parent_ptr[v]
@@ -63,10 +63,10 @@ def queued_pebbles(board: Board, seed: int, order: Ints, eligible: Ints) -> None
 
 
 def batched_polls(board: Board, seed: int, mean: float, requests: Longs, batch: Ints) -> int:
-    """Play the batched game and count its polls; -1 where the requests end before.
+    """Play the batched game; returns the number of polls, or -1 if the requests end first.
 
-    At each poll r tasks are asked for and as many of the ready ones are handed out one by one; all are executed, in that
-    order, before the next poll. r comes from *requests*, or where *mean* is above 0 it is max(1, ceil(mean * exponential)).
+    At each poll r tasks are requested and as many of the ready ones are handed out one by one; all are executed, in that
+    order, before the next poll. r comes from *requests*, or if *mean* is above 0 it is max(1, ceil(mean * exponential)).
     """
     stream = Draws(seed)
     stream.state = stream.branch(1)

@@ -15,6 +15,10 @@ cpdef Py_ssize_t kahn(const int[::1] ptr, const int[::1] child, int[::1] level, 
 @cython.locals(k=Py_ssize_t, i=Py_ssize_t, u=cython.int, tallest=cython.int)
 cpdef void heights(const int[::1] ptr, const int[::1] child, const int[::1] order, int[::1] height)
 
+@cython.locals(k=Py_ssize_t, u=cython.int, i=cython.int, w=cython.int, longest=cython.double)
+cpdef void longest_after(
+    const int[::1] ptr, const int[::1] rows, const int[::1] order, const double[::1] seconds, double[::1] after) noexcept
+
 @cython.locals(i=Py_ssize_t, v=Py_ssize_t, a=cython.int, b=cython.int)
 cpdef void join(const int[::1] first, const int[::1] second, int[::1] root)
 
@@ -29,3 +33,19 @@ cpdef void soonest(const int[::1] ptr, const int[::1] rows, const int[::1] posit
 
 @cython.locals(v=Py_ssize_t, b=cython.int)
 cpdef void extremes(const int[::1] owner, const int[::1] value, int[::1] low, int[::1] high)
+
+@cython.locals(
+    n=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, u=cython.int, v=cython.int, w=cython.int, x=cython.int, y=cython.int,
+    above=cython.int, below=cython.int, met=cython.int, down_cost=cython.longlong, up_cost=cython.longlong,
+    next_down=cython.longlong, next_up=cython.longlong,
+    down_head=Py_ssize_t, down_tail=Py_ssize_t, up_head=Py_ssize_t, up_tail=Py_ssize_t,
+)
+cpdef void second_way(
+    const int[::1] tail, const int[::1] head, const int[::1] child_ptr, const int[::1] child,
+    const int[::1] parent_ptr, const int[::1] parent, const int[::1] level, const int[::1] height,
+    int[::1] mark, int[::1] queue, long long budget, int[::1] outcome)
+
+@cython.locals(i=Py_ssize_t, j=Py_ssize_t, k=Py_ssize_t, v=cython.int, p=cython.int, bits=cython.ulonglong)
+cpdef void sweep(
+    Py_ssize_t begin, Py_ssize_t end, const int[::1] order, const int[::1] parent_ptr, const int[::1] parent,
+    unsigned long long[:, ::1] reached, unsigned long long[:, ::1] twice)

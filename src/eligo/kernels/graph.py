@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int32]
+    Floats = NDArray[np.float64]
+    Bits = NDArray[np.uint64]
 
 
 def scatter(key: Ints, value: Ints, place: Ints, rows: Ints) -> None:
@@ -24,7 +26,7 @@ def scatter(key: Ints, value: Ints, place: Ints, rows: Ints) -> None:
 
 
 def transpose(ptr: Ints, rows: Ints, begin: Ints, place: Ints, out: Ints) -> int:
-    """Turn the rows around: row u of *out* lists, ascending and once each, the v whose row has u.
+    """Transpose the rows: row u of *out* lists, ascending and once each, the v whose row has u.
 
     Returns how many repetitions were dropped; row u of *out* then fills begin[u]..place[u].
     """
@@ -97,6 +99,17 @@ def heights(ptr: Ints, child: Ints, order: Ints, height: Ints) -> None:
             if height[child[i]] >= tallest:
                 tallest = height[child[i]] + 1
         height[u] = tallest
+
+
+def longest_after(ptr: Ints, rows: Ints, order: Ints, seconds: Floats, after: Floats) -> None:
+    """The longest path after each task, excluding the task; *rows* are its neighbours there, which *order* has first."""
+    for k in range(order.shape[0]):
+        u = order[k]
+        longest = 0.0
+        for i in range(ptr[u], ptr[u + 1]):
+            w = rows[i]
+            longest = max(longest, after[w] + seconds[w])
+        after[u] = longest
 
 
 def join(first: Ints, second: Ints, root: Ints) -> None:
@@ -203,3 +216,97 @@ def strong_components(ptr: Ints, child: Ints, index: Ints, low: Ints, stack: Int
                         low[v] = count
                     count += 1
     return count
+
+
+# Shortcut arcs: from both ends of one arc, or along the whole dag for many tails at once
+
+
+def second_way(
+    tail: Ints,
+    head: Ints,
+    child_ptr: Ints,
+    child: Ints,
+    parent_ptr: Ints,
+    parent: Ints,
+    level: Ints,
+    height: Ints,
+    mark: Ints,
+    queue: Ints,
+    budget: int,
+    outcome: Ints,
+) -> None:
+    """Set outcome[i] to 1 if a path of two arcs or more leads from tail[i] to head[i], to 0 if none does.
+
+    It is set to -1 if the search would visit more than *budget* arcs.
+
+    Tasks on such a path lie strictly between the two ends both in level and in height. The search grows from both ends,
+    always on the side that will then have visited fewer arcs, so that a hub is opened only if nothing is cheaper. *mark*
+    holds for each task the number of the last search that visited it, 2 i + 2 from above and 2 i + 3 from below; the two
+    sides share *queue*, of twice as many places as tasks.
+    """
+    n = level.shape[0]
+    for i in range(tail.shape[0]):
+        u = tail[i]
+        v = head[i]
+        above = 2 * i + 2
+        below = 2 * i + 3
+        down_head = 0
+        down_tail = 1
+        up_head = n
+        up_tail = n + 1
+        queue[0] = u
+        queue[n] = v
+        mark[u] = above
+        mark[v] = below
+        down_cost = 0
+        up_cost = 0
+        met = 0
+        while met == 0 and down_head < down_tail and up_head < up_tail:
+            x = queue[down_head]
+            y = queue[up_head]
+            next_down = down_cost + child_ptr[x + 1] - child_ptr[x]
+            next_up = up_cost + parent_ptr[y + 1] - parent_ptr[y]
+            if down_cost + up_cost > budget:
+                met = -1
+            elif next_down <= next_up:
+                down_head += 1
+                down_cost = next_down
+                for j in range(child_ptr[x], child_ptr[x + 1]):
+                    w = child[j]
+                    if mark[w] == below and not (x == u and w == v):
+                        met = 1
+                        break
+                    if mark[w] != above and level[w] < level[v] and height[w] > height[v]:
+                        mark[w] = above
+                        queue[down_tail] = w
+                        down_tail += 1
+            else:
+                up_head += 1
+                up_cost = next_up  # type: ignore[assignment]
+                for j in range(parent_ptr[y], parent_ptr[y + 1]):
+                    w = parent[j]
+                    if mark[w] == above and not (y == v and w == u):
+                        met = 1
+                        break
+                    if mark[w] != below and level[w] > level[u] and height[w] < height[u]:
+                        mark[w] = below
+                        queue[up_tail] = w
+                        up_tail += 1
+        outcome[i] = met
+
+
+def sweep(begin: int, end: int, order: Ints, parent_ptr: Ints, parent: Ints, reached: Bits, twice: Bits) -> None:
+    """Carry sets of tasks, as rows of bits, from parents to children along places begin, ..., end - 1 of a schedule.
+
+    A task gets in *reached* the bits that any of its parents has and in *twice* those that two of them have. If a task comes
+    in with a bit of its own, an arc from it is a shortcut exactly if the head has that bit twice: from the tail and from
+    another way.
+    """
+    for i in range(begin, end):
+        v = order[i]
+        for j in range(parent_ptr[v], parent_ptr[v + 1]):
+            p = parent[j]
+            for k in range(reached.shape[1]):
+                bits = reached[p, k]
+                twice[v, k] |= reached[v, k] & bits
+                reached[v, k] |= bits

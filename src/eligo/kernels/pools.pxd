@@ -17,7 +17,7 @@ cdef class Crew:
     @cython.locals(k=cython.int, i=cython.int)
     cpdef void part(self)
     cpdef void aim_at(self, double aim, const double[::1] after)
-    @cython.locals(now=cython.double, begun=cython.int, v=cython.int, c=cython.int)
+    @cython.locals(now=cython.double, count=cython.int, v=cython.int, c=cython.int)
     cpdef double play(
         self, unsigned long long seed, const double[::1] seconds, double[::1] begin, double[::1] end, int[::1] worker,
         int[::1] order)
@@ -26,9 +26,17 @@ cdef class Crew:
     cpdef void ask(self, int c) noexcept
     @cython.locals(k=cython.int, queue=Heap)
     cpdef void take(self, int v)
-    @cython.locals(found=cython.int, k=cython.int, i=cython.int, v=cython.int, queue=Heap)
+    @cython.locals(chosen=cython.int, k=cython.int, i=cython.int, v=cython.int, queue=Heap)
     cpdef int next_task(self)
     @cython.locals(best=Heap, count=cython.int, i=cython.int, v=cython.int)
     cpdef int in_time(self, int c, double now, const double[::1] seconds)
     @cython.locals(best=Heap, v=cython.int, queue=Heap)
     cpdef void part_ready(self)
+
+@cython.locals(leaves=Py_ssize_t, i=Py_ssize_t, k=Py_ssize_t, lower=cython.double)
+cpdef void best_window(
+    const double[::1] heads, const int[::1] places, const double[::1] loads, const double[::1] tails,
+    double[::1] tree, double[::1] sums, double[::1] out) noexcept
+
+@cython.locals(k=Py_ssize_t, lower=cython.double)
+cpdef Py_ssize_t best_leaf(double[::1] tree, double[::1] sums, Py_ssize_t leaves) noexcept

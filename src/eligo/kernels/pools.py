@@ -1,6 +1,6 @@
-"""Workers who stay, and tasks that take as long as is known: list scheduling, event by event.
+"""Steady pools: workers that stay and tasks with given times; list scheduling event by event, and the least possible finish.
 
-All tasks that end at one moment are finished before anybody is served. Times are sums of quotients: no product is ever
+All tasks that end at one moment are finished before any worker gets a task. Times are sums of quotients: no product is ever
 added (see `games`).
 """
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     Longs = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-LOOK = 64  # ready tasks that a slower worker passes over at most
+LOOK = 64  # the most ready tasks that a slower worker passes over
 
 
 class Crew:
-    """Workers playing on a board, one task at a time each; tasks may also need room, of which there is so much in all.
+    """Workers playing on a board, one task at a time each; tasks may also need a part of the *room* that all share.
 
-    The free worker of the greatest speed is served first, among equals whoever waits longest. It gets the first ready task
-    that there is room for; those before it are passed over. A task needs what *sizes*, which rise, has for its sort; where
-    there is one sort, the board's own queue is used as it is, else the ready tasks of each sort queue by themselves, so
-    that nobody looks through all that do not fit. *members* are the tasks sort by sort, each sort by number.
+    The fastest free worker is served first; among equals, the one that waits longest. It gets the first ready task for which
+    there is room; those before it are passed over. A task needs the room that *sizes*, which rise, gives for its sort. If
+    there is one sort, the board's own queue is used; else the ready tasks of each sort have a queue of their own, so that
+    tasks that do not fit are not searched. *members* are the tasks sort by sort, each sort by number.
 
-    With an *aim*, a worker who is not of the greatest speed gets the first of `LOOK` ready tasks that it ends early enough
-    for the aim, or the last of these: what would be late goes to a faster worker, where there is anything else to do.
+    With an *aim*, a worker that is not the fastest gets the first of `LOOK` ready tasks that it ends early enough for the
+    aim, or the last of these: a task that would be late goes to a faster worker, if there is another task.
     """
 
     def __init__(self, board: Board, speeds: Floats, room: int, sizes: Longs, sort: Ints, members: Ints) -> None:
@@ -51,13 +51,13 @@ class Crew:
         self.first = array("i", bytes(4 * (sizes.shape[0] + 1)))  # where a sort begins among the members
         self.queues: list[Heap] = []
         self.aim = 0.0  # none
-        self.after = speeds  # with an aim: the time that a task leaves for what waits for it
+        self.after = speeds  # with an aim: the time needed after each task
         self.passed = array("i", bytes(4 * LOOK))
         if sizes.shape[0] > 1:
             self.part()
 
     def part(self) -> None:
-        """A queue for every sort."""
+        """Make a queue for every sort."""
         for k in range(self.sizes.shape[0]):
             i = self.first[k]
             while i < self.board.n and self.sort[self.members[i]] == k:
@@ -67,18 +67,19 @@ class Crew:
             self.queues.append(Heap(i - self.first[k]))
 
     def aim_at(self, aim: float, after: Floats) -> None:
-        """Let what follows end at *aim*, where every task must leave the time *after* it."""
+        """Aim at ending at *aim*; *after* is the time needed after each task."""
         self.aim = aim
         self.after = after
 
     def play(self, seed: int, seconds: Floats, begin: Floats, end: Floats, worker: Ints, order: Ints) -> float:
-        """Play until every task is executed: when each begins and ends, on which worker, and the order in which they begin.
+        """Play until every task is executed; returns the time at which the last one ends.
 
-        Returns when the last one ends. A task that needs more room than there is, and all behind it, are never begun.
+        Fills in when each task begins and ends, its worker, and the order in which they begin. A task that needs more room
+        than there is never begins, nor do its descendants.
         """
         self.reset(seed)
         now = 0.0
-        begun = 0
+        count = 0
         while True:
             v = self.next_task()
             while v >= 0:
@@ -91,8 +92,8 @@ class Crew:
                 begin[v] = now
                 end[v] = now + seconds[v] / self.speeds[c]
                 worker[v] = c
-                order[begun] = v
-                begun += 1
+                order[count] = v
+                count += 1
                 self.ends.put(c, -end[v], 0)
                 v = self.next_task()
             c = self.ends.top()
@@ -108,7 +109,7 @@ class Crew:
                 c = self.ends.top()
 
     def reset(self, seed: int) -> None:
-        """Begin again: time 0, everybody free."""
+        """Start again at time 0, with all workers free."""
         self.board.reset(seed)
         self.waiting.clear()
         self.ends.clear()
@@ -120,12 +121,12 @@ class Crew:
             self.ask(c)
 
     def ask(self, c: int) -> None:
-        """Worker c has nothing to do."""
+        """Add worker c, which is idle, to the waiting ones."""
         self.asked += 1
         self.waiting.put(c, self.speeds[c], self.asked)
 
     def take(self, v: int) -> None:
-        """Task v begins."""
+        """Start task v."""
         k = self.sort[v]
         if self.sizes.shape[0] > 1:
             queue = self.queues[k]
@@ -134,13 +135,13 @@ class Crew:
         self.free -= self.sizes[k]
 
     def next_task(self) -> int:
-        """The first ready task that there is room for and somebody free, or -1."""
+        """The first ready task for which there is room, or -1 if there is none or no worker is free."""
         if self.waiting.size == 0 or self.free < self.sizes[0]:
             return -1
         if self.sizes.shape[0] == 1:
             return self.board.best.top()
         self.part_ready()
-        found = -1
+        chosen = -1
         for k in range(self.sizes.shape[0]):
             if self.sizes[k] > self.free:
                 break
@@ -148,12 +149,12 @@ class Crew:
             i = queue.top()
             if i >= 0:
                 v = self.members[self.first[k] + i]
-                if found < 0 or self.board.best.before(v, found):
-                    found = v
-        return found
+                if chosen < 0 or self.board.best.before(v, chosen):
+                    chosen = v
+        return chosen
 
     def in_time(self, c: int, now: float, seconds: Floats) -> int:
-        """The first of some ready tasks that worker c ends in time for the aim, or the last of them."""
+        """The first of the next ready tasks that worker c ends in time for the aim, or the last of them."""
         best = self.board.best
         count = 0
         v = best.top()
@@ -167,7 +168,7 @@ class Crew:
         return v
 
     def part_ready(self) -> None:
-        """What became ready, or has another score, goes to the queue of its sort; the board still knows its key."""
+        """Move tasks that became ready, or have a new score, to the queue of their sort; the board still has their keys."""
         best = self.board.best
         v = best.top()
         while v >= 0:
@@ -175,3 +176,51 @@ class Crew:
             queue = self.queues[self.sort[v]]
             queue.put(self.local[v], best.key[v], best.tie[v])
             v = best.top()
+
+
+# The lower bound
+
+
+def best_window(
+    heads: Floats, places: Ints, loads: Floats, tails: Floats, tree: Floats, sums: Floats, out: Floats
+) -> None:
+    """Find the thresholds t and u with the largest t + u + the loads of tasks with head at least t and tail at least u.
+
+    Tasks are sorted by falling head; places[i] is the place of a task's tail among the different *tails*, which rise. *tree*
+    and *sums* have twice as many entries as there are leaves, a power of 2: for each stretch of tails, the best u plus the
+    loads inside it from u on, and all loads inside it. *out* gets the best value, its t and its u.
+    """
+    leaves = tree.shape[0] // 2
+    out[0] = -1.0
+    for i in range(tree.shape[0]):
+        tree[i] = -1.0
+        sums[i] = 0.0
+    for i in range(heads.shape[0]):
+        k = leaves + places[i]
+        sums[k] += loads[i]
+        tree[k] = tails[places[i]] + sums[k]
+        k >>= 1
+        while k >= 1:
+            lower = tree[2 * k]
+            if lower >= 0.0:
+                lower += sums[2 * k + 1]
+            tree[k] = max(lower, tree[2 * k + 1])
+            sums[k] = sums[2 * k] + sums[2 * k + 1]
+            k >>= 1
+        if i + 1 < heads.shape[0] and heads[i + 1] == heads[i]:
+            continue
+        if heads[i] + tree[1] > out[0]:
+            out[0] = heads[i] + tree[1]
+            out[1] = heads[i]
+            out[2] = tails[best_leaf(tree, sums, leaves)]
+
+
+def best_leaf(tree: Floats, sums: Floats, leaves: int) -> int:
+    """The leaf from which the best value of the tree comes."""
+    k = 1
+    while k < leaves:
+        lower = tree[2 * k]
+        if lower >= 0.0:
+            lower += sums[2 * k + 1]
+        k = 2 * k if lower >= tree[2 * k + 1] else 2 * k + 1
+    return k - leaves

@@ -26,7 +26,7 @@ cpdef Py_ssize_t minimal(
     Py_ssize_t words, Py_ssize_t total, const int[::1] opening, const int[::1] count, const long long[::1] missed,
     int[:, ::1] seen, int[::1] lowest)
 
-@cython.locals(left=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t, w=Py_ssize_t, fresh=cython.int, alone=cython.int)
+@cython.locals(kept=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t, w=Py_ssize_t, fresh=cython.int, alone=cython.int)
 cpdef Py_ssize_t different(
     Py_ssize_t words, Py_ssize_t groups, Py_ssize_t total, long long[::1] missed, int[:, ::1] seen)
 

@@ -1,7 +1,7 @@
-"""Positions of play: which tasks are executed, as bits, 63 to a word; the moves from each, and where they lead.
+"""Positions of play: the executed tasks as bits, 63 to a word; the moves from each, and the positions after them.
 
 Tasks that are always executed together share a bit. Waiting tasks are in groups of equal parents. A *move* executes exactly
-what some group still misses, where all of that is eligible; only moves with no smaller one inside are looked at.
+the tasks that some group still misses, if all of them are eligible; only moves with no smaller one inside are considered.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def tasks_of(x: int, word: int, weights: Ints) -> int:
-    """How many tasks the bits of a word stand for: mostly few are set. *weights* has 67 for each word, by 2 ** bit % 67."""
+    """The number of tasks of the bits of a word, mostly few. *weights* has 67 entries per word, by 2 ** bit % 67."""
     count = 0
     while x != 0:
         count += weights[67 * word + (x & -x) % 67]
@@ -38,7 +38,7 @@ def look(
     missed: Wide,
     seen: Grid,
 ) -> None:
-    """See a position: what each group misses, and in the last row what can be executed; how much it misses goes to *seen*."""
+    """Fill *missed* with what each group misses and, in the last row, what can be executed; *seen* gets the sizes."""
     for w in range(words):
         missed[groups * words + w] = sources[w] & ~masks[at * words + w]
     for g in range(groups):
@@ -54,7 +54,7 @@ def look(
 
 
 def shared(words: int, groups: int, missed: Wide, seen: Grid) -> None:
-    """Into the row behind what can be executed, what more than one group misses; those that miss the same count once."""
+    """Fill the row after the last with what more than one group misses; groups that miss the same count once."""
     once = (groups + 2) * words
     twice = (groups + 1) * words
     for w in range(words):
@@ -69,9 +69,9 @@ def shared(words: int, groups: int, missed: Wide, seen: Grid) -> None:
 
 
 def playable(words: int, groups: int, only: int, missed: Wide, seen: Grid) -> int:
-    """The groups that miss nothing but what can be executed, by how much they miss, later groups first; how many they are.
+    """List the groups that miss only what can be executed, by the size of that, later groups first; returns their number.
 
-    Where *only* is given, those that miss so much.
+    If *only* is not 0, only groups of that size are listed.
     """
     total = 0
     for g in range(groups - 1, -1, -1):
@@ -90,7 +90,7 @@ def playable(words: int, groups: int, only: int, missed: Wide, seen: Grid) -> in
 
 
 def inside(words: int, g: int, missed: Wide, seen: Grid, lowest: Ints) -> int:
-    """A move that was kept and misses nothing but what group g misses; -1 for none.
+    """A kept move whose tasks are all missed by group g; -1 if there is none.
 
     The kept moves are listed by their lowest bit, which g must miss too.
     """
@@ -121,9 +121,9 @@ def list_lowest(words: int, j: int, missed: Wide, seen: Grid, lowest: Ints) -> N
 
 
 def minimal(words: int, total: int, opening: Ints, count: Ints, missed: Wide, seen: Grid, lowest: Ints) -> int:
-    """Of the playable groups those with no smaller one inside, equal ones together: with what they render and open.
+    """Keep the playable groups with no smaller one inside, equal ones united, with what they render and open.
 
-    Of equal ones all but one are marked by a size below zero.
+    Of equal groups all but one are marked by a negative size. Returns the number of kept groups.
     """
     kept = 0
     for place in range(lowest.shape[0]):
@@ -145,8 +145,8 @@ def minimal(words: int, total: int, opening: Ints, count: Ints, missed: Wide, se
 
 
 def different(words: int, groups: int, total: int, missed: Wide, seen: Grid) -> int:
-    """Of moves that open nothing, touch nothing else and are equal in size and gain, the first stands for all."""
-    left = 0
+    """Keep one of equal moves, in size and gain, that open nothing and affect no other group; returns how many are kept."""
+    kept = 0
     shared(words, groups, missed, seen)
     for j in range(total):
         g = seen[1, j]
@@ -158,20 +158,20 @@ def different(words: int, groups: int, total: int, missed: Wide, seen: Grid) -> 
                     alone = 0
         fresh = 1
         if alone == 1:
-            for i in range(left):
+            for i in range(kept):
                 if seen[3, i] == 1 and seen[0, seen[1, i]] == seen[0, g] and seen[2, i] == seen[2, j]:
                     fresh = 0
                     break
         if fresh == 1:
-            seen[1, left] = g
-            seen[2, left] = seen[2, j]
-            seen[3, left] = alone
-            left += 1
-    return left
+            seen[1, kept] = g
+            seen[2, kept] = seen[2, j]
+            seen[3, kept] = alone
+            kept += 1
+    return kept
 
 
 def settle(words: int, at: int, masks: Wide, pair_ptr: Ints, pair_a: Ints, pair_b: Ints) -> int:
-    """Swap what is alike until, of each two that can be swapped, the first is ahead; returns how many pairs were compared."""
+    """Apply swaps until, of the first two tasks that differ in each, the first is executed; returns the comparisons."""
     compared = 0
     changed = 1
     base = at * words
@@ -205,14 +205,14 @@ def settle(words: int, at: int, masks: Wide, pair_ptr: Ints, pair_a: Ints, pair_
 
 
 def flip(masks: Wide, base: int, v: int) -> None:
-    """Turn the bit of a task over."""
+    """Flip the bit of a task."""
     unit = 1
     unit <<= v % 63
     masks[base + v // 63] ^= unit
 
 
 def slot_of(words: int, at: int, masks: Wide, table: Ints) -> int:
-    """Where a position is in the table, or where it would be."""
+    """The slot of a position in the table, or the free one for it."""
     places = table.shape[0]
     h = 0
     for w in range(words):
@@ -232,13 +232,13 @@ def slot_of(words: int, at: int, masks: Wide, table: Ints) -> int:
 
 
 def enter_all(words: int, used: int, masks: Wide, table: Ints) -> None:
-    """Put all positions into a table that is empty."""
+    """Put all positions into an empty table."""
     for at in range(used):
         table[slot_of(words, at, masks, table)] = at
 
 
 def trace_of(words: int, at: int, marks: Ints, masks: Wide) -> int:
-    """Which of the marked bits of a position are set: a number with a bit for each."""
+    """The marked bits of a position, as a number."""
     trace = 0
     for i in range(marks.shape[0]):
         trace |= ((masks[at * words + marks[i] // 63] >> (marks[i] % 63)) & 1) << i
@@ -261,7 +261,7 @@ def expand(
     pair_b: Ints,
     rest: Wide,
     marks: Ints,
-    left: Wide,
+    to_come: Wide,
     masks: Wide,
     area: Wide,
     columns: Grid,
@@ -271,13 +271,13 @@ def expand(
     lowest: Ints,
     state: Wide,
 ) -> int:
-    """Play all moves from the chosen positions, the first of them on; returns how many were played from, in all.
+    """Play all moves from chosen positions *first* to *last*; returns the number of the first one that was not played from.
 
-    A position has its words in *masks*, its area, and in *columns* what is rendered, its step, the position before it and the
-    group by which it was reached. *state*: positions there are, units of work left, the area to beat, the size and the gain
-    that moves must have (0: any), how many more positions may be made, and whether that kept some out. What can still come
-    is in *rest*, for each step, and where there are marked bits in *left* besides, for each step and which of them are set.
-    Ends early where there is no more room or work.
+    A position has its words in *masks*, its area, and in *columns* the rendered tasks, its step, the position before it and
+    the group by which it was reached. *state*: the number of positions, the remaining units of work, the area to beat, the
+    size and the gain that moves must have (0: any), how many more positions may be added, and whether that limit excluded
+    some. *rest* bounds the area to come, for each step; with marked bits, *to_come* bounds it for each step and set of bits.
+    Ends early if there is no more room or work.
     """
     groups = count.shape[0]
     for c in range(first, last):
@@ -302,7 +302,7 @@ def expand(
                 masks[used * words + w] = masks[at * words + w] | missed[g * words + w]
             if marks.shape[0] > 0:
                 state[1] -= 4 * marks.shape[0]
-                if reached + left[trace_of(words, used, marks, masks) * rest.shape[0] + end] <= state[2]:
+                if reached + to_come[trace_of(words, used, marks, masks) * rest.shape[0] + end] <= state[2]:
                     continue
             state[1] -= 80 + 4 * settle(words, used, masks, pair_ptr, pair_a, pair_b)
             slot = slot_of(words, used, masks, table)

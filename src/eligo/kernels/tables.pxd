@@ -11,7 +11,7 @@ ctypedef fused Cell:
 cpdef void match_rows(
     const long long[::1] one, const long long[::1] two, const long long[:, ::1] levels, const long long[:, ::1] rules,
     int drop, Py_ssize_t most, long long[:, ::1] stack, int[::1] begins, int[::1] left, int[::1] right,
-    signed char[::1] digits, long long[::1] codes, long long[::1] found)
+    signed char[::1] digits, long long[::1] codes, long long[::1] counts)
 
 cdef void enter(
     long long[:, ::1] stack, Py_ssize_t level, Py_ssize_t a, Py_ssize_t a_end, Py_ssize_t b, Py_ssize_t b_end,
@@ -34,7 +34,7 @@ cdef bint breaks(
 cpdef void measure_rows(
     const int[::1] begins, const int[::1] left, const int[::1] right, const signed char[::1] digits, const int[::1] steps,
     const int[::1] first_one, const long long[::1] ptr_one, const int[::1] first_two, const long long[::1] ptr_two,
-    int[::1] first, long long[::1] ptr, long long[::1] found)
+    int[::1] first, long long[::1] ptr, long long[::1] counts)
 
 @cython.locals(
     g=Py_ssize_t, t=Py_ssize_t, i=Py_ssize_t, a=Py_ssize_t, b=Py_ssize_t, d=Py_ssize_t, at=Py_ssize_t, begin=Py_ssize_t,

@@ -1,8 +1,8 @@
 """Joins of tables of states: which rows agree, how long the joined rows are, and their values.
 
-A table has a row for each combination of states of some roles, 0 or 1, that can be. Its *codes*, in increasing order, hold
-the states as bits. A row has a value for each T from *first* on, as many as there are from its place in *ptr* to the next
-one; what is negative is no value.
+A table has a row for each possible combination of states, 0 or 1, of some roles. Its *codes*, in increasing order, hold the
+states as bits. A row has a value for each T from *first* on, as many as there are from its place in *ptr* to the next one;
+a negative number stands for a missing value.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def match_rows(
     right: Ints,
     digits: Digits,
     codes: Longs,
-    found: Longs,
+    counts: Longs,
 ) -> None:
     """Find every combination of states that is in both tables and breaks no rule, in increasing order of codes.
 
-    levels[l]: of the role that is the l-th to be given a state, the number of states, the place of its digit in the codes of
-    one, two (-1: in neither) and the result, and the end of its rules. rules[r]: an earlier level, and whether that may not
-    be lower (0) or higher (1). Combinations that agree but for their *drop* lowest bits are one group. found: how many
-    combinations and groups there are; once there are more than *most*, no more are looked for. *stack* has a row of six for
-    each level: what is left of one and two, the next digit, and the code so far.
+    levels[l]: of the l-th role to get a state, the number of states, the place of its digit in the codes of one, two (-1: not
+    there) and the result, and the end of its rules. rules[r]: an earlier level, and whether that may not be lower (0) or
+    higher (1). Combinations that agree except for their *drop* lowest bits are one group. counts: the numbers of combinations
+    and groups; the search ends once there are more than *most*. *stack* has a row of six for each level: the remaining rows
+    of one and two, the next digit, and the code so far.
     """
     depth = levels.shape[0]
     rows = 0
@@ -82,12 +82,12 @@ def match_rows(
             fresh = 0
         rows += 1
     begins[groups] = rows
-    found[0] = rows
-    found[1] = groups
+    counts[0] = rows
+    counts[1] = groups
 
 
 def enter(stack: Longs, level: int, a: int, a_end: int, b: int, b_end: int, code: int) -> None:
-    """Begin with the first digit at a level."""
+    """Start with the first digit at a level."""
     stack[level, 0] = a
     stack[level, 1] = a_end
     stack[level, 2] = b
@@ -97,7 +97,7 @@ def enter(stack: Longs, level: int, a: int, a_end: int, b: int, b_end: int, code
 
 
 def first_above(codes: Longs, begin: int, end: int, place: int, digit: int) -> int:
-    """The first of these rows, all alike in higher digits, with a higher digit than this one; *end* where none has."""
+    """The first of these rows, which agree in higher digits, with a digit above this one; *end* if there is none."""
     while begin < end and (codes[end - 1] >> place & 1) > digit:
         middle = (begin + end) >> 1
         if (codes[middle] >> place & 1) > digit:
@@ -132,11 +132,11 @@ def measure_rows(
     ptr_two: Longs,
     first: Ints,
     ptr: Longs,
-    found: Longs,
+    counts: Longs,
 ) -> None:
-    """For each group of matching rows, from which T on and for how many there can be values.
+    """Compute for each group of matching rows the first T with a value and the number of values.
 
-    A digit d adds steps[d] to T. found: how many values of one are added to those of two, and how many sums that makes.
+    A digit d adds steps[d] to T. counts: how many values of one are added to those of two, and the number of sums.
     """
     entries = 0
     sums = 0
@@ -156,8 +156,8 @@ def measure_rows(
             sums += length * width
         first[g] = low
         ptr[g + 1] = ptr[g] + high - low
-    found[0] = entries
-    found[1] = sums
+    counts[0] = entries
+    counts[1] = sums
 
 
 def join_rows(
@@ -178,9 +178,10 @@ def join_rows(
     never: int,
     out: Cells,
 ) -> None:
-    """The values of each group of matching rows: for each T the best of what any two of them add up to.
+    """Compute the values of each group of matching rows: for each T the best sum of two values.
 
-    A digit d adds steps[d] to T and gains[d] to the values. *never* is no value, even with all others added to it.
+    A digit d adds steps[d] to T and gains[d] to the values. *never* stands for a missing value, and stays negative with any
+    other value added.
     """
     for g in range(first.shape[0]):
         for t in range(ptr[g], ptr[g + 1]):

@@ -26,7 +26,7 @@ def end_to_end(
 ) -> None:
     """Write the sources of every named block to its places in *out*, in an order that is optimal for its family.
 
-    letter[b]: 1 for W and cycle, 2 for N, 3 for M, 4 for any order; other blocks are left alone. *seen* comes in as zeros.
+    letter[b]: 1 for W and cycle, 2 for N, 3 for M, 4 for any order; other blocks are skipped. *seen* comes in as zeros.
     """
     for b in range(letter.shape[0]):
         kind = letter[b]
@@ -54,7 +54,7 @@ def end_to_end(
 
 
 def shared_count(u: int, ptr: Ints, rows: Ints, back_ptr: Ints) -> int:
-    """How many neighbours in the row of u have another neighbour on u's side."""
+    """The number of neighbours in the row of u that have another neighbour on u's side."""
     count = 0
     for i in range(ptr[u], ptr[u + 1]):
         if back_ptr[rows[i] + 1] - back_ptr[rows[i]] > 1:
@@ -65,7 +65,7 @@ def shared_count(u: int, ptr: Ints, rows: Ints, back_ptr: Ints) -> int:
 def along_sources(
     at: int, place: int, child_ptr: Ints, child: Ints, parent_ptr: Ints, parent: Ints, seen: Ints, out: Ints
 ) -> None:
-    """From source *at* on, each time to a source that shares a sink with the last."""
+    """Walk from source *at* on, each time to a source that shares a sink with the last."""
     while at >= 0:
         out[place] = at
         place += 1
@@ -82,7 +82,7 @@ def along_sources(
 def along_sinks(
     at: int, place: int, child_ptr: Ints, child: Ints, parent_ptr: Ints, parent: Ints, seen: Ints, out: Ints
 ) -> None:
-    """From sink *at* on: the parents of one sink, the one it shares with the next sink last."""
+    """Walk from sink *at* on: the parents of one sink, the one it shares with the next sink last."""
     while at >= 0:
         link = -1
         for i in range(parent_ptr[at], parent_ptr[at + 1]):

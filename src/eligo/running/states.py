@@ -16,7 +16,7 @@ from eligo.estimating import all_kinds, estimate, lasting, stem
 from eligo.execution import ALLOCATED, EXECUTED, FAILED, HELD, Execution
 from eligo.execution import WAITING as NOT_READY
 from eligo.growing import reached
-from eligo.kernels.windows import longest_after
+from eligo.kernels.graph import longest_after
 from eligo.policies import in_classes, policy
 from eligo.rows import Ints, gathered, places
 from eligo.work.attempts import Lease

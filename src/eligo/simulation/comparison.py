@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from eligo.simulation.contests import ALIKE, Column, Contest, contests_of, together
 from eligo.simulation.pebble import name_of
 from eligo.simulation.reports import Curve, Panel, Picture, Report, Section, Table
-from eligo.simulation.statistics import mean_of
-from eligo.simulation.tables import Record
+from eligo.simulation.tables import Record, mean_of
 
 USUAL = "fifo"
 MOST_PANELS = 24
@@ -63,15 +62,15 @@ def answer(contest: Contest) -> str:
 def _so_far(contest: Contest, schedulers: Sequence[str]) -> str:
     """The number of runs as text, if an order differs from the best by more than 0.5 %, but not significantly; else empty."""
     sure = all(contest.alike(name, column) for name in schedulers for column in contest.decisive)
-    return "" if sure else f" in {_counted(contest.runs, 'run')}"
+    return "" if sure else f" in {_count_of(contest.runs, 'run')}"
 
 
 def sentences(contest: Contest) -> list[str]:
     """The sentences on what the best order saves, on the rules for slow clients, and on runs that never end."""
-    return [line for line in (_saved(contest), _ruled(contest), _endless(contest)) if line]
+    return [line for line in (_savings(contest), _rules_effect(contest), _endless(contest)) if line]
 
 
-def _saved(contest: Contest) -> str:
+def _savings(contest: Contest) -> str:
     """The sentence on what the winner saves compared with the usual order, if that is significant."""
     if USUAL not in contest.schedulers or contest.winner == USUAL:
         return ""
@@ -83,7 +82,7 @@ def _saved(contest: Contest) -> str:
     return f"Compared with {USUAL} (first come, first served), {who} saves up to {most} of the rounds."
 
 
-def _ruled(contest: Contest) -> str:
+def _rules_effect(contest: Contest) -> str:
     """The sentence on the effect of the rules for slow clients, if that is significant."""
     pay = contest.rules_pay
     if pay is None or abs(pay.value - 1) <= ALIKE or pay.low <= 1 <= pay.high:
@@ -97,7 +96,7 @@ def _endless(contest: Contest) -> str:
     if not counts:
         return ""
     span = "to ".join(f"{count:,} " for count in dict.fromkeys((min(counts), max(counts))))
-    runs = f"{span}of {_counted(contest.runs, 'run')}"
+    runs = f"{span}of {_count_of(contest.runs, 'run')}"
     return f"{runs} did not finish: clients left before the longest task was done."
 
 
@@ -110,15 +109,15 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
 
 
-def _counted(count: int, what: str) -> str:
+def _count_of(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _list_names(schedulers: Sequence[str]) -> str:
-    return _joined([name_of(name) for name in schedulers])
+    return _enumeration([name_of(name) for name in schedulers])
 
 
-def _joined(names: Sequence[str]) -> str:
+def _enumeration(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -145,7 +144,7 @@ def _range(columns: Sequence[Column], begin: str = "") -> str:
 
 def _section(contest: Contest) -> Section:
     return Section(
-        title=f"{contest.title}, {_counted(contest.runs, 'run')}",
+        title=f"{contest.title}, {_count_of(contest.runs, 'run')}",
         answer=_capital(answer(contest)),
         words=[*_undiffering(contest), *sentences(contest)],
         tables=_tables(contest),
@@ -201,9 +200,9 @@ def _undiffering(contest: Contest) -> list[str]:
     if heads and not _any_differs(contest, heads):
         what = {"pebble": "ready tasks", "batched": "rounds of requests", "volatile": "time to completion"}
         games = [word for game, word in what.items() if any(column.game == game for column in heads)]
-        lines.append(f"No difference in {_joined(games)}: {_alike(contest, heads)}.")
+        lines.append(f"No difference in {_enumeration(games)}: {_alike(contest, heads)}.")
     if pools and not _any_differs(contest, pools):
-        counts = _joined([f"{column.workers:,}" for column in pools])
+        counts = _enumeration([f"{column.workers:,}" for column in pools])
         bound = ", and no order can finish earlier" if all(_at_bound(contest, column) for column in pools) else ""
         lines.append(
             f"No difference on {counts} steady workers: all {many} orders finish within 0.5 % of each other{bound}, {TAKEN}."
@@ -215,7 +214,7 @@ def _alike(contest: Contest, columns: Iterable[Column]) -> str:
     """The statement that all orders are alike, with the statistical error if it matters."""
     who = f"all {len(contest.schedulers)} orders are within"
     sure = all(contest.alike(name, column) for name in contest.schedulers for column in columns)
-    chance = "the statistical error of " + _counted(contest.runs, "run")
+    chance = "the statistical error of " + _count_of(contest.runs, "run")
     return f"{who} 0.5 % of each other" if sure else f"{who} 0.5 % of each other or {chance}"
 
 

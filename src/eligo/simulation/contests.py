@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eligo.simulation.statistics import Floats, Mean, ratio_of
-from eligo.simulation.tables import Record
+from eligo.simulation.tables import Floats, Mean, Record, ratio_of
 
 #: the main measure of each game, and whether more is better
 MAIN = {

@@ -47,7 +47,7 @@ class Member:
     #: its tasks, of which the first is running; for that one, the remaining time while the client is away, and the time spent
     #: on it before `since`
     tasks: list[Name] = field(default_factory=list)
-    left: float = 0.0
+    remaining: float = 0.0
     worked: float = 0.0
     since: float = 0.0
     believed: list[Name] = field(default_factory=list)
@@ -160,7 +160,7 @@ class LiveCrowd:
             del self.waiting[client.number]
         else:
             client.worked += self.now - client.since
-            client.left, client.ends = client.ends - self.now, math.inf
+            client.remaining, client.ends = client.ends - self.now, math.inf
             if renewed or not keeps:
                 self.wasted += client.worked
                 client.tasks = []
@@ -176,7 +176,7 @@ class LiveCrowd:
         client.here, client.came, client.given_up = True, self.now, math.inf
         self.prudent.joined(client.number)
         if client.tasks:
-            client.since, client.ends = self.now, self.now + client.left
+            client.since, client.ends = self.now, self.now + client.remaining
         else:
             self._give_up(client)
             self._ask(client)
@@ -248,7 +248,7 @@ class LiveCrowd:
         elif client.here:
             self._ask(client)
         elif client.tasks:  # it starts the next one when it returns
-            client.worked, client.left = 0.0, self._takes(client)
+            client.worked, client.remaining = 0.0, self._takes(client)
 
     def _give_up(self, client: Member) -> None:
         """Stop waiting for the tasks that the server believes this client has."""

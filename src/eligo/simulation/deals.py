@@ -17,7 +17,7 @@ from eligo.allocating import Ask, ByCluster, ByPolicy, FatGrant
 from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.clusters.fat_tasks import checked_size
-from eligo.clusters.ranking import ranked
+from eligo.clusters.state import ranked
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.estimating import estimate

@@ -76,6 +76,14 @@ class Planned:
         return {"quick": self.ties, "normal": self.sequence}.get(PLAN_EFFORT.get(scheduler, ""))
 
 
+class PlanJob(NamedTuple):
+    """A dag to be planned, and its fingerprint; *flow* is the workflow if this process plays the cells."""
+
+    source: Source
+    fingerprint: str
+    flow: Workflow | None
+
+
 class CellJob(NamedTuple):
     """A cell to be played, and its key."""
 
@@ -108,8 +116,8 @@ def play_experiment(  # noqa: PLR0913, PLR0917
     progress(done, len(keys))
     sources = list(dict.fromkeys(cell.source for cell in open_cells))
     with workers(processes, on) as executor:
-        wanted = [(source, marks.dag(source), None if executor else marks.flow(source)) for source in sources]
-        planned = {each.source: each for each in spread(_planned, wanted, executor, processes)}
+        plans = [PlanJob(source, marks.dag(source), None if executor else marks.flow(source)) for source in sources]
+        planned = {each.source: each for each in spread(_plan_dag, plans, executor, processes)}
         jobs = (CellJob(planned[cell.source], cell, keys[cell]) for cell in open_cells)
         for records in spread(play_cell, jobs, executor, processes):
             store.add(records)
@@ -176,11 +184,10 @@ def _short(text: str) -> str:
 # Functions that other processes run; their arguments are plain data
 
 
-def _planned(wanted: tuple[Source, str, Workflow | None]) -> Planned:
-    source, fingerprint, flow = wanted
-    workflow = source.load() if flow is None else flow
+def _plan_dag(job: PlanJob) -> Planned:
+    workflow = job.source.load() if job.flow is None else job.flow
     best, ties = plan(workflow), plan(workflow, "quick").sequence
-    return Planned(source, fingerprint, best.sequence, ties, best.area_bound, flow)
+    return Planned(job.source, job.fingerprint, best.sequence, ties, best.area_bound, job.flow)
 
 
 class _Arena:

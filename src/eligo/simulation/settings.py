@@ -89,9 +89,9 @@ class Source:
 
     def load(self) -> Workflow:
         """Load the workflow, with the run times of earlier runs."""
-        return with_history(self._loaded(), *self.histories)
+        return with_history(self._read(), *self.histories)
 
-    def _loaded(self) -> Workflow:
+    def _read(self) -> Workflow:
         if self.path is not None:
             return read(self.path, reverse=self.reverse)
         if self.family not in FAMILIES:

@@ -2,9 +2,9 @@
 
 Split each task into an out-role, as parent of its children, and an in-role, as child of its parents. Arcs that share a tail
 or a head belong together; the connected components are the *blocks*, bipartite from out-roles (the block's sources) to
-in-roles (its sinks). Block B precedes block B' in the *super-dag* when a sink of B is a source of B'. The dag is a
-composition of its bipartite blocks exactly when the super-digraph has no cycle [1]_, section 2.2.2; where it has one, the
-blocks on it are merged into one general block, so that every dag decomposes. Blocks are read off a skeleton.
+in-roles (its sinks). Block B precedes block B' in the *super-dag* if a sink of B is a source of B'. The dag is a
+composition of its bipartite blocks exactly when the super-digraph has no cycle [1]_, section 2.2.2; if it has one, the
+blocks on it are merged into one general block, so that every dag decomposes. Blocks are computed from a skeleton.
 
 .. [1] Cordasco, Malewicz, Rosenberg: Extending IC-scheduling via the Sweep algorithm.
 """
@@ -43,16 +43,16 @@ class Blocks:
     @cached_property
     def source_rows(self) -> tuple[Ints, Ints]:
         """Compressed rows: the sources of each block, ascending."""
-        return _grouped(self.source_of, len(self))
+        return _rows_by_owner(self.source_of, len(self))
 
     @cached_property
     def sink_rows(self) -> tuple[Ints, Ints]:
         """Compressed rows: the sinks of each block, ascending."""
-        return _grouped(self.sink_of, len(self))
+        return _rows_by_owner(self.sink_of, len(self))
 
     @cached_property
     def arc_counts(self) -> Ints:
-        """How many arcs each block has."""
+        """The number of arcs of each block."""
         ptr, sources = self.source_rows
         return _sums(self.dag.outdegree[sources], ptr)
 
@@ -68,11 +68,11 @@ class Blocks:
 
     @cached_property
     def _place(self) -> Ints:
-        """Room for the places of tasks in one block, written anew for each: clearing it would take as long as the dag."""
+        """Scratch space for the places of tasks in a block, overwritten for each, because clearing it takes time."""
         return np.empty(len(self.dag), np.int32)
 
     def shapes(self, chosen: Sequence[int]) -> list[bytes]:
-        """The arcs of these blocks, between places in their `block_dag`: equal ones are equal blocks."""
+        """The arcs of each of these blocks as bytes, between places in its `block_dag`: equal bytes mean equal blocks."""
         if not chosen:
             return []
         ptr, sources = self.source_rows
@@ -117,10 +117,10 @@ def decompose(dag: Dag) -> Blocks:
     source_of = np.where(parents, number[role[:n]], -1).astype(np.int32)
     sink_of = np.full(n, -1, np.int32)
     sink_of[children] = number[role[n:][children]]
-    return _assembled(dag, source_of, sink_of, len(firsts))
+    return _with_superdag(dag, source_of, sink_of, len(firsts))
 
 
-def _assembled(dag: Dag, source_of: Ints, sink_of: Ints, count: int) -> Blocks:
+def _with_superdag(dag: Dag, source_of: Ints, sink_of: Ints, count: int) -> Blocks:
     inner = np.flatnonzero((source_of >= 0) & (sink_of >= 0)).astype(np.int32)
     tails, heads = sink_of[inner], source_of[inner]
     try:
@@ -154,7 +154,7 @@ def _strong_labels(count: int, tails: Ints, heads: Ints) -> tuple[Ints, int]:
     return places(merged, np.argsort(first))[low], merged
 
 
-def _grouped(owner: Ints, count: int) -> tuple[Ints, Ints]:
+def _rows_by_owner(owner: Ints, count: int) -> tuple[Ints, Ints]:
     members = np.flatnonzero(owner >= 0).astype(np.int32)
     ptr = np.zeros(count + 1, np.int32)
     np.cumsum(np.bincount(owner[members], minlength=count), out=ptr[1:])

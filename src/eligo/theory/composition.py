@@ -1,23 +1,32 @@
-"""▷-linear compositions: where the blocks can be run one after another, each ▷ the next [1]_, Theorem 2.1.
+"""Compositions whose blocks or units run one after another: ▷-linear compositions, and the extended regimen.
 
-Each segment of the dag is tried by itself. Blocks of equal profile are one type; because ▷ is transitive, sorting the types
-decides whether all are comparable, and the super-dag must not ask for the contrary. Then the blocks' own schedules,
-concatenated, are IC-optimal, and so are the concatenated profiles maximal.
+A composition is *▷-linear* if its blocks can run one after another, each ▷ the next [1]_, Theorem 2.1. Each segment of the
+dag is tried by itself. Blocks of equal profile are one type; because ▷ is transitive, sorting the types decides whether all
+are comparable, and the super-dag must not require another order. Then the blocks' own schedules, concatenated, are
+IC-optimal, and the concatenated profiles are maximal.
+
+**The extended regimen** uses sums of blocks as building blocks [2]_, section 4.2. Remove from the super-dag, repeatedly, (a)
+a source ▷ every other source that is there once it is gone; if there is none, (b) all sources together, if their sum can be
+swept and each ▷ every source that appears. The blocks removed at a time are a *unit*; run unit after unit, the blocks of one
+interleaved by Sweep, the schedule is IC-optimal.
 
 .. [1] Malewicz, Rosenberg, Yurkewych (2006), IEEE Trans. Comput. 55, 757-768.
+.. [2] Cordasco, Malewicz, Rosenberg: Extending IC-scheduling via the Sweep algorithm.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.dag import Dag
 from eligo.rows import Ints, distinct
 from eligo.theory.priority import precedes, sorted_chain
 from eligo.theory.solutions import Solution, Solutions
+from eligo.theory.sweep import Interleaving, sweep
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +40,7 @@ class Linearisation:
 
 
 def linearise(solutions: Solutions, segment_of: Ints, segment_count: int) -> Linearisation:
-    """▷-linearise every segment that can be; `segment_of` gives each block's segment."""
+    """The blocks, ▷-linearised in every segment that allows it; `segment_of` gives the segment of each block."""
     types = solutions.types
     rank, linear = _ranks(types, solutions.type_of, segment_of, segment_count)
     superdag = solutions.blocks.superdag
@@ -39,7 +48,9 @@ def linearise(solutions: Solutions, segment_of: Ints, segment_count: int) -> Lin
     inverted = (segment_of[tails] == segment_of[superdag.child]) & (rank[tails] > rank[superdag.child])
     linear[segment_of[tails[inverted]]] = False
     rank[~linear[segment_of]] = 0
-    depth = superdag.height.max(initial=0) - superdag.height  # longest remaining path first, as the super-dag allows
+    depth = (
+        superdag.height.max(initial=0) - superdag.height
+    )  # longest remaining path first, compatible with the super-dag
     wide, tall = int(rank.max(initial=0)) + 1, int(depth.max(initial=0)) + 1
     key = (segment_of.astype(np.int64) * wide + rank) * tall + depth
     return Linearisation(np.argsort(key, kind="stable").astype(np.int32), linear)
@@ -58,7 +69,7 @@ def _ranks(
     solved = np.array([t.kind is not None or t.order is not None for t in types], np.bool_)
     linear[where[~solved[which]]] = False
     for t in distinct(which[(counts > 1) & solved[which]]).tolist():
-        if not types[t].follows_itself:  # two of a kind that cannot follow one another
+        if not types[t].follows_itself:  # two of this type cannot follow one another
             linear[where[(which == t) & (counts > 1)]] = False
     ranks = np.zeros(len(keys), np.int64)
 
@@ -76,7 +87,7 @@ def _ranks(
 
 
 def _chain_ranks(types: Sequence[Solution]) -> tuple[int, ...] | None:
-    """Each type's place in a ▷-chain, equal where two may go in either order; None where some are incomparable."""
+    """Each type's place in a ▷-chain, equal for two that may go in either order; None if some are incomparable."""
     items = [t.item for t in types]
     chain = sorted_chain(items)
     if chain is None:
@@ -96,3 +107,90 @@ def concatenated_order(solutions: Solutions, sequence: Ints) -> Ints:
     within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
     order: Ints = solutions.ordered[np.repeat(ptr[sequence], sizes) + within]
     return order
+
+
+# The extended regimen
+
+
+MOST_BLOCKS = 1_000
+LONGEST_SUM = 4_000
+
+Unit = tuple[tuple[int, ...], Interleaving | None]
+
+
+def extended_chain(solutions: Solutions) -> list[Unit] | None:
+    """The units in order, each with its blocks and their interleaving; None if the regimen gets stuck."""
+    if not solutions.all_admit or len(solutions.blocks) > MOST_BLOCKS:
+        return None
+    types, type_of = solutions.types, solutions.type_of.tolist()
+
+    @cache
+    def before(a: int, b: int) -> bool:
+        return precedes(*(t.maxima if t.kind is None else t.kind for t in (types[a], types[b])))
+
+    units: list[Unit] = []
+    remaining = _Remaining(solutions.blocks.superdag)
+    while remaining.sources:
+        chosen = _single(remaining, type_of, before)
+        if chosen is not None:
+            units.append(((chosen,), None))
+            remaining.remove([chosen])
+            continue
+        together = tuple(sorted(remaining.sources))
+        mixed = _sweep_within(solutions, together)
+        remaining.remove(together)
+        if mixed is None or not all(before(type_of[a], type_of[b]) for a in together for b in remaining.sources):
+            return None
+        units.append((together, mixed))
+    return units
+
+
+class _Remaining:
+    """The remaining super-dag, and its sources."""
+
+    def __init__(self, superdag: Dag) -> None:
+        ptr, child = superdag.child_ptr.tolist(), superdag.child.tolist()
+        self.children = [child[a:b] for a, b in itertools.pairwise(ptr)]
+        self.missing = superdag.indegree.tolist()
+        self.height = superdag.height.tolist()
+        self.sources = {b for b, missing in enumerate(self.missing) if not missing}
+
+    def opened_by(self, block: int) -> list[int]:
+        return [c for c in self.children[block] if self.missing[c] == 1]
+
+    def remove(self, blocks: tuple[int, ...] | list[int]) -> None:
+        for block in blocks:
+            self.sources.remove(block)
+            for c in self.children[block]:
+                self.missing[c] -= 1
+                if not self.missing[c]:
+                    self.sources.add(c)
+
+
+def _single(remaining: _Remaining, type_of: list[int], before: Callable[[int, int], bool]) -> int | None:
+    """Of the sources ▷ all others that are sources once they are gone, the one with the longest path below; None if none."""
+    for block in sorted(remaining.sources, key=lambda b: (-remaining.height[b], b)):
+        others = remaining.sources - {block}
+        if all(before(type_of[block], type_of[other]) for other in [*others, *remaining.opened_by(block)]):
+            return block
+    return None
+
+
+def _sweep_within(solutions: Solutions, blocks: tuple[int, ...]) -> Interleaving | None:
+    profiles = [solutions[block].maxima for block in blocks]
+    if sum(map(len, profiles)) > LONGEST_SUM:
+        return None
+    return sweep(profiles)
+
+
+def units_order(solutions: Solutions, units: list[Unit]) -> Ints:
+    """The nonsinks, unit by unit."""
+    ptr = solutions.blocks.source_rows[0]
+    pieces = []
+    for blocks, mixed in units:
+        rows = [solutions.ordered[ptr[b] : ptr[b + 1]] for b in blocks]
+        if mixed is None:
+            pieces.append(rows[0])
+            continue
+        pieces.append(np.array(mixed.merged([row.tolist() for row in rows]), np.int32))
+    return np.concatenate([np.empty(0, np.int32), *pieces])

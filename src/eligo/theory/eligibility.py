@@ -1,8 +1,8 @@
-"""Schedules and how many tasks they keep eligible.
+"""Schedules, and the number of tasks eligible after each step.
 
 E(t) is the number of tasks eligible after the first t tasks of a schedule are executed, sources included [1]_, section 2.2.
 It needs no simulation: a task becomes eligible at the largest step among its parents, so E(t) counts the tasks that became
-eligible at step t or before, less the t that are executed. An order also gives one of the dual, and the memory it takes.
+eligible at step t or before, less the t that are executed. An order also gives one of the dual, and a peak of results.
 
 .. [1] Hall, Rosenberg, Venkataramani (2006), A comparison of dag-scheduling strategies for Internet-based computing.
 """
@@ -23,7 +23,7 @@ Counts = NDArray[np.int64]
 
 
 def order_indices(dag: Dag, order: Order) -> Ints:
-    """The schedule as task numbers; raises where it is not all the tasks, each once."""
+    """The order as task numbers. Raises an error unless it has every task once."""
     numbers = dag.indices(order)
     if len(numbers) < len(dag):
         missing = np.setdiff1d(np.arange(len(dag)), numbers)
@@ -57,7 +57,7 @@ def eligible_counts(dag: Dag, order: Order) -> Counts:
 
 
 def profile(flow: Dag | Workflow, order: Order) -> tuple[int, ...]:
-    """E(0), ..., E(n): how many tasks are eligible after each step of a schedule.
+    """E(0), ..., E(n): the number of tasks eligible after each step of a schedule.
 
     Raises `ScheduleError` with the offending pair if *order* is not a schedule.
 
@@ -72,7 +72,7 @@ def profile(flow: Dag | Workflow, order: Order) -> tuple[int, ...]:
 
 
 def cumulative_profile(flow: Dag | Workflow, order: Order) -> tuple[int, ...]:
-    """For t = 0..n, the nonsources rendered eligible so far: E(t) + t - number of sources.
+    """For t = 0..n, the number of nonsources rendered eligible so far: E(t) + t - number of sources.
 
     For a fixed t it is largest exactly when E(t) is, and it never falls; the theory is stated in it.
 
@@ -132,10 +132,10 @@ def dual_schedule(dag: Dag, order: Order) -> Ints:
 
 
 def peak_results(dag: Dag, order: Order) -> int:
-    """The largest number of results that exist at once, where one task runs at a time in this order; in linear time.
+    """The largest number of results that exist at once if one task runs at a time, in this order; in linear time.
 
-    A result exists from when its task runs until the last of its children has run. The results of sinks stay: the workflow is
-    run for them. An order that makes many tasks ready early has many results waiting to be used.
+    A result exists from when its task runs until the last of its children has run. The results of sinks stay, because they
+    are the output of the workflow. An order that makes many tasks ready early has many results waiting to be used.
 
     >>> tree = Dag.from_arcs([("a", "ab"), ("b", "ab"), ("c", "cd"), ("d", "cd"), ("ab", "all"), ("cd", "all")])
     >>> peak_results(tree, ["a", "b", "ab", "c", "d", "cd", "all"])

@@ -1,4 +1,4 @@
-"""Small dags by enumeration of every down-set: slow, obviously right, the oracle that all faster methods are tested against.
+"""Small dags by enumeration of every down-set: slow but obviously right, an oracle for tests of all faster methods.
 
 The set of executed tasks is always a *down-set*: with a task it has the task's parents. A schedule walks from the empty
 set to the full one, a task at a time, so the maximal E(t) is the largest number of eligible tasks over the down-sets of
@@ -16,7 +16,7 @@ Layer = dict[int, int]
 
 
 def down_sets(dag: Dag) -> Iterator[Layer]:
-    """For t = 0..n, every executed set of size t with the set of tasks that are then eligible.
+    """For t = 0..n, every possible set of t executed tasks, with the set of tasks that are then eligible.
 
     >>> [len(layer) for layer in down_sets(Dag.from_arcs([("a", "b"), ("a", "c")]))]
     [1, 1, 2, 1]
@@ -38,7 +38,7 @@ def down_sets(dag: Dag) -> Iterator[Layer]:
 
 
 def max_profile(dag: Dag) -> tuple[int, ...]:
-    """For t = 0..n, the most tasks that any schedule can have eligible after t steps.
+    """For t = 0..n, the maximum number of eligible tasks after t steps, over all schedules.
 
     >>> max_profile(Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]))
     (1, 2, 1, 1, 0)
@@ -47,12 +47,12 @@ def max_profile(dag: Dag) -> tuple[int, ...]:
 
 
 def ic_optimal_schedule(dag: Dag) -> tuple[str, ...] | None:
-    """A schedule that has the most eligible tasks after every step at once, or None where there is none.
+    """A schedule that has the most eligible tasks after every step, or None if there is none.
 
     >>> ic_optimal_schedule(Dag.from_arcs([("a", "c"), ("b", "d"), ("b", "e")]))
     ('b', 'a', 'c', 'd', 'e')
     """
-    walk: list[Layer] = []  # each layer: a maximal set that maximal sets lead to -> the task executed last
+    walk: list[Layer] = []  # each layer: a maximal set reached through maximal sets -> the task executed last
     for layer in down_sets(dag):
         best = _most_eligible(layer)
         maximal = [executed for executed, eligible in layer.items() if eligible.bit_count() == best]
@@ -63,7 +63,7 @@ def ic_optimal_schedule(dag: Dag) -> tuple[str, ...] | None:
         walk.append({executed: v for executed, v in steps if executed ^ 1 << v in walk[-1]})
         if not walk[-1]:
             return None
-    return _retraced(dag, walk)
+    return _retrace(dag, walk)
 
 
 def _masks(dag: Dag, neighbours: Callable[[str], Iterable[str]]) -> list[int]:
@@ -80,7 +80,7 @@ def _most_eligible(layer: Layer) -> int:
     return max(eligible.bit_count() for eligible in layer.values())
 
 
-def _retraced(dag: Dag, walk: list[Layer]) -> tuple[str, ...]:
+def _retrace(dag: Dag, walk: list[Layer]) -> tuple[str, ...]:
     """The tasks executed on the way to the full set."""
     executed, backwards = (1 << len(dag)) - 1, []
     for layer in reversed(walk[1:]):

@@ -1,7 +1,7 @@
-"""The priority relation: G1 ▷ G2 when running G1 wholly before G2 is never worse than any mixture of the two.
+"""The priority relation: G1 ▷ G2 if running all of G1 before G2 is never worse than any mixture of the two.
 
-Transitive on profiles with at least one step, but neither reflexive nor total: (0, 1, 1) does not even precede itself, so
-two copies of it must be interleaved, or cannot be run optimally at all.
+It is transitive on profiles with at least one step, but neither reflexive nor total: (0, 1, 1) does not even precede
+itself, so two copies of it must be interleaved, or cannot be run optimally at all.
 """
 
 import itertools
@@ -63,7 +63,7 @@ def has_priority(first: Sequence[int] | Profile, second: Sequence[int] | Profile
     gains, others = np.diff(one), np.diff(two)
     if not len(gains) or not len(others):  # nothing to run
         return True
-    if len(gains) == 1:  # a single step may go first when no step of the other gains more
+    if len(gains) == 1:  # a single step may go first if no step of the other gains more
         return bool((others <= gains[0]).all())
     if (gains[1:] <= gains[:-1]).all() and (
         others[1:] <= others[:-1]
@@ -73,10 +73,10 @@ def has_priority(first: Sequence[int] | Profile, second: Sequence[int] | Profile
 
 
 def named_priority(first: Kind, second: Kind) -> bool:
-    """first ▷ second for the named families, in closed form.
+    """Whether first ▷ second, for the named families, in closed form.
 
     The rules of [2]_, Theorem 2, and [3]_, section 4.1.2, are necessary as well as sufficient; both papers miss
-    Q(s) ▷ M(s', d') when d' >= s. C(2) and Q(2) are one dag, W(1, d), M(1, d) and N(1) meet where they should.
+    Q(s) ▷ M(s', d') if d' >= s. C(2) and Q(2) are one dag; the rules for W(1, d), M(1, d) and N(1) are consistent.
 
     >>> named_priority(Kind("W", 3, 2), Kind("W", 4, 2)), named_priority(Kind("W", 4, 2), Kind("W", 3, 2))
     (True, False)
@@ -109,9 +109,9 @@ def _as_cycle(kind: Kind) -> Kind:
 
 
 def sorted_chain(items: Sequence[Kind | Profile]) -> list[int] | None:
-    """Positions of the items in an order where each ▷ the next, or None where some two are incomparable.
+    """Positions of the items in an order in which each ▷ the next, or None if some two are incomparable.
 
-    Because ▷ is transitive, a comparison sort and one look at the neighbours decide it.
+    Because ▷ is transitive, a comparison sort and one comparison of neighbours decide it.
 
     >>> sorted_chain([Kind("M", 1, 2), Kind("W", 2, 2), Kind("W", 1, 2)])
     [2, 1, 0]
@@ -120,14 +120,16 @@ def sorted_chain(items: Sequence[Kind | Profile]) -> list[int] | None:
     def compare(i: int, j: int) -> int:
         return precedes(items[j], items[i]) - precedes(items[i], items[j])
 
-    guess = sorted(range(len(items)), key=lambda i: _usual_place(items[i]))  # mostly right, so few comparisons are left
+    guess = sorted(
+        range(len(items)), key=lambda i: _usual_place(items[i])
+    )  # mostly right, so that few comparisons are needed
     chain = sorted(guess, key=cmp_to_key(compare))
     linear = all(precedes(items[i], items[j]) for i, j in itertools.pairwise(chain))
     return chain if linear else None
 
 
 def _usual_place(item: Kind | Profile) -> tuple[int, ...]:
-    """Where an item usually stands in a chain: W by falling degree, then what keeps the number, then M by rising degree."""
+    """The usual place of an item in a chain: W by falling degree, then all others, then M by rising degree."""
     if not isinstance(item, Kind):
         return (1, 1, 0, 0)
     match item.letter:
@@ -140,7 +142,7 @@ def _usual_place(item: Kind | Profile) -> tuple[int, ...]:
 
 
 def precedes(first: Kind | Profile, second: Kind | Profile) -> bool:
-    """first ▷ second, by the closed form where both are named, else by their profiles."""
+    """Whether first ▷ second, by the closed form if both are named, else by their profiles."""
     if isinstance(first, Kind) and isinstance(second, Kind):
         return named_priority(first, second)
     return has_priority(*(item.profile if isinstance(item, Kind) else item for item in (first, second)))

@@ -34,7 +34,7 @@ def convolved(first: Profile, second: Profile, most: int | None = None) -> Profi
 
 
 def concatenated(profiles: Sequence[Profile]) -> Profile:
-    """One profile after another: what running all of the first, then all of the second, and so on, renders.
+    """The profile of running all of the first, then all of the second, and so on.
 
     >>> concatenated([as_profile([0, 2]), as_profile([0, 0, 1])]).tolist()
     [0, 2, 2, 3]
@@ -46,15 +46,15 @@ def concatenated(profiles: Sequence[Profile]) -> Profile:
 
 
 def repeated(profile: Profile, times: int) -> Profile:
-    """The profile of that many copies run one after another."""
+    """The profile of *times* copies, run one after another."""
     return concatenated([profile] * times)
 
 
 def dual_maxima(maxima: Profile, sinks: int) -> Profile:
-    """The maximal profile of the dual of a bipartite block with that many sinks, from its own.
+    """The maximal profile of the dual of a bipartite block, from its own maxima and its number of sinks.
 
-    Rendering j tasks of the dual is leaving unrendered all that touch them: the least number of dual steps that renders j
-    is the number of sinks less what the block's other s - j sources can render.
+    To render j tasks of the dual, all that they need must be executed: the least number of dual steps that renders j is the
+    number of sinks less the number that the block's other s - j sources can render.
 
     >>> dual_maxima(np.array([0, 1, 2, 4]), 4).tolist()
     [0, 0, 1, 2, 3]
@@ -65,13 +65,13 @@ def dual_maxima(maxima: Profile, sinks: int) -> Profile:
 
 
 def hull_corners(profile: Profile) -> list[int]:
-    """Where the concave hull of a profile bends, both ends included.
+    """The steps at which the concave hull of a profile bends, including both ends.
 
     >>> hull_corners(as_profile([0, 0, 2, 2]))
     [0, 2, 3]
     """
     corners: list[int] = []
-    values = profile.tolist()  # quicker than an array, one by one
+    values = profile.tolist()  # faster than an array for access one by one
     for t, value in enumerate(values):
         while len(corners) > 1 and _below(values, corners[-2], corners[-1], t, value):
             corners.pop()
@@ -80,7 +80,7 @@ def hull_corners(profile: Profile) -> list[int]:
 
 
 class Side(NamedTuple):
-    """A side of the concave hull: its slope p / q in lowest terms, and what each step of the profile renders below it."""
+    """A side of the concave hull: its slope p / q in lowest terms, and the gains of the profile's steps below it."""
 
     p: int
     q: int

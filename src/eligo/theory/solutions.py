@@ -1,8 +1,8 @@
 """One block: recognised, or solved exactly, or bounded.
 
 The named families are recognised by counting, all blocks at once; each has its optimal order and closed-form profile.
-Another block is solved by what fits it: subset sums over its sources or, through duality, its sinks; for trees the dynamic
-program and, where planar, the recursive Sweep order. What remains is bounded and not ordered.
+Any other block is solved by the first method that fits: subset sums over its sources or, through duality, its sinks; for
+trees the dynamic program and, if planar, the recursive Sweep order. All other blocks are bounded and not ordered.
 """
 
 from collections.abc import Iterator, MutableMapping
@@ -25,19 +25,19 @@ from eligo.theory.trees import even_tree, planar_order, tree_maxima
 
 LARGEST_TREE = 3_000  # sources: the tree's tables take quadratic time
 MOST_SETS = 1 << 25  # of items, in all blocks of a dag: about a second
-ALWAYS_ITEMS = 14  # so few are enumerated however many blocks there are
-MOST_SHAPES = 10_000  # blocks that are remembered, for the next time that they are met
-WORTH = 1 << 32  # of a nonsource, in whole parts: shares are rounded up to such, so that every sum is exact
+ALWAYS_ITEMS = 14  # up to this many items are enumerated however many blocks there are
+MOST_SHAPES = 10_000  # solutions that are remembered for later blocks of the same shape
+WORTH = 1 << 32  # of a nonsource, in whole parts: shares are rounded up to whole parts, so that every sum is exact
 
 WALK = {"W": 1, "C": 1, "N": 2, "M": 3, "Q": 4}
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What is known of one block by itself.
+    """The solution of one block.
 
-    `maxima` is M(t), or an upper bound of it where not `exact`. `order` attains it at every step, as positions among the
-    block's sources; None where that is impossible (`admits` is False) or was not found (`admits` is None).
+    `maxima` is M(t), or an upper bound of it if not `exact`. `order` attains it at every step, as positions among the block's
+    sources; None if that is impossible (`admits` is False) or no such order was found (`admits` is None).
     """
 
     kind: Kind | None
@@ -46,18 +46,18 @@ class Solution:
     method: str
     exact: bool = True
     admits: bool | None = True
-    #: how many sets were compared for it, and whether it is a bound only because no more were to be
+    #: the number of sets that were compared, and whether it is a bound only because too few might be compared
     sets: int = 0
     scant: bool = False
 
     @property
     def item(self) -> Kind | Profile:
-        """What it is compared by."""
+        """The form of the block that priorities compare: its kind if it has one, else its maxima."""
         return self.kind or self.maxima
 
     @cached_property
     def follows_itself(self) -> bool:
-        """Whether it ▷ another of its kind."""
+        """Whether the block ▷ a copy of itself."""
         return precedes(self.item, self.item)
 
     @cached_property
@@ -67,14 +67,14 @@ class Solution:
 
     @property
     def name(self) -> str:
-        """W(3,2) and the like, or what it is otherwise."""
+        """The name of the kind, such as W(3,2), or a description."""
         return str(self.kind) if self.kind else f"a block of {len(self.maxima) - 1} sources"
 
 
 def recognise(blocks: Blocks) -> list[tuple[Kind, Ints]]:
-    """The named blocks, grouped: each kind with the numbers of the blocks that are of it.
+    """The named blocks, grouped: each kind with the numbers of its blocks.
 
-    Connected bipartite blocks are told apart by their numbers of sources, sinks and arcs and by the extreme degrees.
+    Connected bipartite blocks are distinguished by their numbers of sources, sinks and arcs and by the extreme degrees.
     """
     s, k, m = np.diff(blocks.source_rows[0]), np.diff(blocks.sink_rows[0]), blocks.arc_counts
     low, high = _extremes(blocks.dag.outdegree, blocks.source_of, len(blocks))
@@ -113,9 +113,9 @@ def _extremes(degree: Ints, owner: Ints, count: int) -> tuple[Ints, Ints]:
 
 
 def _keep_paths(mask: NDArray[np.bool_], size: Ints, ptr: Ints, degrees: Ints, rows: tuple[Ints, Ints]) -> None:
-    """Drop from the mask the blocks in which somebody shares neighbours with three others or more: stars, not paths.
+    """Drop from the mask the blocks in which a task shares neighbours with three others or more: stars, not paths.
 
-    *degrees* holds the degree of every neighbour, row by row; four on a side are the least that can form a star.
+    *degrees* holds the degree of every neighbour, row by row; a star has at least four tasks on a side.
     """
     if not (mask & (size > 3)).any():
         return
@@ -127,12 +127,12 @@ def _keep_paths(mask: NDArray[np.bool_], size: Ints, ptr: Ints, degrees: Ints, r
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """Every block's solution: `types` lists the different ones, `type_of[b]` says which is block b's."""
+    """The solutions of all blocks: `types` lists the different ones, `type_of[b]` is the one of block b."""
 
     blocks: Blocks
     types: list[Solution]
     type_of: Ints
-    #: compressed rows like `blocks.source_rows`, each block's sources in the solution's order where there is one
+    #: compressed rows like `blocks.source_rows`, each block's sources in the order of its solution, if it has one
     ordered: Ints
 
     @cached_property
@@ -147,9 +147,9 @@ class Solutions:
 def solve_blocks(
     blocks: Blocks, most_sets: int = MOST_SETS, solved: MutableMapping[object, Any] | None = None
 ) -> Solutions:
-    """Solve every block, equal ones once, and those that were *solved* before not again.
+    """Solve every block; equal blocks, and those *solved* before, are not solved again.
 
-    Each may compare half of the sets that those before it left.
+    Each block may compare half of the sets that remain of *most_sets*.
     """
     solved = {} if solved is None else solved
     ptr, sources = blocks.source_rows
@@ -183,7 +183,7 @@ def solve_blocks(
 def solve_one(block: Dag, items: int = MOST_ITEMS) -> Solution:
     """Solve a block that has no name: its sources, or for a general block its nonsinks, are numbered first.
 
-    Of no more than so many items all sets are compared.
+    If it has at most *items* items, all sets of them are compared.
 
     >>> solve_one(Dag.from_arrays(7, [0, 0, 0, 1, 1, 2], [3, 4, 5, 5, 6, 6])).maxima.tolist()
     [0, 2, 3, 4]
@@ -231,7 +231,7 @@ def _with_sinks(block: Dag, order: list[int]) -> Ints:
 
 
 def _from_dual(block: Dag, dual: Subsets) -> Solution:
-    sources, _sinks = int((block.outdegree > 0).sum()), int((block.indegree > 0).sum())
+    sources = int((block.outdegree > 0).sum())
     backwards = dual.optimal_order()
     order = None
     if backwards is not None:
@@ -244,7 +244,7 @@ def _from_dual(block: Dag, dual: Subsets) -> Solution:
 
 
 def _ceiling(block: Dag) -> Profile:
-    """An upper bound of M(t): each nonsource shared out equally among its parents, the largest shares first, rounded down."""
+    """An upper bound of M(t): each nonsource is shared equally among its parents, and the largest shares are added up."""
     share = np.zeros(len(block), np.int64)
     np.add.at(
         share, block.parent, np.repeat(-(-WORTH // np.maximum(block.indegree, 1, dtype=np.int64)), block.indegree)

@@ -23,12 +23,12 @@ from eligo.theory.profiles import Profile
 MOST_ITEMS = 24
 MOST_ITEMS_FOR_AREA = 20
 MOST_BEST_SETS = 10_000
-MANY = 1_000  # nonsinks: behind so many, all twins of one are looked for at once
+MANY = 1_000  # nonsinks that are grouped one by one; of the others, all twins of one are found at once
 
 
 @dataclass(frozen=True, eq=False)
 class Subsets:
-    """All sets of the items of a dag: each item a list of twins, the items it needs, and what sets of items render."""
+    """All sets of the items of a dag: the twins of each item, the items it needs, and the rewards of sets of items."""
 
     twins: list[list[int]]
     needs: list[int]
@@ -36,7 +36,7 @@ class Subsets:
 
     @classmethod
     def of(cls, dag: Dag, most: int = MOST_ITEMS) -> "Subsets | None":
-        """The items of a dag, or None where there are more than *most*.
+        """The items of a dag, or None if there are more than *most*.
 
         >>> quiet = Subsets.of(Dag.from_arcs([("a", "x"), ("b", "x"), ("c", "y")]))
         >>> quiet.twins, quiet.maxima.tolist()
@@ -59,12 +59,12 @@ class Subsets:
 
     @cached_property
     def weights(self) -> list[int]:
-        """How many tasks each item stands for."""
+        """The number of tasks of each item."""
         return [len(members) for members in self.twins]
 
     @cached_property
     def rendered(self) -> NDArray[np.int32]:
-        """For every set, how many nonsources have all their parents in it: one subset-sum transform."""
+        """For every set, the number of nonsources with all parents in it, by one subset-sum transform."""
         values = np.zeros(1 << len(self), np.int32)
         for mask, count in self.rewards.items():
             values[mask] = count
@@ -75,7 +75,7 @@ class Subsets:
 
     @cached_property
     def weight(self) -> NDArray[np.int32]:
-        """For every set, how many tasks it stands for."""
+        """For every set, the number of its tasks."""
         total = np.zeros(1, np.int32)
         for w in self.weights:
             total = np.concatenate([total, total + np.int32(w)])
@@ -83,7 +83,7 @@ class Subsets:
 
     @cached_property
     def closed(self) -> NDArray[np.intp]:
-        """The sets that have with every item the items it needs, ascending."""
+        """The sets that contain the needs of each of their items, ascending."""
         sets = np.arange(1 << len(self))
         for i, need in enumerate(self.needs):
             if need:
@@ -102,13 +102,13 @@ class Subsets:
         return np.maximum.accumulate(best.astype(np.int64))
 
     def optimal_order(self) -> list[int] | None:
-        """The nonsinks in an order that attains M(t) at every t, or None where there is none: exhaustive search."""
+        """The nonsinks in an order that attains M(t) at every t, or None if there is none: exhaustive search."""
         full, dead = (1 << len(self)) - 1, set[int]()
         path: list[tuple[int, Iterator[int]]] = [(0, self._optimal_steps(0))]
         while path:
             done, steps = path[-1]
             if done == full:
-                return self._expanded([later ^ earlier for (earlier, _), (later, _) in itertools.pairwise(path)])
+                return self._tasks_of([later ^ earlier for (earlier, _), (later, _) in itertools.pairwise(path)])
             following = next((x for x in steps if x not in dead), None)
             if following is None:
                 dead.add(done)
@@ -118,7 +118,7 @@ class Subsets:
         return None
 
     def _optimal_steps(self, done: int) -> Iterator[int]:
-        """The sets one item larger for which the profile stays maximal up to and including its last twin."""
+        """The sets with one item more for which the profile stays maximal up to and including the last twin of that item."""
         for i, weight in enumerate(self.weights):
             larger = done | 1 << i
             if larger == done or self.needs[i] & ~done:
@@ -128,15 +128,15 @@ class Subsets:
                 yield larger
 
     def best_order(self) -> tuple[list[int], bool]:
-        """The nonsinks in an optimal order, or where there is none in one of largest area; and which of the two it is."""
+        """The nonsinks in an optimal order or, if there is none, in one of largest area; and whether it is optimal."""
         optimal = self.optimal_order()
         return (self.largest_area_order(), False) if optimal is None else (optimal, True)
 
     def conflict(self) -> tuple[int, ...]:
-        """Steps that no one schedule can make the best of together: the closest such pair, else a shortest run of steps.
+        """Steps at which no schedule is best together: the closest such pair, else a shortest run of steps.
 
         A schedule that is best after two steps needs a best set of the one inside a best set of the other; the steps at
-        which M(t) rises suffice. Empty where the best sets are too many to compare.
+        which M(t) rises suffice. Empty if there are too many best sets to compare.
 
         >>> Subsets.of(Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])).conflict()
         (2, 3)
@@ -155,7 +155,7 @@ class Subsets:
         return ()
 
     def best_set(self, *steps: int) -> list[int]:
-        """Some nonsinks that render M(t) by the last of these steps, as few as can be, after best sets at those before."""
+        """A smallest set of nonsinks that renders M(t) by the last of these steps, after best sets at the earlier ones."""
         sets = self._surviving(steps)
         chosen = int(sets[np.argmin(self.weight[sets])])
         return sorted(v for i, members in enumerate(self.twins) if chosen >> i & 1 for v in members)
@@ -189,16 +189,16 @@ class Subsets:
                 )
                 better = reach > area[here]
                 area[here[better]], last[here[better]] = reach[better], i
-        return self._expanded(list(self._retraced(last)))
+        return self._tasks_of(list(self._retrace(last)))
 
-    def _retraced(self, last: NDArray[np.int8]) -> Iterator[int]:
+    def _retrace(self, last: NDArray[np.int8]) -> Iterator[int]:
         done, backwards = (1 << len(self)) - 1, []
         while done:
             backwards.append(1 << int(last[done]))
             done ^= backwards[-1]
         return reversed(backwards)
 
-    def _expanded(self, bits: list[int]) -> list[int]:
+    def _tasks_of(self, bits: list[int]) -> list[int]:
         return [v for bit in bits for v in self.twins[bit.bit_length() - 1]]
 
 
@@ -227,7 +227,7 @@ def _twins(dag: Dag, most: int) -> list[list[int]] | None:
 
 
 def _alike(dag: Dag, tasks: NDArray[np.intp], v: int) -> NDArray[np.bool_]:
-    """Which tasks have the parents and the children of task v."""
+    """The mask of the tasks that have the parents and the children of task v."""
     alike = np.ones(len(tasks), np.bool_)
     for ptr, rows in ((dag.parent_ptr, dag.parent), (dag.child_ptr, dag.child)):
         row = _row(ptr, rows, v)
@@ -237,7 +237,7 @@ def _alike(dag: Dag, tasks: NDArray[np.intp], v: int) -> NDArray[np.bool_]:
 
 
 def _containing(larger: NDArray[np.intp], smaller: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Those of the larger sets that have one of the smaller ones inside."""
+    """The larger sets that contain one of the smaller ones."""
     return larger[[bool(((smaller & ~x) == 0).any()) for x in larger]] if len(larger) else larger
 
 

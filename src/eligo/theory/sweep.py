@@ -18,7 +18,7 @@ from eligo.theory.profiles import Profile, as_profile, convolved
 
 
 class Interleaving(NamedTuple):
-    """An optimal schedule of a sum: its profile, and which summand each step belongs to."""
+    """An optimal schedule of a sum: its profile, and the summand of each step."""
 
     profile: Profile
     turns: NDArray[np.int32]
@@ -61,7 +61,7 @@ def verification_table(first: Sequence[int] | Profile, second: Sequence[int] | P
 
 
 def sweep_two(first: Sequence[int] | Profile, second: Sequence[int] | Profile) -> Interleaving | None:
-    """2-IC-Sweep: an optimal interleaving of two dags with these maximal profiles, or None where the sum admits none.
+    """2-IC-Sweep: an optimal interleaving of two dags with these maximal profiles, or None if the sum admits none.
 
     >>> sweep_two([0, 4, 6], [0, 3, 5]).turns.tolist()
     [0, 1, 1, 0]

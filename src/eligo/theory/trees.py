@@ -1,8 +1,8 @@
 """Blocks that are trees.
 
 Maxima M(t) of any bipartite tree by dynamic programming over it; optimal orders of *planar bipartite trees* (the
-caterpillars among them) by removing a maximal source and sweeping what is left [1]_, section 5.2. A bipartite tree need
-not admit an IC-optimal schedule: the smallest known exception has 20 tasks.
+caterpillars among them) by removing a maximal source and sweeping the remaining parts [1]_, section 5.2. A bipartite tree
+need not admit an IC-optimal schedule: the smallest known exception has 20 tasks.
 
 .. [1] Cordasco, Malewicz, Rosenberg: Extending IC-scheduling via the Sweep algorithm.
 """
@@ -24,8 +24,9 @@ NEVER = -(1 << 40)  # below every reachable value: no such choice
 def tree_maxima(tree: Dag) -> Profile:
     """M(t) of a bipartite tree: the most sinks that t of its sources can render, for all t.
 
-    Rooted at a source; for each source two tables over the number of executed sources below it, itself not executed or
-    executed. A sink counts when all its parents are executed; relaxing that to "may count only if" changes no maximum.
+    The tree is rooted at a source. Each source has two tables over the number of executed sources below it, for itself not
+    executed and executed. A sink counts if all its parents are executed; relaxing that to "may count only if" changes no
+    maximum.
 
     >>> tree_maxima(Dag.from_arrays(5, [0, 0, 1, 1], [2, 3, 3, 4])).tolist()
     [0, 1, 3]
@@ -40,11 +41,11 @@ def tree_maxima(tree: Dag) -> Profile:
 
 
 def even_tree(tree: Dag) -> tuple[Profile, list[int]] | None:
-    """M(t) and an order that attains it where all sources have d children, or all sinks e parents but one fewer; else None.
+    """M(t) and an order that attains it if all sources have d children, or all sinks but one e parents and that one fewer.
 
-    A forest has fewer arcs than tasks, so c sources have c (d - 1) + 1 children or more, and as few where they hang
-    together: those that do are executed last. Likewise j sinks need j (e - 1) + 1 parents or more; with the one that has
-    fewer, so many fewer, and all that hang together grow from that one.
+    None for any other tree. A forest has fewer arcs than tasks, so c sources have at least c (d - 1) + 1 children, and
+    exactly that many if they are connected: connected ones are executed last. Likewise j sinks need at least j (e - 1) + 1
+    parents; if the sink with fewer is among them, as many fewer as it lacks, so connected sets of sinks grow from that sink.
 
     >>> maxima, order = even_tree(Dag.from_arrays(9, [0, 0, 1, 1, 2, 2, 3, 3], [4, 5, 4, 6, 4, 7, 4, 8]))
     >>> maxima.tolist(), order
@@ -64,7 +65,7 @@ def even_tree(tree: Dag) -> tuple[Profile, list[int]] | None:
 
 
 def _outwards(tree: Dag, root: int) -> list[int]:
-    """The parents of all sinks, sink by sink, each beside earlier ones, from a sink or behind a source."""
+    """The parents of all sinks, sink by sink, each next to earlier ones, starting from a sink or below a source."""
     ptr, parents = tree.parent_ptr.tolist(), tree.parent.tolist()
     begins, children, degree = tree.child_ptr.tolist(), tree.child.tolist(), tree.outdegree.tolist()
     order: list[int] = []
@@ -95,14 +96,14 @@ def _preorder(neighbours: list[list[int]], root: int) -> list[tuple[int, int]]:
 
 
 def _source_tables(below: list[tuple[Profile, Profile]]) -> tuple[Profile, Profile]:
-    """Of a source, not executed and executed, from its sinks' tables "any" and "all executed"."""
+    """The tables of a source, not executed and executed, from its sinks' tables "any" and "all executed"."""
     idle = reduce(convolved, (any_ for any_, _ in below), np.zeros(1, np.int64))
     busy = reduce(convolved, (np.maximum(any_, all_ + 1) for any_, all_ in below), np.zeros(1, np.int64))
     return np.append(idle, NEVER), np.concatenate([[NEVER], busy])
 
 
 def _sink_tables(below: list[tuple[Profile, Profile]]) -> tuple[Profile, Profile]:
-    """Of a sink: with its other parents executed or not, and with all of them executed."""
+    """The tables of a sink: with its other parents executed or not, and with all of them executed."""
     any_ = reduce(convolved, (np.maximum(*tables) for tables in below), np.zeros(1, np.int64))
     all_ = reduce(convolved, (executed for _, executed in below), np.zeros(1, np.int64))
     return any_, all_
@@ -111,8 +112,8 @@ def _sink_tables(below: list[tuple[Profile, Profile]]) -> tuple[Profile, Profile
 def planar_order(tree: Dag) -> list[int] | None:
     """The sources of a planar bipartite tree in an IC-optimal order; None if the tree is not a caterpillar.
 
-    In a caterpillar the sources stand in a row so that every sink's parents are neighbours. Executing a source splits the
-    row; a maximal source is executed first, the two sides are solved alike, and Sweep interleaves them.
+    In a caterpillar the sources form a row in which the parents of every sink are neighbours. Executing a source splits the
+    row; a maximal source is executed first, the two sides are solved in the same way, and Sweep interleaves them.
 
     >>> planar_order(Dag.from_arrays(4, [0, 1, 2], [3, 3, 3]))
     [0, 1, 2]
@@ -131,7 +132,7 @@ def planar_order(tree: Dag) -> list[int] | None:
 
 
 def _source_row(tree: Dag) -> list[int] | None:
-    """The sources of a caterpillar from left to right, or None where the inner tasks form no path."""
+    """The sources of a caterpillar from left to right, or None if the inner tasks form no path."""
     degree = tree.indegree + tree.outdegree
     inner = [
         [w for w in np.concatenate([tree.child[a:b], tree.parent[c:d]]).tolist() if degree[w] > 1]
@@ -155,7 +156,7 @@ def _source_row(tree: Dag) -> list[int] | None:
 
 @dataclass(slots=True)
 class _TreePart:
-    """Sources low..high - 1 of the row, everything outside executed; `first` is executed first."""
+    """Sources low..high - 1 of the row, with all others executed; `first` is executed first."""
 
     low: int
     high: int
@@ -168,9 +169,9 @@ class _TreePart:
 
 def _solve_row(sources: int, spans: list[tuple[int, int]]) -> list[int] | None:
     parts = [_TreePart(0, sources)]
-    for part in parts:  # grows while it is walked: first all splits, from the whole down
+    for part in parts:  # grows during the loop: first all splits, from the whole row down
         if part.high - part.low > 0:
-            inside = _clipped(spans, part.low, part.high)
+            inside = _clip(spans, part.low, part.high)
             part.first = _maximal_source(part.low, part.high, inside)
             part.gain = sum(span == (part.first, part.first) for span in inside)
             part.sides = len(parts), len(parts) + 1
@@ -195,13 +196,13 @@ def _combine(part: _TreePart, parts: list[_TreePart]) -> bool:
     return True
 
 
-def _clipped(spans: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
-    """The sinks that still miss someone in low..high - 1, as the span of those they miss."""
+def _clip(spans: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
+    """The sinks that still miss a source in low..high - 1, each as the span of those it misses."""
     return [(max(a, low), min(b, high - 1)) for a, b in spans if a < high and b >= low]
 
 
 def _maximal_source(low: int, high: int, spans: list[tuple[int, int]]) -> int:
-    """The source whose runs gain most: lexicographically largest in the gains of 1, 2, 3, ... sources in a row from it."""
+    """The source whose runs gain most: the lexicographically largest gains of 1, 2, 3, ... sources in a row from it."""
     begins: dict[int, list[int]] = {b: sorted(a for a, c in spans if c == b) for b in {b for _, b in spans}}
     gains = [0] * (high - low)  # gains[i]: sinks within the run that begins at low + i and has the present length
     rivals = list(range(low, high))

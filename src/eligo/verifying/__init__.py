@@ -1,12 +1,12 @@
-"""The checker of plans: short, separate, and trusting nothing that the planner says.
+"""The checker of plans: short, separate from the planner, and trusting none of its results.
 
 A proof certifies, for a dag and an order of its nonsinks, a bound U(t) of M(t), the most nonsources that t executions can
-render, and perhaps that no order attains every M(t). What its rules, each a method of `_Part`, rest on:
+render, and perhaps that no order attains every M(t). Its rules, each a method of `_Part`, rest on these facts:
 
 - without its shortcuts a dag has the same schedules and profiles;
 - nonsinks that all others follow are executed first, whatever the order: *segments* in series have their fixed steps;
-- arcs that share a tail or a head belong to one *block*, on which alone depends what is rendered in it: M(t) is at most
-  the max-plus convolution of the blocks' maxima, which is their concatenation where each ▷ the next;
+- arcs that share a tail or a head belong to one *block*, whose rendering depends on that block alone: M(t) is at most the
+  max-plus convolution of the blocks' maxima, which is their concatenation if each ▷ the next;
 - worth that nonsources hand to their parents, and these to theirs, stays inside every closed set that renders them.
 """
 
@@ -23,7 +23,7 @@ from eligo.border import as_workflow, dag_of
 from eligo.dag import Dag
 from eligo.errors import CycleError, InputError, ScheduleError, shorten
 from eligo.rows import places
-from eligo.verifying import modules, positions, strings
+from eligo.verifying import modules, positions
 from eligo.verifying.blocks import (
     MOST_ITEMS_IN_ORDER,
     NOTHING,
@@ -33,15 +33,17 @@ from eligo.verifying.blocks import (
     all_sweepable,
     block_maxima,
     bound_by_parts,
+    ceiling,
     convolved,
+    homes,
     precedes,
+    probed_bound,
+    shares_bound,
     too_long,
 )
-from eligo.verifying.documents import PLAN, Refuted, check_document, require
+from eligo.verifying.documents import PLAN, Refuted, check_document, require, shortcut_mask
 from eligo.verifying.finishes import check_finish
 from eligo.verifying.modules import marks_of
-from eligo.verifying.shares import ceiling, homes, probed_bound, shares_bound
-from eligo.verifying.shortcuts import shortcut_mask
 from eligo.version import SCHEMA
 
 Proof = Mapping[str, Any]
@@ -51,8 +53,9 @@ Proof = Mapping[str, Any]
 class Verification:
     """The result of checking a plan by recomputation: whether it `holds`, or the `reason` why not.
 
-    `profile` and `area` are of the order, None if it is not a schedule; the rest is of the proof, None if it does not hold.
-    At `first_gap`, if any, fewer tasks than `upper_bound` are eligible for the first time; `tight_steps` have as many.
+    `profile` and `area` are those of the order, None if it is not a schedule. The other fields are those of the proof, None
+    if it does not hold. `first_gap` is the first step with fewer eligible tasks than `upper_bound`, if any, and `tight_steps`
+    the number of steps with as many.
     """
 
     holds: bool
@@ -67,7 +70,7 @@ class Verification:
 
 
 class Certified(NamedTuple):
-    """U(0..k); by how much every order's sum is at least below the sum of U; whether no order attains every M(t)."""
+    """U(0..k); how far every order's sum is below the sum of U, at least; whether no order attains every M(t)."""
 
     bound: Profile
     slack: int = 0
@@ -97,14 +100,14 @@ def verify(flow: object, plan: object) -> Verification:
         _check_summary(claim, dag, int(profile.sum()))
         _check_orders(claim, dag)
         check_finish(as_workflow(flow), claim)
-        return _proved(dag, order, claim, result)
+        return _check_proof(dag, order, claim, result)
     except (Refuted, ScheduleError, OverflowError) as refutation:
         return replace(result, reason=str(refutation))
     except RecursionError:
         raise InputError("the proof is nested too deeply") from None
 
 
-def _proved(dag: Dag, order: Numbers, claim: Proof, result: Verification) -> Verification:
+def _check_proof(dag: Dag, order: Numbers, claim: Proof, result: Verification) -> Verification:
     shortcuts = shortcut_mask(dag)
     bare = Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
     spoken_of = dag.indices(claim["proof"].get("order", claim["order"]))
@@ -128,7 +131,7 @@ def _proved(dag: Dag, order: Numbers, claim: Proof, result: Verification) -> Ver
 
 
 def _check_summary(claim: Proof, dag: Dag, area: int) -> None:
-    """What people read of a plan, where its document has that."""
+    """Check the figures for people in a plan's document, if it has them."""
     schema, usual = claim.get("schema", SCHEMA), int(_eligible(dag, dag.order).sum())
     require(
         schema in range(1, SCHEMA + 1), f"the plan has schema {schema}; this version reads up to {SCHEMA}", InputError
@@ -139,7 +142,7 @@ def _check_summary(claim: Proof, dag: Dag, area: int) -> None:
 
 
 def _check_orders(claim: Proof, dag: Dag) -> None:
-    """Each order that a document carries: a schedule, with the averages that are claimed; the plan's own is `ready`."""
+    """Check each order in a document: it is a schedule with the claimed averages; the plan's own order is `ready`."""
     entries = claim.get("orders", ())
     orders = {entry["name"]: entry["order"] for entry in entries}
     require(len(orders) == len(entries), "two orders have the same name", InputError)
@@ -171,15 +174,15 @@ def _eligible(dag: Dag, order: Numbers) -> Profile:
     return np.cumsum(np.bincount(step, minlength=len(dag) + 1)) - np.arange(len(dag) + 1, dtype=np.int64)
 
 
-def _spanned(begin: Numbers, end: Numbers, k: int) -> Numbers:
-    """For each step t = 0..k, how many of these pairs have begin < t <= end."""
+def _count_spans(begin: Numbers, end: Numbers, k: int) -> Numbers:
+    """For each step t = 0..k, the number of pairs with begin < t <= end."""
     held = end > begin
     changes = np.bincount(begin[held] + 1, minlength=k + 2) - np.bincount(end[held] + 1, minlength=k + 2)
     return np.cumsum(changes)[: k + 1]
 
 
 class _Part:
-    """Some nonsinks of a dag without shortcuts, numbered 0..k-1 in the order under judgement; then their other children."""
+    """Some nonsinks of a dag without shortcuts, numbered 0..k-1 in the order to be checked; then their other children."""
 
     def __init__(self, dag: Dag, nonsinks: Numbers) -> None:
         begin, sizes = dag.child_ptr[nonsinks], dag.child_ptr[nonsinks + 1] - dag.child_ptr[nonsinks]
@@ -194,23 +197,23 @@ class _Part:
         self.cumulative = eligible - eligible[0] + np.arange(self.k + 1)
 
     def segment_ends(self) -> Numbers:
-        """Where segments begin and end: where all steps before have a path to all behind, known from where they meet.
+        """The steps at which segments begin and end: every task before such a step has a path to every task after it.
 
-        Those before without a child before, times those behind without a parent behind, is then the number of arcs between
-        them, for there are no shortcuts.
+        As there are no shortcuts, that is so exactly when the number of arcs between the tasks before without a child before,
+        and the tasks after without a parent after, is the product of the numbers of these tasks.
         """
         k, inner = self.k, self.heads < self.k
         tails, heads = self.tails[inner], self.heads[inner]
         soonest, latest = np.full(k, k), np.full(k, -1)
         np.minimum.at(soonest, tails, heads)
         np.maximum.at(latest, heads, tails)
-        above, below = _spanned(np.arange(k), soonest, k), _spanned(latest, np.arange(k), k)
-        meeting = _spanned(latest[heads], soonest[tails], k)
+        above, below = _count_spans(np.arange(k), soonest, k), _count_spans(latest, np.arange(k), k)
+        meeting = _count_spans(latest[heads], soonest[tails], k)
         return np.unique(np.append(np.flatnonzero(above * below == meeting), [0, k]))
 
     @cached_property
     def blocks(self) -> tuple[Numbers, Numbers]:
-        """The first nonsink of each block and the block of each nonsink; blocks that feed one another in a circle are one."""
+        """The first nonsink of each block and the block of each nonsink; blocks on a cycle of dependencies are one."""
         n = len(self.dag)  # task v is v as a parent, n + v as a child
         role = Dag.from_checked(2 * n, self.tails, self.heads + np.int32(n), None).component_labels()
         inner, label = np.flatnonzero(self.dag.indegree[: self.k]), np.arange(n, dtype=np.int32)
@@ -225,7 +228,7 @@ class _Part:
                 return np.unique(label[role[: self.k]], return_index=True, return_inverse=True)[1:]
 
     def maxima(self, blocks: Numbers) -> list[Profile]:
-        """The maxima of these blocks; those with equal arcs, when the tasks of each are numbered in order, share one."""
+        """The maxima of these blocks; blocks with equal arcs, if their tasks are numbered in order, share one profile."""
         owner, by_shape, profiles = self.blocks[1][self.tails], dict[bytes, Profile](), []
         arcs, ends = np.argsort(owner, kind="stable"), np.append(0, np.cumsum(np.bincount(owner))).tolist()
         shape = self._shapes(owner)[arcs]
@@ -237,19 +240,19 @@ class _Part:
         return profiles
 
     def _shapes(self, owner: Numbers) -> NDArray[np.int32]:
-        """The two ends of every arc, as places among the tasks of the block that owns it."""
+        """The two ends of every arc, as places among the tasks of its block."""
         keys = owner * np.int64(len(self.dag)) + np.stack([self.tails, self.heads])
         tasks, place = np.unique(keys, return_inverse=True)
         begin = np.searchsorted(tasks, np.arange(owner.max(initial=-1) + 1) * np.int64(len(self.dag)))
         return np.ascontiguousarray((place - begin[owner]).T, np.int32)
 
     def certified(self, proof: Proof) -> Certified:
-        """What a proof certifies, by the rule that it names; `Refuted` where it does not."""
+        """The facts that a proof certifies by the rule that it names. Raises `Refuted` if it does not hold."""
         result: Certified = getattr(self, f"_{proof['rule']}")(proof)
         return result
 
     def _chain(self, proof: Proof) -> Certified:
-        """Segments in series: those that are not listed run block by block, each block ▷ the next."""
+        """Rule `chain`: segments in series; those that are not listed run block by block, each block ▷ the next."""
         ends, first, gains = self.segment_ends(), self.blocks[0], np.diff(self.cumulative)
         spans, listed, slack, impossible = set(pairwise(ends.tolist())), np.zeros(self.k, np.bool_), 0, False
         for entry in proof.get("segments", ()):
@@ -267,7 +270,7 @@ class _Part:
         return Certified(np.append(0, np.cumsum(gains)), slack, impossible)
 
     def _units(self, proof: Proof) -> Certified:
-        """Units of whole blocks, each ▷ the next."""
+        """Rule `units`: units of whole blocks, each ▷ the next."""
         sizes, (first, block) = proof["units"], self.blocks
         require(min(sizes, default=0) > 0 and sum(sizes) == self.k, "the units are not made of all tasks")
         unit = np.repeat(np.arange(len(sizes)), sizes)
@@ -279,7 +282,7 @@ class _Part:
         return Certified(self.cumulative)
 
     def _exact(self, proof: Proof) -> Certified:
-        """All closed sets: an order attains M(t) at all steps, or at some, exactly when no sum over these is larger."""
+        """Rule `exact`: all closed sets; an order attains M(t) at some steps exactly when no sum over these is larger."""
         sets = Sets(self.tails, self.heads, MOST_ITEMS_IN_ORDER)
         require(sets.fit, "too many tasks to enumerate all sets")
         bound, steps, conflict = sets.maxima(), np.arange(self.k + 1), proof.get("conflict", ())
@@ -291,7 +294,7 @@ class _Part:
         return Certified(bound, int(bound.sum()) - area, area < bound.sum())
 
     def _sum(self, proof: Proof) -> Certified:
-        """Connected parts side by side: they admit an optimal order exactly when each does and Sweep can interleave them."""
+        """Rule `sum`: connected parts admit an optimal order exactly when each does and Sweep can interleave them."""
         labels, index = self.dag.component_labels()[: self.k], self.dag.index
         missing = [np.flatnonzero(labels == home).tolist() for home in np.unique(labels)]
         bounds, attained, impossible = list[Profile](), True, False
@@ -314,7 +317,7 @@ class _Part:
         return Certified(bound, max(0, int(bound.sum()) - area), impossible or by_modules.impossible)
 
     def _modules(self, proof: Proof) -> Certified:
-        """Between the strict corners of the concave hull every module by itself: see `theory.modules` for the lemmas."""
+        """Rule `modules`: module by module between strict corners of the hull; see `deciding.modules` for the lemmas."""
         bound, corners = shares_bound(self.dag, proof["shares"]), proof["shares"]["modules"]
         strict = all(a["p"] * b["q"] > b["p"] * a["q"] for a, b in pairwise(corners))
         require(strict and len(corners) == len(proof["modules"]), "the modules are not those of the strict corners")
@@ -335,7 +338,7 @@ class _Part:
             bound = np.minimum(bound, reduce(convolved, alone))
         bound = probed_bound(self.dag, bound, proof.get("probes", ()))
         if "elimination" in proof:
-            bound = self._eliminated(proof["elimination"])
+            bound = self._eliminate(proof["elimination"])
             impossible = impossible or (exact and bool((bound > np.concatenate(pieces)).any()))
         if "better" in proof:
             require(exact and self._surpasses(proof["better"], np.concatenate(pieces)), "no set surpasses the modules")
@@ -343,7 +346,7 @@ class _Part:
         return Certified(bound, max(0, int(bound.sum()) - area), impossible)
 
     def _surpasses(self, names: Sequence[str], usual: Profile) -> bool:
-        """Whether these tasks, each with its parents, render more than as many that agree with the corners can."""
+        """Whether these tasks, with their parents, render more than as many tasks that agree with the corners can."""
         index, done = self.dag.index, np.zeros(len(self.dag), np.bool_)
         require(len(set(names)) == len(names) < len(usual) and all(name in index for name in names), "no set of tasks")
         done[[index[name] for name in names]] = True
@@ -353,7 +356,7 @@ class _Part:
         return bool(satisfied[done].all() and working[done].all() and rendered.sum() > usual[len(names)])
 
     def _within(self, corners: Sequence[Proof]) -> Dag:
-        """The arcs within modules: all that comes before a module is executed."""
+        """The dag of the arcs within modules; the tasks before a module count as executed."""
         done, out = (homes(self.dag, corners, key) for key in ("tasks", "renders"))
         before, rendered, after = done[self.tails], out[self.heads], done[self.heads]
         closed = ((before <= rendered) & ((rendered <= after) | (after < 0))).all()
@@ -361,24 +364,25 @@ class _Part:
         own = before == rendered
         return Dag.from_checked(len(self.dag), self.tails[own], self.heads[own], self.dag.tasks)
 
-    def _eliminated(self, how: Proof) -> Profile:
-        """M(t) by eliminating the tasks in the order given."""
+    def _eliminate(self, how: Proof) -> Profile:
+        """M(t), by eliminating the tasks in the given order."""
         roles = modules.roles(self.dag, how["order"], how.get("executed_first"))
         require(sorted(roles) == modules.all_roles(self.dag), "not every task is eliminated once")
         require(modules.swaps_hold(self.dag, how["alike"]), "tasks said to be alike cannot be swapped")
         return modules.exact_maxima(self.dag, roles, how["alike"])
 
     def below(self, ceiling: Profile, proof: Proof) -> Certified:
-        """A module under a ceiling, lowered by probes; where it says so, no order has a larger area."""
+        """A module under a ceiling, lowered by probes; if the proof has an area, no order has a larger one."""
         bound = probed_bound(self.dag, ceiling, proof.get("probes", ()))
         slack = int(bound.sum()) - self._largest(proof) if "area" in proof else 0
-        return Certified(bound, max(slack, self._spared(bound, proof)))
+        return Certified(bound, max(slack, self._piece_slack(bound, proof)))
 
-    def _spared(self, bound: Profile, proof: Proof) -> int:
-        """How far the area of every order is below a bound, as the pieces of the proof tell: see `deciding.modules`.
+    def _piece_slack(self, bound: Profile, proof: Proof) -> int:
+        """How far the area of every order is below a bound, by the pieces of the proof: see `deciding.modules`.
 
-        Where t tasks never render more than a t-th part of all, some order of largest area passes through a chain of sets
-        that render just that. Between two of them what counts is rendered after the one and not after the other.
+        If t of k tasks never render more than t / k of all, some order of largest area passes through a chain of sets that
+        render exactly that. Between two of these sets, only tasks count that are rendered after the second but not after the
+        first.
         """
         if not proof.get("pieces"):
             return 0
@@ -402,25 +406,25 @@ class _Part:
         return max(0, int(bound.sum()) - area)
 
     def _largest(self, proof: Proof, maxima: Profile | None = None, marks: positions.Marks | None = None) -> int:
-        """The sum of the order's profile, the largest there is: that of a series-parallel dag, or found by search."""
-        own, best = int(self.cumulative.sum()), strings.largest_area(self.dag)
+        """The sum of the order's profile, checked to be the largest: as a series-parallel dag, or by search."""
+        own, best = int(self.cumulative.sum()), positions.series_parallel_area(self.dag)
         if best is None and maxima is not None:
             best = positions.largest_area(self.dag, maxima, own, proof.get("swaps", ()), marks)
         require(best == own == proof["area"], "the order does not have the largest area")
         return own
 
     def _bound(self, proof: Proof) -> Certified:
-        raise Refuted("a bound alone is a rule of modules")
+        raise Refuted("the rule outside modules must be chain, units, exact, sum, modules or elimination, got 'bound'")
 
     def _elimination(self, proof: Proof) -> Certified:
-        """A module of small width; where it says so, no order attains its maxima, or none has a larger area."""
-        bound, marks = self._eliminated(proof["elimination"]), marks_of(self.dag, proof.get("marked"))
+        """Rule `elimination`: a module of small width; perhaps no order attains its maxima, or none has a larger area."""
+        bound, marks = self._eliminate(proof["elimination"]), marks_of(self.dag, proof.get("marked"))
         refuted, closed, swaps = bool(proof.get("refuted")), "area" in proof, proof.get("swaps", ())
         require(all(modules.exchange_holds(self.dag, pairs) for pairs in swaps), "parts said to be alike are not")
-        slack = int(bound.sum() - marks.left[0, 0]) if marks is not None else 0
+        slack = int(bound.sum() - marks.to_come[0, 0]) if marks is not None else 0
         if closed:
             slack = int(bound.sum()) - self._largest(proof, bound, marks)
-        slack = max(slack, self._spared(bound, proof))
+        slack = max(slack, self._piece_slack(bound, proof))
         if refuted:
             apart = slack > 0 or (not closed and not positions.attained(self.dag, bound, swaps))
             require(apart, "an order attains the maxima")
@@ -428,7 +432,7 @@ class _Part:
 
 
 def _check_run(profiles: list[Profile], gains: Profile, joined: NDArray[np.bool_]) -> None:
-    """Each profile is attained, one after another, and where joined each ▷ the next: no mixture renders more."""
+    """Check that each profile is attained, one after another, and ▷ the next where *joined*: no mixture renders more."""
     own = {id(profile): np.diff(profile) for profile in {id(profile): profile for profile in profiles}.values()}
     attained = np.array_equal(gains, np.concatenate([gains[:0], *(own[id(profile)] for profile in profiles)]))
     require(attained, "a block or unit is not run at its maxima")

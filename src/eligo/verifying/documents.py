@@ -1,16 +1,18 @@
-"""What a plan's document is made of: the kind of every key, those with a question mark where they are there.
+"""The checker's input: the structure of a plan's document, and the dag that it is about without its shortcuts.
 
-A list has entries of one kind, or as many kinds as entries; a tuple names kinds of which one will do.
-
-How the checker says no.
+The structure gives the kind of every key; a key with a question mark is optional. A list has entries of one kind, or as many
+kinds as entries; a tuple lists alternative kinds.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from types import NoneType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from eligo.dag import Dag
 from eligo.errors import InputError, shorten
 
 
@@ -19,7 +21,7 @@ class Refuted(Exception):  # noqa: N818 - an answer, not an error
 
 
 def require(condition: bool | np.bool_, reason: str, error: type[Exception] = Refuted) -> None:
-    """Go on only where the condition holds."""
+    """Raise an error with this reason unless the condition holds."""
     if not condition:
         raise error(reason)
 
@@ -65,7 +67,7 @@ NOUNS = {
 
 
 def check_document(value: Any, kind: Any, what: str) -> None:
-    """Refuse what is not of that kind: `PLAN`, or a part of it."""
+    """Raise an error unless *value* is of this kind: `PLAN`, or a part of it."""
     if isinstance(kind, dict):
         require(isinstance(value, Mapping), f"{what} must be an object", InputError)
         rule = value.get("rule")
@@ -92,7 +94,7 @@ def check_document(value: Any, kind: Any, what: str) -> None:
 
 
 def _at_once(values: Sequence[Any], kind: Any, what: str) -> bool:
-    """Whether entries of one plain kind, or rows of such, are seen to be right without a look at each by itself."""
+    """Whether all values, entries of one plain kind or rows of such entries, are right, checked by the set of their types."""
     types = set(map(type, values))
     if isinstance(kind, list) and types <= {list, tuple} and set(map(len, values)) <= {len(kind)} and len(kind) > 1:
         for i, inner in enumerate(kind):
@@ -103,3 +105,76 @@ def _at_once(values: Sequence[Any], kind: Any, what: str) -> bool:
 
 def _is(value: Any, kind: type) -> bool:
     return isinstance(value, int | float if kind is float else kind) and (type(value) is not bool or kind is bool)
+
+
+# Shortcuts
+
+
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.intp]
+
+LEAST_ARCS, ARCS_FOR_A_SEARCH = 300, 500  # arcs that one search may visit; in a large dag, one in this many of its arcs
+MOST_BITS = 10**9  # of one sweep: tasks times arcs in question
+
+
+def shortcut_mask(dag: Dag) -> Mask:
+    """For every arc u -> v, whether another path leads from u to v: by search from both ends, or by sweeps for many arcs."""
+    tails, heads, mask = dag.tails, dag.child, np.zeros(dag.arc_count, np.bool_)
+    jumps = (dag.level[heads] - dag.level[tails] > 1) & (dag.height[tails] - dag.height[heads] > 1)
+    suspects, unsure = np.flatnonzero(jumps), list[int]()
+    if not len(suspects):
+        return mask
+    search = _Search(dag)
+    for arc in suspects.tolist():
+        second_way = search.second_way(tails.item(arc), heads.item(arc))
+        mask[arc] = second_way is True
+        unsure += [arc] if second_way is None else []
+    mask[unsure] = _sweep(dag, np.array(unsure, np.intp))
+    return mask
+
+
+class _Search:
+    """Searches for a second way between two ends: its tasks lie strictly between them, in level and in height."""
+
+    def __init__(self, dag: Dag) -> None:
+        self.level, self.height = dag.level.tolist(), dag.height.tolist()
+        self.below, self.above = (dag.child_ptr.tolist(), dag.child), (dag.parent_ptr.tolist(), dag.parent)
+        self.most = max(LEAST_ARCS, (len(dag) + dag.arc_count) // ARCS_FOR_A_SEARCH)
+
+    def second_way(self, u: int, v: int) -> bool | None:
+        """Whether there is a second way, searched from both ends in turn; None if that visits too many arcs."""
+        sides = [([u], {u}, *self.below), ([v], {v}, *self.above)]
+        arcs, met = [0, 0], {u, v}
+        while all(queue for queue, *_ in sides):
+            costs = [arcs[i] + ptr[queue[0] + 1] - ptr[queue[0]] for i, (queue, _, ptr, _) in enumerate(sides)]
+            i = costs.index(min(costs))
+            arcs[i] = costs[i]
+            if sum(arcs) > self.most:
+                return None
+            (queue, seen, ptr, rows), x = sides[i], sides[i][0].pop(0)
+            near = {w for w in rows[ptr[x] : ptr[x + 1]].tolist() if not (x in met and w in met)}
+            if not near.isdisjoint(sides[1 - i][1]):
+                return True
+            fresh = [w for w in near - seen if self._between(u, w, v)]
+            queue += fresh
+            seen.update(fresh)
+        return False
+
+    def _between(self, u: int, w: int, v: int) -> bool:
+        level, height = self.level, self.height
+        return bool(level[u] < level[w] < level[v] and height[u] > height[w] > height[v])
+
+
+def _sweep(dag: Dag, suspects: Numbers) -> Mask:
+    """Whether v is reached from a child of u, for many arcs u -> v at once: a bit for the head of each."""
+    tails, heads, place = dag.tails[suspects], dag.child[suspects], np.argsort(dag.order)
+    mask, sequence = np.zeros(len(suspects), np.bool_), np.argsort(place[heads])
+    for some in np.array_split(sequence, 1 + len(suspects) * len(dag) // MOST_BITS) if len(suspects) else ():
+        bit = {v: 1 << b for b, v in enumerate(set(heads[some].tolist()))}
+        reached, beyond = dict[int, int](), dict[int, int]()  # from a task; from its children
+        for u in dag.order[place[tails[some]].min() : place[heads[some]].max()][::-1].tolist():
+            row = dag.children_of(u).tolist()
+            beyond[u] = reduce(int.__or__, [reached.get(c, 0) for c in row], 0)
+            reached[u] = reduce(int.__or__, [bit.get(c, 0) for c in row], beyond[u])
+        mask[some] = [beyond[u] & bit[v] > 0 for u, v in zip(tails[some].tolist(), heads[some].tolist(), strict=True)]
+    return mask

@@ -1,6 +1,6 @@
-"""Whether a bound on the finish holds: recomputed in exact fractions, trusting nothing but the rules' own proofs.
+"""The check of a bound on the finish: recomputed in exact fractions, relying only on the proofs of its rules.
 
-Orders are played again, independent of the schedules that the plan comes from.
+Orders are played again, independently of the schedules from which the plan was made.
 """
 
 import math
@@ -20,11 +20,11 @@ from eligo.workflow import Workflow
 # The bound
 
 
-READ = 1e-6  # as a share: how far off the work may be that people read of
+READ = 1e-6  # relative error allowed in the work that is shown to people
 
 
 class Claim(NamedTuple):
-    """What a bound says, in exact numbers; *cores* is None where workers count."""
+    """The claim of a bound, in exact numbers; *cores* is None for a pool of workers."""
 
     seconds: Fraction
     t: Fraction
@@ -41,9 +41,9 @@ class Claim(NamedTuple):
 def finish_holds(flow: object, bound: Mapping[str, Any]) -> bool:
     """Whether no order can finish a workflow before the seconds that a bound claims, for the reason that it gives.
 
-    *bound* has the keys `seconds`, `workers` (the speed of each), `rule`, `t`, `u` and `j`; for a pool of cores `workers` is
-    empty, `cores` says how many there are, and where `least` is above 0, only tasks that take so many or more are meant. For
-    the reader it has `tasks` and `work`, which must be right too.
+    *bound* has the keys `seconds`, `workers` (the speed of each), `rule`, `t`, `u` and `j`. For a pool of cores, `workers` is
+    empty and `cores` is their number; if `least` is above 0, only tasks that take at least that many cores count. `tasks` and
+    `work`, which are shown to people, must be right too.
     """
     workflow, claim = as_workflow(flow), _claim(bound)
     seconds = _own_seconds(workflow)
@@ -62,19 +62,19 @@ def finish_holds(flow: object, bound: Mapping[str, Any]) -> bool:
 
 
 def _own_seconds(flow: Workflow) -> list[Fraction]:
-    """How long every task runs: at least 0, where that is not known of itself."""
+    """The seconds of every task, or 0 if its own time is unknown."""
     times = estimate(flow)
     return [Fraction(time) if own else Fraction(0) for time, own in zip(times.seconds, times.own, strict=True)]
 
 
 def _reads(claim: Claim, tasks: int, work: Fraction) -> bool:
-    """Whether what people read of it is right, where it is there."""
+    """Whether the claim's `tasks` and `work`, if present, are right."""
     counted = tasks if claim.tasks is None else claim.tasks
     return counted == tasks and (claim.work is None or math.isclose(claim.work, work, rel_tol=READ))
 
 
 def _claim(bound: Mapping[str, Any]) -> Claim:
-    """What is claimed, refused where it makes no sense."""
+    """The claim of a bound. Raises `InputError` if it is malformed."""
     try:
         fields = {"least": 0.0, "cores": None, "tasks": None, "work": None} | dict(bound)
         seconds, t, u, least = (Fraction(float(fields[key])) for key in ("seconds", "t", "u", "least"))
@@ -92,37 +92,37 @@ def _claim(bound: Mapping[str, Any]) -> Claim:
 
 
 def _cores(flow: Workflow, claim: Claim) -> list[Fraction]:
-    """How many cores every task takes: 1 where that is not known, or workers count."""
+    """The cores that every task takes; 1 if that is unknown or the pool has workers."""
     requested = [flow.task(name).cores if claim.cores is not None else None for name in flow.dag.tasks]
     return [Fraction(1 if cores is None else cores) for cores in requested]
 
 
 def _at_once(claim: Claim) -> int:
-    """How many of the tasks meant run at once at most; 0 where nothing is said of that."""
+    """The maximum number of the claim's tasks that run at once; 0 if it does not depend on that."""
     if claim.cores is None:
         return len(claim.speeds)
     return int(claim.cores // claim.least) if claim.least else 0
 
 
-def _counted(claim: Claim) -> bool:
-    """Whether the work is that of cores, and not of tasks one by one."""
+def _counts_cores(claim: Claim) -> bool:
+    """Whether the work is counted in core-seconds, not in seconds of tasks."""
     return claim.cores is not None and not claim.least and claim.rule == "work"
 
 
 def _work(claim: Claim, inside: list[tuple[Fraction, Fraction]]) -> Fraction:
-    """How much there is to do, in seconds or core-seconds."""
-    return sum((s * c if _counted(claim) else s for s, c in inside), Fraction(0))
+    """The work of these tasks, in seconds or core-seconds."""
+    return sum((s * c if _counts_cores(claim) else s for s, c in inside), Fraction(0))
 
 
 def _by_work(claim: Claim, inside: list[tuple[Fraction, Fraction]]) -> Fraction:
-    """How long their work takes, beside the time before and after them."""
+    """The time that the work of these tasks takes, plus the time before and after them."""
     outside = (claim.t + claim.u) / max(claim.speeds)
-    rate = sum(claim.speeds) if claim.cores is None else claim.cores if _counted(claim) else _at_once(claim)
+    rate = sum(claim.speeds) if claim.cores is None else claim.cores if _counts_cores(claim) else _at_once(claim)
     return outside + _work(claim, inside) / rate if rate else Fraction(0)
 
 
 def _by_crowding(claim: Claim, inside: list[tuple[Fraction, Fraction]]) -> Fraction:
-    """What one worker takes that must run j + 1 of these tasks, beside the time before and after them."""
+    """The time of a worker that must run j + 1 of these tasks, plus the time before and after them."""
     first = claim.j * _at_once(claim) + 1
     if first > len(inside) or not _at_once(claim):
         return Fraction(0)
@@ -131,7 +131,7 @@ def _by_crowding(claim: Claim, inside: list[tuple[Fraction, Fraction]]) -> Fract
 
 
 def _by_succession(claim: Claim, meant: list[tuple[Fraction, Fraction, Fraction]]) -> bool:
-    """Whether, of the longest of these tasks, j that follow another make it so late; each has its head, seconds and tail."""
+    """Whether j of the longest of these tasks that follow another prove the claim; each has its head, seconds and tail."""
     count, k = _at_once(claim) + claim.j, claim.j
     if k < 1 or count == k or count > len(meant):
         return False
@@ -142,7 +142,7 @@ def _by_succession(claim: Claim, meant: list[tuple[Fraction, Fraction, Fraction]
 
 
 def _longest(dag: Dag, seconds: list[Fraction], before: bool) -> list[Fraction]:
-    """The longest path before, or after, every task, itself left out."""
+    """The longest path before, or after, every task, excluding the task."""
     longest = [Fraction(0)] * len(dag)
     order = dag.order.tolist() if before else dag.order[::-1].tolist()
     for v in order:
@@ -158,7 +158,7 @@ PARTS = 1_000  # of a core: the unit in which cores are counted, rounded up
 
 
 def check_finish(flow: Workflow, claim: Mapping[str, Any]) -> None:
-    """Refuse a plan's document whose bound on the finish does not hold, or whose orders do not end when they are said to."""
+    """Raise an error if the bound on the finish in a plan's document does not hold, or an order does not end as claimed."""
     if claim.get("certificate") is None:
         claimed = [claim.get("bound"), *(entry.get("makespan") for entry in claim.get("orders", ()))]
         require(all(end is None for end in claimed), "the finish has no certificate")
@@ -178,10 +178,10 @@ def check_finish(flow: Workflow, claim: Mapping[str, Any]) -> None:
 
 
 def makespan(flow: Workflow, order: list[int], pool: Pool) -> float:
-    """When the last task ends, if every free worker, the fastest first, takes the first ready task of an order.
+    """The time at which the last task ends if every free worker, the fastest first, takes the first ready task of an order.
 
-    All tasks that end at one moment are finished before any begins. Of cores, the first ready task begins that enough are
-    free for.
+    All tasks that end at one moment are finished before any begins. In a pool of cores, the first ready task begins for which
+    enough cores are free.
     """
     run = _Run(flow, order, pool)
     while run.begin_tasks():
@@ -191,7 +191,7 @@ def makespan(flow: Workflow, order: list[int], pool: Pool) -> float:
 
 
 def _check_ends(flow: Workflow, entries: Sequence[Mapping[str, Any]], pool: Pool) -> None:
-    """Refuse orders of a plan's document that do not end when they are said to."""
+    """Raise an error if an order of a plan's document does not end as claimed."""
     index = flow.dag.labelled().index
     for entry in entries:
         if (claimed := entry.get("makespan")) is None:
@@ -202,7 +202,7 @@ def _check_ends(flow: Workflow, entries: Sequence[Mapping[str, Any]], pool: Pool
 
 
 class _Run:
-    """A pool at work: tasks are known by their places in the order, workers by theirs among the speeds."""
+    """A simulated pool: tasks are numbered by their places in the order, workers by theirs among the speeds."""
 
     def __init__(self, flow: Workflow, order: list[int], pool: Pool) -> None:
         times, taken, dag = estimate(flow), cores_of(flow, pool), flow.dag
@@ -224,7 +224,7 @@ class _Run:
             heapify(queue)
 
     def begin_tasks(self) -> bool:
-        """Begin what can begin now; returns whether anything runs."""
+        """Begin the tasks that can begin now; returns whether any task runs."""
         while self.idle and (heads := [queue[0] for queue in self.ready.values() if queue and self._fits(queue[0])]):
             task, worker = min(heads), heappop(self.idle)
             heappop(self.ready[self.cores[task]])
@@ -236,7 +236,7 @@ class _Run:
         return self.cores[task] <= self.free
 
     def finish_tasks(self) -> None:
-        """Go on to the next moment at which tasks end, and finish all of them."""
+        """Advance to the next moment at which tasks end, and finish all of these."""
         self.now = self.running[0][0]
         while self.running and self.running[0][0] == self.now:
             _, worker, task = heappop(self.running)

@@ -1,11 +1,11 @@
-"""What a proof by modules rests on, recomputed: exact maxima by elimination, swaps arc by arc.
+"""The parts of a proof by modules, recomputed: exact maxima by elimination, swaps arc by arc.
 
-Everything here is about one dag without shortcuts. Only the innermost loops, `kernels.tables`, are the planner's as well. A
-nonsink has the role (v, 1), to be executed, and a nonsource (v, 0), to be rendered; a role is played (1) or not (0).
+Everything here is about one dag without shortcuts. Only the innermost loops, `kernels.tables`, are shared with the planner.
+A nonsink has the role (v, 1), to be executed, and a nonsource (v, 0), to be rendered; a role is played (1) or not (0).
 
-**Marked tasks** tell how much area can still come: see `deciding.marking`. An order passes through sets whose marked tasks
-grow, by one or none a step. With M(t, Q), the most that t tasks render of which just Q are marked, no order's sum from a
-step on is above the largest sum of M(t, Q_t) over Q_t that grow like that.
+**Marked tasks** bound the area still to come: see `deciding.modules`. An order passes through sets whose marked tasks grow,
+by at most one a step. With M(t, Q), the most that t tasks render of which exactly Q are marked, no order's sum from a step on
+is above the largest sum of M(t, Q_t) over Q_t that grow like that.
 """
 
 from bisect import insort
@@ -28,13 +28,13 @@ Key = tuple[Any, ...]
 Role = tuple[int, int]
 
 WIDEST, MOST_ROWS, MOST_CELLS = 62, 40_000_000, 1_000_000_000  # of one table: roles, rows and values
-MOST_KEPT = 50_000_000  # values of tables that are kept, lest they are needed again
-NONE = -(1 << 40)  # no set of tasks: whatever is added to it stays below all areas
+MOST_KEPT = 50_000_000  # values of tables that are kept to be used again
+NONE = -(1 << 40)  # stands for sets that do not exist: with anything added to it, it stays below all areas
 TOO_LARGE = "the tables of the proof are too large to check"
 
 
 def swaps_hold(dag: Dag, alike: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the tasks of each set can be swapped, neighbour by neighbour, with all the others of it left in place.
+    """Whether the tasks of each set can be swapped, neighbour by neighbour, while all others of the set stay in place.
 
     A swap that moves a task of an earlier set is not allowed; every arc must go to an arc.
     """
@@ -55,7 +55,7 @@ def swaps_hold(dag: Dag, alike: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def exchange_holds(dag: Dag, pairs: Sequence[Sequence[str]]) -> bool:
-    """Whether the dag stays the same when the tasks of each pair change places."""
+    """Whether the dag stays the same if the tasks of each pair change places."""
     index, image = dag.index, np.arange(len(dag))
     if any(name not in index for pair in pairs for name in pair) or len({v for p in pairs for v in p}) < 2 * len(pairs):
         return False
@@ -76,19 +76,19 @@ class _Rows(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """Rows of states of some roles, these in the order in which they are to be eliminated."""
+    """Rows of states of some roles, which are in the order of elimination."""
 
     roles: tuple[Role, ...]
     rows: _Rows
 
     @property
     def size(self) -> tuple[int, int]:
-        """By which of several tables the smaller ones are joined first; equal ones come one after another."""
+        """The sort key by which smaller tables are joined first; equal tables are next to each other."""
         return len(self.rows.values), self.rows.number
 
 
 class _Joins:
-    """Joins tables of states; what is equal is joined once."""
+    """Joins tables of states; equal joins are done once."""
 
     def __init__(
         self, dag: Dag, place: Mapping[Role, int], ranks: Mapping[int, tuple[int, int]], marked: bool = False
@@ -98,29 +98,29 @@ class _Joins:
         self.turned = not marked and bool((dag.indegree > 0).sum() < (dag.outdegree > 0).sum())
         few = len(dag) < 1 << 15
         self.kind, self.never = np.dtype(np.int16 if few else np.int32), -(1 << 15) if few else -(1 << 30)
-        self.known: dict[Key, _Rows] = {}
-        self.kept = self.made = 0
+        self.by_key: dict[Key, _Rows] = {}
+        self.kept = self.count = 0
         self.start = _Table((), self._start())
 
     def _start(self) -> _Rows:
         return _Rows(0, np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), np.zeros(1, self.kind))
 
     def times(self, one: _Table, two: _Table, more: Sequence[Role] = (), without: bool = False) -> _Table:
-        """Every two rows that agree on common roles, for all states of *more*, values convolved; the best over the first."""
+        """The join of two tables, with all states of *more*, values convolved; if *without*, the best over the first role."""
         if len(one.rows.values) * len(two.rows.codes) > len(two.rows.values) * len(one.rows.codes):
             one, two = two, one
         roles = tuple(sorted({*one.roles, *two.roles, *more}, key=self.place.__getitem__))
         key = (one.rows.number, two.rows.number, *self._layout(one, two, roles), roles[0][1] if without else None)
-        rows = self.known.get(key)
+        rows = self.by_key.get(key)
         if rows is None:
-            rows = self._joined(one.rows, two.rows, *key[2:])
+            rows = self._join(one.rows, two.rows, *key[2:])
             if self.kept + len(rows.values) <= MOST_KEPT:
                 self.kept += len(rows.values)
-                self.known[key] = rows
+                self.by_key[key] = rows
         return _Table(roles[1:] if without else roles, rows)
 
     def _layout(self, one: _Table, two: _Table, roles: Sequence[Role]) -> tuple[Key, Key]:
-        """For each role, the last first, where it stands in the numbers, and up to which rule it is bound."""
+        """For each role, the last first, its places in the codes and the end of its rules; and the rules."""
         if len(roles) > WIDEST:
             raise OverflowError(TOO_LARGE)
         at_one, at_two, at = ({role: i for i, role in enumerate(own)} for own in (one.roles, two.roles, roles))
@@ -131,27 +131,27 @@ class _Joins:
         return tuple(levels) or ((1, -1, -1, 0, 0),), tuple(rules)
 
     def _rules(self, v: Role, u: Role) -> list[int]:
-        """What u, whose state is chosen before, may not be: 0 lower than v, 1 higher."""
+        """The rules for u, whose state is chosen before: 0, it must not be lower than v; 1, not higher."""
         rules = [rule for rule, low, high in ((0, v, u), (1, u, v)) if self._implies(low, high)]
         (group, rank), (other, other_rank) = self.ranks.get(v[0], (-1, 0)), self.ranks.get(u[0], (-1, 0))
         return rules + ([int(other_rank > rank)] if group == other >= 0 and v[1] == u[1] else [])
 
     def _implies(self, low: Role, high: Role) -> bool:
-        """Whether the one role is played only with the other: rendered after all parents, executed when rendered."""
+        """Whether the one role is played only with the other: rendered after all parents, executed after being rendered."""
         (v, executed), (u, other) = low, high
         return v == u if executed else bool(other) and u in self.parents[v]
 
-    def _counted(self, dropped: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """What the states 0 and 1 of a role that is dropped add to where in a row one is, and to the value there.
+    def _effects(self, dropped: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """What the states 0 and 1 of a dropped role add to the place in a row, and to the value there.
 
-        Executed tasks, and rendered ones; turned, rendered tasks, and nonsinks that are not executed.
+        Places count executed tasks and values rendered ones; if turned, rendered tasks and nonsinks that are not executed.
         """
         executed, rendered = dropped == 1, dropped == 0
         if self.turned:
             return np.array([0, rendered], np.int32), np.array([executed, 0], np.int32)
         return np.array([0, executed], np.int32), np.array([0, rendered], np.int32)
 
-    def _joined(self, one: _Rows, two: _Rows, levels: Key, rules: Key, dropped: int | None) -> _Rows:
+    def _join(self, one: _Rows, two: _Rows, levels: Key, rules: Key, dropped: int | None) -> _Rows:
         bound = min(len(r.codes) * prod(x[0] for x in levels if x[c] < 0) for r, c in ((one, 1), (two, 2)))
         size = min(bound, MOST_ROWS + 1)
         begins, left, right = (np.empty(size + 1, np.int32) for _ in range(3))
@@ -161,17 +161,17 @@ class _Joins:
         tables.match_rows(one.codes, two.codes, *spec, MOST_ROWS, stack, begins, left, right, digits, codes, counts)
         if counts[0] > MOST_ROWS:
             raise OverflowError(TOO_LARGE)
-        steps, gains = self._counted(dropped)
+        steps, gains = self._effects(dropped)
         groups = int(counts[1])
         first, ptr = np.empty(groups, np.int32), np.empty(groups + 1, np.int64)
         which = begins[: groups + 1], left, right, digits, steps
         tables.measure_rows(*which, one.first, one.ptr, two.first, two.ptr, first, ptr, counts)
         if ptr[-1] > MOST_CELLS:
             raise OverflowError(TOO_LARGE)
-        values, self.made = np.empty(int(ptr[-1]), self.kind), self.made + 1
+        values, self.count = np.empty(int(ptr[-1]), self.kind), self.count + 1
         mine, theirs = (one.first, one.ptr, one.values), (two.first, two.ptr, two.values)
         tables.join_rows(*which, gains, *mine, *theirs, first, ptr, self.never, values)
-        return _Rows(self.made, codes[:groups].copy(), first, ptr, values)
+        return _Rows(self.count, codes[:groups].copy(), first, ptr, values)
 
 
 def all_roles(dag: Dag) -> list[Role]:
@@ -181,9 +181,9 @@ def all_roles(dag: Dag) -> list[Role]:
 
 
 def roles(dag: Dag, names: Sequence[str], executed_first: Sequence[str] | None) -> list[Role]:
-    """The roles that a list of names stands for, if it does: a task with two is named twice, for the one and then the other.
+    """The roles that a list of names stands for; a task with two roles is named twice. Empty if the names are wrong.
 
-    It is rendered first, but for those named besides. Where there is nothing besides, a name stands for all its roles.
+    Such a task is rendered first, unless it is in *executed_first*. If that is None, a name stands for all its roles.
     """
     own: dict[str, list[Role]] = defaultdict(list)
     for v, role in all_roles(dag):
@@ -201,8 +201,8 @@ def roles(dag: Dag, names: Sequence[str], executed_first: Sequence[str] | None) 
 def exact_maxima(dag: Dag, order: Sequence[Role], alike: Sequence[Mapping[str, Any]]) -> Profile:
     """M(t), by eliminating the roles in this order: a task is rendered only if its parents are executed, and executed after.
 
-    What is rendered counts; what is executed takes a step. Where there are fewer nonsources, the rows go along what is
-    rendered: M(t) is the most for which all but t of the nonsinks can wait.
+    Rendered tasks are counted, and executed tasks are the steps. If there are fewer nonsources than nonsinks, rows go along
+    the rendered tasks: M(t) is the largest number of these for which all but t of the nonsinks can wait.
     """
     joins, table = _last_table(dag, order, (), alike)
     result: Profile = table.rows.values.astype(np.int64)
@@ -210,7 +210,7 @@ def exact_maxima(dag: Dag, order: Sequence[Role], alike: Sequence[Mapping[str, A
 
 
 def maxima_by_marks(dag: Dag, order: Sequence[Role], marked: Sequence[int]) -> NDArray[np.int64]:
-    """The most that t tasks render of which just some of the marked are executed: a row for each set of these, by bits."""
+    """The most that t tasks render of which exactly a set of marked tasks is executed: a row for each set, by bits."""
     rows = _last_table(dag, order, [(v, 1) for v in marked], ())[1].rows
     table = np.full((1 << len(marked), int(np.count_nonzero(dag.outdegree)) + 1), NONE)
     for code, first, begin, end in zip(rows.codes.tolist(), rows.first.tolist(), rows.ptr, rows.ptr[1:], strict=False):
@@ -222,34 +222,34 @@ def maxima_by_marks(dag: Dag, order: Sequence[Role], marked: Sequence[int]) -> N
 def _last_table(
     dag: Dag, order: Sequence[Role], kept: Sequence[Role], alike: Sequence[Mapping[str, Any]]
 ) -> tuple[_Joins, _Table]:
-    """What is left when all roles but those kept are eliminated."""
+    """The table that remains after all roles except those kept are eliminated, and its joins."""
     ranks = {dag.index[name]: (g, i) for g, entry in enumerate(alike) for i, name in enumerate(entry["tasks"])}
     place = {role: i for i, role in enumerate([*order, *kept])}
     joins = _Joins(dag, place, ranks, bool(kept))
     homes: dict[Role | None, list[_Table]] = defaultdict(list)
     for i, role in enumerate(order):
-        one, two = _two_left(joins, homes.pop(role, []))
+        one, two = _down_to_two(joins, homes.pop(role, []))
         near = [other for other in _around(dag, *role) if place.get(other, -1) > i]
         table = joins.times(one, two, (role, *near), without=True)
         homes[table.roles[0] if table.roles else None].append(table)
-    one, two = _two_left(joins, [table for tables in homes.values() for table in tables])
+    one, two = _down_to_two(joins, [table for tables in homes.values() for table in tables])
     return joins, joins.times(one, two)
 
 
 def _around(dag: Dag, v: int, executed: int) -> list[Role]:
-    """What a role implies or is implied by: the other role of the task, and children rendered or parents executed."""
+    """The roles that imply a role or are implied by it: the task's other one, and children rendered or parents executed."""
     others = dag.children_of(v) if executed else dag.parents_of(v)
     return [(v, 1 - executed), *((u, 1 - executed) for u in others.tolist())]
 
 
 def _by_steps(waiting: Profile, tasks: int) -> Profile:
-    """The most that is rendered when all but t of the tasks wait, from how many can wait at most for what is rendered."""
+    """M(t), the most rendered tasks for which all but t tasks can wait; *waiting* gives by their number how many can."""
     least = np.minimum.accumulate((tasks - waiting)[::-1])[::-1]
     return np.searchsorted(least, np.arange(tasks + 1), side="right").astype(np.int64) - 1
 
 
-def _two_left(joins: _Joins, waiting: list[_Table]) -> list[_Table]:
-    """Two tables in place of several: again and again the two smallest are joined."""
+def _down_to_two(joins: _Joins, waiting: list[_Table]) -> list[_Table]:
+    """Two tables in place of several, by repeatedly joining the two smallest."""
     waiting = sorted(waiting, key=lambda t: t.size)
     while len(waiting) > 2:
         one, two, *waiting = waiting
@@ -264,7 +264,7 @@ MOST_ENTRIES = 100_000_000  # of a table
 
 
 def marks_of(dag: Dag, how: Mapping[str, Any] | None) -> Marks | None:
-    """The marked tasks of a proof, if it has some, and what can still come for each set of them after each step."""
+    """The marked tasks of a proof, with the most area to come for each set of them after each step; None if it has none."""
     if how is None:
         return None
     tasks, nonsinks = sorted({dag.index.get(name, -1) for name in how["tasks"]}), np.flatnonzero(dag.outdegree)
@@ -279,7 +279,7 @@ def marks_of(dag: Dag, how: Mapping[str, Any] | None) -> Marks | None:
 
 
 def _suffix_maxima(maxima: Profile) -> Profile:
-    """For every set and step the largest sum behind it, from the last step on."""
+    """For every set and step, the largest sum over the steps that follow."""
     to_come, sets = np.zeros_like(maxima), np.arange(len(maxima))
     for t in range(maxima.shape[1] - 1, 0, -1):
         behind = maxima[:, t] + to_come[:, t]

@@ -13,7 +13,7 @@ from eligo.additions import LiveWorkflow, NewTasks
 from eligo.allocating import ALLOCATORS, Allocator, Ask, ByBatch, ByPolicy, Grant, Prudent, Rules, allocator, informed
 from eligo.allocating.asks import Fits
 from eligo.allocating.prudent import PRUDENT
-from eligo.batches.limits import BRIEF
+from eligo.batches.component_solver import BRIEF
 from eligo.errors import EligoError, InputError, shorten
 from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD, RELEASE, Execution, unpacked
 from eligo.growing import reached
