@@ -86,12 +86,12 @@ rows = st.lists(st.dictionaries(st.sampled_from("abcx"), st.none() | st.integers
 def test_columns_are_rows_on_their_side(rows: list[dict[str, Any]]) -> None:
     table = Columns(rows, "abc")
     for key in "abc":
-        assert table.filled(key) == [row.get(key) for row in rows]
+        assert table.full_column(key) == [row.get(key) for row in rows]
         assert table[key] is not None or not any(key in row for row in rows)
 
 
 def test_rows_move() -> None:
-    assert Columns([{"a": 1}, {"a": 2}], "a").placed([2, 0], 3)["a"] == [2, None, 1]
+    assert Columns([{"a": 1}, {"a": 2}], "a").place([2, 0], 3)["a"] == [2, None, 1]
 
 
 def test_details_are_made_when_asked_for() -> None:

@@ -1,4 +1,4 @@
-"""The formats: what the module of each has, and which format a file has, by its name and by its content.
+"""The formats: the contents of their modules, and the detection of a file's format from its name and content.
 
 Files that describe a workflow to another program are refused, with how that program draws the dag:
 
@@ -21,14 +21,14 @@ from eligo.workflow import Workflow
 
 # The module of a format
 
-#: What a format may be unable to represent, in words.
+#: The details that a format may be unable to represent, in words.
 WORDS = {
     "name": "the workflow's name", "command": "commands", "inputs": "the files that tasks read",
     "outputs": "the files that tasks write", "seconds": "run times", "cores": "cores", "memory": "memory",
     "labels": "labels", "category": "categories", "priority": "priorities", "file_sizes": "sizes of files",
 }  # fmt: skip
 
-#: What may be given with a text, in words.
+#: Further input for some formats, in words.
 GIVEN = {
     "arguments": "values for its names", "environment": "variables of the environment", "columns": "titles of columns",
     "trace": "a trace",
@@ -42,7 +42,7 @@ class Typed(str):
 
 
 class Given(TypedDict, total=False):
-    """What a text may need besides itself; a format that does not take it refuses it."""
+    """Further input for some formats; the others refuse it."""
 
     #: values for the names in a JX text
     arguments: Mapping[str, Any] | None
@@ -55,7 +55,7 @@ class Given(TypedDict, total=False):
 
 
 class Format(Protocol):
-    """What the module of a format has; the functions after `sniff` are optional."""
+    """The contents of a format's module; the functions after `sniff` are optional."""
 
     NAME: str
     #: whether the format can represent the priority of a task

@@ -21,7 +21,7 @@ from eligo.formats.detection import MODULES, module
 from eligo.names import Name
 from eligo.workflow import Unhonoured, Workflow
 
-#: The word that stands for all keys.
+#: The word for all keys.
 ALL = "all"
 #: The key of labels, which name what a machine must have to run a task; only a server's clients declare labels.
 LABELS = "labels"

@@ -244,7 +244,7 @@ def _done_remark(executed: int, tasks: int, rescue: Script | None) -> str:
     return f"skipped {executed:,} of {tasks:,} tasks, which are done{source}"
 
 
-# Rescue files: x.dag.rescue001 says which nodes of x.dag are done
+# Rescue files: x.dag.rescue001 lists the nodes of x.dag that are done
 
 
 def _script_and_rescue(script: Script, beside: Beside | None) -> tuple[Script, Script | None]:

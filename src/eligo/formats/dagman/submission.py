@@ -1,4 +1,4 @@
-"""Submit descriptions: what HTCondor runs for a node, as lines `key = value`.
+"""Submit descriptions, lines `key = value` from which HTCondor creates the job of a node.
 
 >>> description_of(Task(name="a", command=("/bin/echo", "a b"), cores=2))
 ['executable = /bin/echo', 'transfer_executable = false', 'arguments = "\\'a b\\'"', 'request_cpus = 2']

@@ -157,7 +157,7 @@ def _preparation(manifest: Manifest, edge: Edge) -> str:
     dashes = "-- " if any(folder.startswith("-") for folder in folders) else ""
     there = " && ".join(
         f"[ -d {shlex.quote(folder)} ]" for folder in folders
-    )  # asked of the shell: no program is started
+    )  # the shell checks this without starting a program
     text = f"{there} || mkdir -p {dashes}{shlex.join(folders)}; " if folders else ""
     if response:
         text += f"printf %s {shlex.quote(manifest.value(edge, 'rspfile_content'))} > {shlex.quote(response)}; "

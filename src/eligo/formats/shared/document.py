@@ -34,15 +34,15 @@ from eligo.names import check_label
 from eligo.rows import Ints
 from eligo.workflow import LazyDetails, Origin, Task, Workflow
 
-#: what each task reads, and what each writes
+#: the files that each task reads, and the files that each writes
 _ReadAndWritten = tuple[data_arcs.SparseFiles, data_arcs.SparseFiles]
 #: a value for each row, None if it has none; or None if no row has one
 Column = list[Any] | None
-#: checks a value, given with the task's name and the key, and returns what it stands for
+#: checks a value, for the task's name and the key, and returns its meaning
 Reader = Callable[[object, str, str], Any]
 
 TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files", "arcs_from")
-#: what makes arcs between tasks: `after` alone, or also files that one task writes and another reads
+#: the sources of arcs between tasks: `after` alone, or also files that one task writes and another reads
 AFTER, FILES = SOURCES = ("after", "files")
 TASK_KEYS = dict.fromkeys(  # a set in the order in which messages list it
     ("name", "after", "run", "inputs", "outputs", "seconds", "cores", "memory", "labels", "category", "priority")
