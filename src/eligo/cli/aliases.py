@@ -1,6 +1,7 @@
 """Old names of options and policies, which still work for one release: each is replaced, with a warning."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 #: the options that were renamed, by verb
 OPTIONS = {
@@ -10,6 +11,8 @@ OPTIONS = {
 }
 #: the policies that were renamed
 POLICIES = {"plan": "ready"}
+#: the keys of JSON documents of a server, and their new names
+KEYS = {"made": "submitted", "repeated": "reassigned"}
 #: the verbs that take a policy
 CHOOSING = ("plan", "run", "serve", "submit", "compare")
 
@@ -32,6 +35,15 @@ def without_old_names(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             at = place if equals else place + 1
             warnings += _rename_policies(words, at, "--policy=" if equals else "")
     return words, warnings
+
+
+def with_new_keys(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a server, with the new names of keys beside the old ones.
+
+    >>> with_new_keys({"repeated": 2, "saved": 0})
+    {'repeated': 2, 'saved': 0, 'reassigned': 2}
+    """
+    return {**document, **{new: document[old] for old, new in KEYS.items() if old in document}}
 
 
 def _options(words: list[str]) -> Iterator[tuple[int, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from eligo.cli.aliases import with_new_keys
 from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_facts, print_json, print_lines
 from eligo.cli.plan_text import tell, working
@@ -62,11 +63,11 @@ def show_status(name: str | None, as_json: bool, access: Access) -> int:
     sight = sight_of(name, access)
     words = source.words(sight.workflow) if isinstance(source, ServerSource) else {}
     if words.get("reason"):
-        print_json(words) if as_json else print_lines(_workflow_row(words))
+        print_json(with_new_keys(words)) if as_json else print_lines(_workflow_row(words))
         return 0
     view = source.view(sight.workflow, every=as_json)
     if as_json:
-        print_json(words | _status_document(sight, view))
+        print_json(with_new_keys(words) | _status_document(sight, view))
     else:
         print_lines([harmless(f"{view['title']}: {view['headline']}")])
         print_facts("", _status_facts(sight, view))
@@ -78,7 +79,7 @@ def _show_list(source: ServerSource, as_json: bool) -> int:
     """Every workflow of a server, in a line each."""
     listed = source.summaries()
     if as_json:
-        print_json({"workflows": listed})
+        print_json({"workflows": [with_new_keys(each) for each in listed]})
         return 0
     print_lines([] if listed else ["no workflows on this server"])
     for words in listed:

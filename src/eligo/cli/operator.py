@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from eligo.additions import LARGEST, read_addition
+from eligo.cli.aliases import with_new_keys
 from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.plan_text import tell
@@ -72,7 +73,7 @@ def list_workflows(door: ServerDoor, state: str | None, limit: int, json: bool) 
         check_choice("state", state, STATES)
     workflows, more = _fetch_workflows(door.owner(), state, limit)
     if json:
-        print_json({"workflows": workflows, "more": more})
+        print_json({"workflows": [with_new_keys(each) for each in workflows], "more": more})
         return 0
     rows = [
         [

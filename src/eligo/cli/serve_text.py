@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from eligo.cli.aliases import with_new_keys
 from eligo.cli.options import Reading
 from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import accepted, read_told, tell, working
@@ -76,7 +77,8 @@ def served_until_stopped(
     document = server.summary()
     document["seconds"] = time.monotonic() - began
     if output.json:
-        print_json(document)
+        workflows = [with_new_keys(each) for each in document["workflows"]]
+        print_json(with_new_keys(document) | {"workflows": workflows})
     elif not output.quiet:
         print_lines(_summary_lines(document))
     return 1 if setup.until_done and any(one["state"] != "done" for one in document["workflows"]) else 0
