@@ -76,7 +76,8 @@ def test_the_policies_of_an_experiment_were_called_schedulers() -> None:
 
 
 def test_new_keys_stand_beside_the_old_ones(say: Words) -> None:
-    (result, *_) = json.loads(say(*["compare", "pie.yaml", "--runs", "2", "--rates", "2", "--policy", "fifo", "--json"])[1])["results"]
+    words = "compare pie.yaml --runs 2 --rates 2 --policy fifo --json"
+    result = json.loads(say(*words.split())[1])["results"][0]
     assert (result["policy"], result["scheduler"]) == ("fifo", "fifo")
     (first, *_) = json.loads(say("plan", "pie.yaml", "--json")[1])["orders"]
     assert first["rounds"] == first["polls"]
