@@ -26,13 +26,15 @@ from eligo.running.states import STATES
 
 ROOT = Path(__file__).parents[1]
 PAGES = prose.every_page()
-#: texts in backticks that look like names of the code: files, options of other programs, attributes of objects, a removed name
+#: texts in backticks that look like names of the code: files, options of other programs, attributes, a removed name
 NO_CODE = {
     "dag.verbose", "dag.mmd", "eligo.db", "client.get", "client.unregister_scheduler_plugin", "times.sources",
     "times.histories", "Plan.after",
 }  # fmt: skip
 #: the ends of files' names
-ENDINGS = frozenset("csv dag db dot html json key log md pem py service smk sub txt yaml".split())
+ENDINGS = {
+    "csv", "dag", "db", "dot", "html", "json", "key", "log", "md", "pem", "py", "service", "smk", "sub", "txt", "yaml",
+}  # fmt: skip
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 #: pages about earlier versions, which contain their names
 HISTORY = {"CHANGELOG.md"}
