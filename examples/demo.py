@@ -72,7 +72,7 @@ STEPS = [
     ("RESUME. ... until its owner resumes it.", "eligo resume ID"),
     ("TOKEN. Machines of others get a token that can only work, and expires.",
      "eligo token URL site --scope work --days 30"),
-    ("WORK. A client on this machine needs no token of yours; it finds it.", "eligo work URL --name ann --folder ann --cores 3 &"),
+    ("WORK. A client on this machine finds its token by itself.", "eligo work URL --name ann --folder ann --cores 3 &"),
     ("LIST. All workflows of the server.", "eligo list"),
     ("CLIENTS. All machines that work for it.", "eligo clients"),
     ("PAGE. The link to the live page of the server.", "eligo page URL"),

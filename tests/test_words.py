@@ -92,6 +92,39 @@ def test_no_text_of_a_room_has_a_banned_word(room: str) -> None:
     assert not found, "\n".join(found)
 
 
+# Errors
+
+#: what a message says of a value that is out of its limits
+LIMIT = re.compile(r"must be (at least \d|at most|between \S+ and|(a )?(positive|finite)|an? (integer|number))")
+#: the messages about limits that name no value: it is long, or there are several
+WITHOUT_VALUE = {
+    "an addition must be at most {} MiB",
+    "cores and size must be at least 1",
+    "the depth of pool {} must be a number",
+    "{}: scores must be finite",
+    "{}: scores must be positive if releases have a weight",
+    "not a bound on a finish: workers must be at least 1, with positive speeds",
+}
+
+
+def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The line and text of the message of every error that is raised."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield from ((node.lineno, _text(argument)) for argument in node.exc.args)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_an_error_about_a_limit_names_the_value(room: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in files_of(room)
+        for line, text in messages(ast.parse(path.read_text("utf-8")))
+        if LIMIT.search(text) and ", got" not in text and text not in WITHOUT_VALUE
+    ]
+    assert not found, "\n".join(found)
+
+
 # Docstrings and comments
 
 
