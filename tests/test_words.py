@@ -100,6 +100,7 @@ LIMIT = re.compile(r"must be (at least \d|at most|between \S+ and|(a )?(positive
 WITHOUT_VALUE = {
     "an addition must be at most {} MiB",
     "cores and size must be at least 1",
+    "{} must be an integer",
     "the depth of pool {} must be a number",
     "{}: scores must be finite",
     "{}: scores must be positive if releases have a weight",
