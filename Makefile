@@ -1,4 +1,4 @@
-# Plain verbs. Each does its own set-up in .venv; a second run installs nothing again.
+# Each target sets up .venv if necessary; a second run installs nothing.
 PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
@@ -7,11 +7,11 @@ KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
 setup: .venv/installed
 
-# pip with a line for every package that it fetches, so that nobody wonders what takes so long.
+# pip, with a line for every package that it downloads, to show the progress.
 INSTALL = bash -o pipefail -c 'env -u ELIGO_PURE $(BIN)/python -m pip install --disable-pip-version-check "$$@" \
   | sed -un "s/^Collecting \([A-Za-z0-9._-]*\).*/  \1/p; s/^  Building editable for eligo.*/  compiling .../p"' pip
 
-# ELIGO_PURE must not stop the compilation: it chooses at run time which form is used.
+# ELIGO_PURE must not stop the compilation: it only selects the form that is used at run time.
 .venv/installed: pyproject.toml setup.py $(KERNELS)
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "eligo: installing into .venv, in a minute or two:"
@@ -19,7 +19,7 @@ INSTALL = bash -o pipefail -c 'env -u ELIGO_PURE $(BIN)/python -m pip install --
 	@env -u ELIGO_PURE $(BIN)/eligo --version
 	@touch $@
 
-# What the developers' verbs need besides; the product is installed already, and is not compiled again for it.
+# The tools for developers; the product is already installed, and is not compiled again.
 .venv/tools: .venv/installed
 	@echo "eligo: installing the tools for tests and checks, in a minute or two:"
 	@$(INSTALL) "eligo[dev]"
@@ -30,7 +30,7 @@ demo: setup
 
 TESTS ?= tests
 
-# The layers are tested by `make check`, and not here again.
+# `make check` tests the layers, so they are left out here.
 test: .venv/tools
 	$(BIN)/python -m pytest -q -n 2 $(TESTS) --ignore=tests/test_architecture.py
 
@@ -38,11 +38,11 @@ INTERPRETED := tests/test_same_plan.py tests/test_positions.py tests/test_theory
   tests/test_execution.py tests/test_policies.py tests/test_pools.py tests/test_finishing.py tests/test_batches.py \
   tests/test_simulation.py tests/test_simulation_volatile.py
 
-# What the kernels are for, interpreted; that plans are the same in both forms is a test of its own.
+# The tests of the kernels in interpreted form; another test checks that plans are the same in both forms.
 test-interpreted: .venv/tools
 	ELIGO_PURE=1 $(BIN)/python -m pytest -q -n 2 $(INTERPRETED)
 
-# Slurm, HTCondor and PostgreSQL for real, two at the same time; where one cannot be had, that is said aloud.
+# Tests with real Slurm, HTCondor and PostgreSQL, two at a time; a message says which of them is unavailable.
 test-engines: .venv/tools
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-slurm test-htcondor test-postgres
 
@@ -58,7 +58,7 @@ test-postgres: .venv/tools
 	@echo "eligo: tests against a real PostgreSQL; it takes a minute or two ..."
 	timeout 1500 $(BIN)/python -m pytest -q tests/postgres
 
-# The page that the server shows and that static pages are made of: TypeScript, bundled into the package.
+# The page of the server and of static pages: TypeScript, bundled into the package.
 page: need-npm page/node_modules/installed
 	@cd page && npm run --silent build
 
@@ -75,19 +75,19 @@ check-page: need-npm page/node_modules/installed
 
 CHROMIUM ?= /usr/bin/chromium
 
-# The page in a real browser. Where there is none, or no Node, nothing is tested, and that is said aloud.
+# Tests of the page in a real browser. Without a browser or Node, nothing is tested, and a message says so.
 test-page: .venv/tools
 	@if ! command -v npm >/dev/null; then echo "eligo: TESTS OF THE PAGE ARE SKIPPED: there is no Node (npm) here" >&2; \
 	elif ! test -x "$(CHROMIUM)"; then echo "eligo: TESTS OF THE PAGE ARE SKIPPED: there is no browser at $(CHROMIUM)" >&2; \
 	else $(MAKE) --no-print-directory page && cd page && npm run --silent unit \
 	  && PYTHON="$(abspath $(BIN))/python" CHROMIUM="$(CHROMIUM)" timeout 900 npm run --silent browser; fi
 
-# Each engine in an environment of its own, which the first run makes; where one cannot be had, that is said aloud.
+# Each engine in its own environment, which the first run creates; a message says which of them is unavailable.
 test-plugins: .venv/tools
 	@echo "eligo: tests inside the engines that people have; the first run installs them, in some minutes ..."
 	timeout 1200 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/plugins
 
-# Only whether tasks begin in the order, in the engines that are quick to have.
+# Only whether tasks start in the order, in the engines that are quick to install.
 test-plugins-short: .venv/tools
 	@echo "eligo: the order inside engines that people have; the first run installs them, in a minute or two ..."
 	timeout 600 $(BIN)/python -m pytest -q -n 2 --dist loadfile -k begin $(addprefix tests/plugins/,snakemake dask parsl luigi doit)
@@ -103,12 +103,12 @@ test-corpus: .venv/tools
 
 SECONDS ?= 20
 
-# Kills, full disks and tasks without end; the kills go on for at most SECONDS.
+# Kills, full disks and endless tasks; the kills last for at most SECONDS.
 test-faults: SECONDS := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),120)
 test-faults: .venv/tools
 	ELIGO_FAULT_SECONDS=$(SECONDS) $(BIN)/python -m pytest -q -s tests/faults
 
-# SECONDS for each format. Where atheris cannot be had, nothing is fuzzed, and that is said aloud.
+# SECONDS for each format. Without atheris, nothing is fuzzed, and a message says so.
 fuzz: .venv/tools
 	@if $(BIN)/python -c "import atheris" 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check "eligo[fuzz]"; \
@@ -125,11 +125,11 @@ check: .venv/tools
 bench: .venv/tools
 	@$(BIN)/python -m benchmarks
 
-# Every paper's tables and figures again, into out/; `python -m papers PAPER` for one.
+# The tables and figures of every paper, into out/; `python -m papers PAPER` for one.
 papers: .venv/tools
 	@for paper in comparison sweep batch clustering; do $(BIN)/python -m papers $$paper -o out || exit; done
 
-# The drawing in docs/develop/architecture.md, from what the modules import; and the generated parts of docs/reference.
+# The drawing in docs/develop/architecture.md, from the imports of the modules; and the generated parts of docs/reference.
 docs: .venv/tools
 	$(BIN)/python docs/develop/draw_architecture.py
 	$(BIN)/python docs/develop/write_reference.py

@@ -49,7 +49,7 @@ WIDE: dict[str, Callable[[], Dag]] = {
 
 
 def wide_states(polls: int = 6, requests: int = 1000) -> None:
-    """Polls for 1,000 tasks of 100,000 eligible ones, while the dag is executed: at most .1 s after the first."""
+    """Polls for 1,000 of 100,000 eligible tasks during an execution: at most 0.1 s after the first."""
     widths = (24, 10, 10, 10, 10, 8, 8, 24)
     columns = ("dag", "eligible", "first s", "least s", "most s", "<= .1 s", "exact", "method")
     heading(f"{requests:,} requests in wide states", columns, widths)
@@ -88,7 +88,7 @@ def dense_blocks(seconds: float = 2.0) -> None:
 
 
 def games(means: tuple[float, ...] = (4.0, 16.0, 64.0), runs: int = 5) -> None:
-    """Polls that real workflows take when batches are chosen whole, as shares of what first come, first served takes."""
+    """Polls that real workflows need if whole batches are chosen, divided by those of first come, first served."""
     rules = ("batch-optimal", "fifo", "lifo", "greedy-fifo", "critical-path", "ready", "balanced")
     widths = (36, 7, 8, 8, *(14,) * len(rules))
     heading("Polls, fifo = 1", ("workflow", "tasks", "mean r", "fifo", *rules), widths)

@@ -1,12 +1,13 @@
 """Builds: a CMake project of about a thousand statements, built by ninja; how far from the best its order was.
 
-The seconds are those of the build's own `.ninja_log`. `measured` is how long ninja took; `its order` is the order in which
-it began the statements, played again with these seconds; `eligo` the order made for so many workers; `bound` what no order
-can beat. `eligo run` builds the same once more, by the policy `finish` with these seconds. Others may use the machine:
-compare the three that are played.
+The seconds come from the `.ninja_log` of the build. `measured` is how long ninja took. `its order` simulates the order in
+which ninja started the statements, with these seconds. `eligo` is the order made for this number of workers, and `bound`
+is the lower bound. `eligo run` builds the project again, by the policy `finish` with these seconds. Other programs may use
+the machine: compare the three simulated columns.
 
-Below, the same seconds played on larger pools by three rules: `fifo`; `ninja's rule`, the longest remaining path counted in
-statements and the first in the file among equals, which is ninja's since 1.12; and eligo's order for the pool.
+The second table simulates the same seconds on larger pools by three rules: `fifo`; `ninja's rule`, the longest remaining
+path counted in statements, and the first in the file among equals, which ninja follows since 1.12; and eligo's order for
+the pool.
 """
 
 import os
@@ -58,7 +59,7 @@ def log_of(place: Path) -> Workflow:
 
 
 def played(flow: Workflow, workers: int) -> list[object]:
-    """One line of the second table."""
+    """A row of the second table."""
     orders = ("fifo", longest_first(flow), "finish")
     bound = eligo.earliest_finish(flow, workers).seconds
     return [workers, *(finish_on(flow, workers, order).makespan for order in orders), bound]
@@ -74,7 +75,7 @@ def longest_first(flow: Workflow) -> list[str]:
 
 
 def measured(folder: Path, ninja: str, workers: int) -> list[object]:
-    """One line of the table."""
+    """A row of the table."""
     write_project(folder / "source", LIBRARIES, SOURCES)
     place = configured(folder, ninja)
     spent = seconds_of([ninja, "-C", str(place), f"-j{workers}"])
@@ -92,7 +93,7 @@ def measured(folder: Path, ninja: str, workers: int) -> list[object]:
 
 
 def configured(folder: Path, ninja: str, source: Path | None = None) -> Path:
-    """The folder in which CMake has made all ready."""
+    """The folder of a build that CMake has configured."""
     place = folder / "build"
     words = ["cmake", "-G", "Ninja", "-S", str(source or folder / "source"), "-B", str(place)]
     subprocess.run([*words, f"-DCMAKE_MAKE_PROGRAM={ninja}"], check=True, capture_output=True, timeout=LONGEST)
@@ -107,7 +108,7 @@ def seconds_of(command: list[str]) -> float:
 
 
 def began(flow: Workflow, log: Path) -> list[str]:
-    """The tasks in the order in which ninja began them."""
+    """The tasks in the order in which ninja started them."""
     start: dict[str, int] = {}
     for line in log.read_text("utf-8").splitlines()[1:]:
         cells = line.split("\t")

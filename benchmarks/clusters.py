@@ -1,4 +1,4 @@
-"""Fat tasks: what they cut on real workflows, how long one takes of 100,000 tasks, and how long dealing all of it."""
+"""Fat tasks: the arcs that they cut in real workflows, and the time to choose one, or all, from 100,000 tasks."""
 
 import time
 from collections.abc import Callable
@@ -74,7 +74,7 @@ def one_of_many() -> None:
 
 
 def dealing() -> None:
-    """All of it, to three clients of sizes 100, 100 and 50 at once."""
+    """Deal out the whole dag, to three clients of sizes 100, 100 and 50 at once."""
     widths = (24, 14, 9, 8, 10, 10, 10, 12)
     columns = ("dag", "goal", "s", "<= 20", "fat tasks", "cut arcs", "of arcs", "time/single")
     heading("Dealing 100,000 tasks", columns, widths)

@@ -22,7 +22,7 @@ int main(int n, char **v) {
 
 
 def write_project(folder: Path, libraries: int = 30, sources: int = 34) -> None:
-    """Write a project of so many libraries, with so many sources each."""
+    """Write a project with these numbers of libraries and of sources per library."""
     (folder / "include").mkdir(parents=True)
     (folder / "include" / "all.h").write_text("int work(int);\n", "utf-8")
     (folder / "make.sh").write_text('#!/bin/sh\nsleep 0.05\nprintf "#define %s %s\\n" "$2" "$3" > "$1"\n', "utf-8")

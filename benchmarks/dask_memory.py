@@ -1,4 +1,4 @@
-"""Results in memory at once, by eligo's order and by dask.order, on graphs as Dask users have them.
+"""Results in memory at once, by eligo's order and by dask.order, on typical graphs of Dask users.
 
 `python -m benchmarks.dask_memory`: one task at a time, as in the warning of `eligo.plugins.dask`.
 """

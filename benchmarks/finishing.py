@@ -161,7 +161,7 @@ def _with_sisters() -> Iterator[tuple[str, Workflow, Workflow | None]]:
 
 
 def _by_level(flow: Workflow, sister: Workflow | None) -> Iterator[tuple[int, dict[str, float]]]:
-    """Of every number of workers, when all is done by what is known, under first come, first served, and at best."""
+    """For every number of workers, the finish for each level of knowledge, under first come, first served, and at best."""
     sequence, seconds = plan(flow, "quick").sequence, estimate(flow).seconds
     rules = _informed(flow, sister, sequence)
     for n in WORKERS:
@@ -173,7 +173,7 @@ def _by_level(flow: Workflow, sister: Workflow | None) -> Iterator[tuple[int, di
 
 
 def _informed(flow: Workflow, sister: Workflow | None, order: Order) -> dict[str, Policy]:
-    """First come, first served, and the default by what is known."""
+    """First come, first served, and the default policy, for each level of knowledge of run times."""
     bare, seconds = without_seconds(flow), estimate(flow).seconds
     drawn = np.random.default_rng(SEED).standard_normal(len(seconds))
     off = dict(zip(flow.dag.tasks, (seconds * np.exp(OFF * drawn)).tolist(), strict=True))
@@ -198,7 +198,7 @@ def traces() -> Iterator[tuple[str, Workflow]]:
 
 
 def ratios() -> Ratios:
-    """Of every real trace and pool, what all rules come to, as they are and improved."""
+    """The makespans of all rules on every real trace and pool, plain and improved."""
     found: Ratios = {}
     for trace, flow in traces():
         sequence, seconds = plan(flow, "quick").sequence, estimate(flow).seconds
@@ -218,7 +218,7 @@ def _over_bound(terms: Terms, rules: dict[str, Policy]) -> dict[str, float]:
 
 
 def _searched(terms: Terms, best: Schedule, bound: float) -> Schedule:
-    """The best schedule from many orders that are nearly this one's, or that of the longest paths, improved each."""
+    """The best schedule from many variants of this order and of the longest paths, each improved."""
     rng, left = np.random.default_rng(0), SEARCHED
     remaining = heads_and_tails(terms.dag, terms.seconds)[1] + terms.seconds
     paths = places(len(terms.dag), np.argsort(-remaining, kind="stable").astype(np.int32)) / max(1, len(terms.dag))
@@ -249,7 +249,7 @@ def real(found: Ratios) -> None:
 
 
 def tight(found: Ratios) -> None:
-    """The best schedule that anything found over the bound: what is left is a better order or a better bound."""
+    """The best schedule found by any method, over the bound: the remaining gap needs a better order or a better bound."""
     if not found:
         return
     best = {cell: min(values.values()) for cell, values in found.items()}

@@ -1,4 +1,4 @@
-"""Reading: large files, whole, against the words of their text alone or the plain decoder."""
+"""Reading large files, compared with splitting their text into words or with the plain decoder."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ WIDTHS = (36, 10, 10, 9, 9, 8)
 
 
 def dagman_text(dag: Dag) -> str:
-    """The nodes of a dag, one a line, then for every task with children a line with all of them."""
+    """The nodes of a dag, one per line, then a line for every task with children, which lists them."""
     names = [f"task_{i:07d}" for i in range(len(dag))]
     cuts, ends = dag.child_ptr.tolist(), [names[v] for v in dag.child.tolist()]
     jobs = [f"JOB {name} task.sub\n" for name in names]
@@ -29,7 +29,7 @@ def dagman_text(dag: Dag) -> str:
 
 
 def split_lines(path: Path) -> int:
-    """How many words a file has: the least that any reader does."""
+    """The number of words in a file: the minimum that any reader has to do."""
     return sum(len(line.split()) for line in path.read_text().split("\n"))
 
 
@@ -41,7 +41,7 @@ def run() -> None:
 
 
 def dagman() -> None:
-    """A million jobs, in the order in which they were made and in any order."""
+    """A million jobs, in topological order and shuffled."""
     heading("Reading", ("file", "ours ms", "words ms", "ratio", "target", ""), WIDTHS)
     dag = random_layered(1000, 1000, seed=1, degree=2)
     for title, shown in (("DAGMan 1e6 jobs 2e6 arcs", dag), ("the same, shuffled", shuffled(dag))):
@@ -107,6 +107,6 @@ print(peak_kilobytes() - before)
 
 
 def peak_of_reading(path: Path) -> float:
-    """The bytes that reading takes at its peak, in a process of its own."""
+    """The peak memory of reading in bytes, in a separate process."""
     done = subprocess.run([sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True, check=True)
     return 1024 * float(done.stdout)

@@ -1,8 +1,8 @@
-"""Servers below a server, by their rules alone: one process, simulated time, no network and no disk.
+"""Servers below a server: only their rules, in one process with simulated time, without network and disk.
 
 A million clients work through a hundred leaves, ten thousand clients each, at one parent. What the parent has to do is
-counted in calls and in seconds of a processor, against the same work without leaves, at a scale where that is feasible.
-The second table has dependencies: how much of their time clients wait for work with leaves, and at one server.
+counted in calls and in seconds of a processor, and compared with the same work without leaves, at a feasible scale.
+The second table has dependencies: the share of time in which clients wait for work, with leaves and with one server.
 """
 
 import random
@@ -34,9 +34,9 @@ from eligo.workflow import Workflow
 TICK = 0.5  # simulated seconds
 TASK = 20.0  # simulated seconds of a task on average: from half of it to one and a half
 CLIENTS, LEAVES = 1_000_000, 100
-FEW, FEW_LEAVES = 100, 4  # for what is done without leaves, too
+FEW, FEW_LEAVES = 100, 4  # for simulations with and without leaves
 MOST = 10_000  # tasks in a grant, as many as one request can ask for
-#: a leaf holds as many tasks as its clients need, and nobody waits for more than a lease
+#: a leaf may have as many tasks as its clients need, and no lease expires
 TERMS = ServerTerms(first_quota=1e6, most_quota=1e6, lease=1e5)
 
 
@@ -59,7 +59,7 @@ class Node:
 
 @dataclass(eq=False)
 class Site:
-    """Clients of one server: those that wait, and when those are done that work."""
+    """Clients of one server: those that wait, and the times at which the others finish."""
 
     node: Node
     clients: list[Client]
@@ -72,13 +72,13 @@ class Site:
     done: int = 0
 
     def ask(self, now: float, client: Client, call: str) -> None:
-        """A client asks, and waits."""
+        """Add the request of a client, which waits."""
         with self.node.work(call):
             ticket = self.node.service.ask(now, client, str(id(client)) + str(now), Request(wait=1e9))
             self.waiting[ticket] = client
 
     def deliver(self, tick: int) -> None:
-        """Those whose tasks are done now bring them, and ask for the next in the same call."""
+        """Clients whose tasks are done deliver the results, and request the next tasks in the same call."""
         for client, lease in self.ends.pop(tick, ()):
             with self.node.work():
                 answers = self.node.service.deliver(tick * TICK, client, [ResultWords(lease, "done", seconds=TASK)])
@@ -110,7 +110,7 @@ class LeafSite:
         self.ticket: Ticket | None = None
 
     def turn(self, tick: int) -> None:
-        """All that a leaf does in a tick, in the order in which it does it."""
+        """All steps of a leaf in a tick, in their order."""
         self.site.deliver(tick)
         changes = self.site.serve(tick)
         with self.site.node.work():
@@ -130,7 +130,7 @@ class LeafSite:
             self.leaf.settle(now, results)
 
     def ask(self, now: float) -> None:
-        """The parent is asked for what is wanted, unless it is already."""
+        """Request the wanted tasks from the parent, unless a request is pending."""
         with self.site.node.work():
             want = self.leaf.want(now)
         if want is not None and self.ticket is None:
@@ -140,7 +140,7 @@ class LeafSite:
                 self.ticket = self.parent.service.ask(now, self.client, f"{id(self)} {now}", request)
 
     def take(self, now: float) -> None:
-        """The parent has answered: hand on what it granted."""
+        """The parent has answered: serve the granted tasks."""
         ticket, self.ticket = self.ticket, None
         with self.parent.work():
             body = encode(grants_words(ticket, 60.0))
@@ -165,7 +165,7 @@ def flow_of(tasks: int, wide: int, seed: int = 1) -> Prepared:
 
 
 def site(node: Node, clients: int, seed: int, again: bool) -> Site:
-    """So many clients of a server, all of which ask at once."""
+    """The clients of a server, all of which send a request at once."""
     known = [node.service.enrol(0.0, f"c{i}") for i in range(clients)]
     made = Site(node, known, random.Random(seed), again)
     for client in made.clients:
@@ -176,7 +176,7 @@ def site(node: Node, clients: int, seed: int, again: bool) -> Site:
 
 @dataclass
 class Found:
-    """What a simulation came to."""
+    """The result of a simulation."""
 
     seconds: float
     parent: Node
@@ -195,7 +195,7 @@ class Found:
         return 1e6 * sum(one.node.busy for one in self.sites if one.node is not self.parent) / self.tasks
 
     def columns(self) -> tuple[str, ...]:
-        """What a row of the table says."""
+        """A row of the table."""
         calls = sum(self.parent.calls.values())
         cpu = 1e6 * self.parent.busy / self.tasks
         return f"{calls:,}", f"{calls / self.tasks:.4f}", f"{cpu:.1f}", f"{self.below:.1f}", f"{self.starved:.1%}"
@@ -231,7 +231,7 @@ COLUMNS = ("what", "calls", "a task", "parent us", "leaf us", "waiting", "")
 
 
 def run(clients: int = CLIENTS, leaves: int = LEAVES) -> None:
-    """Both tables."""
+    """Print both tables."""
     heading("Servers below a server: calls and CPU at the parent for each task", COLUMNS, WIDTHS)
     direct = simulated(100 * FEW, 100 * FEW, 100 * FEW, 0)
     row((f"{100 * FEW:,} clients, no leaf, a task each", *direct.columns(), ""), WIDTHS)

@@ -82,7 +82,7 @@ def journal() -> None:
 
 
 def growth() -> None:
-    """1,000 tasks added to a half executed dag: to the execution itself, to its dag, and to whoever follows, asked next."""
+    """The cost of adding 1,000 tasks to a half executed dag: of `grow`, the dag, and each allocator's next request."""
     widths = (24, 14, 14, 14)
     heading("1,000 tasks added, ms", ("to", *(f"{len(families.out_mesh(size)):,}" for size in MESHES)), widths)
     makers: dict[str, Callable[[Execution], Allocator | None] | None] = {"execution": None, "dag": lambda game: None}
@@ -92,7 +92,7 @@ def growth() -> None:
 
 
 def _added(dag: Dag, make: Callable[[Execution], Allocator | None] | None) -> float:
-    """How many seconds of a processor that takes, at best of a few."""
+    """The least processor seconds of a few attempts."""
     game = Execution(dag, dag.named(dag.order[: len(dag) // 2]))
     follower, best = None if make is None else make(game), float("inf")
     for turn in range(3):

@@ -1,7 +1,7 @@
-"""Grants that know where files are: bytes fetched, finish and places lost, simulated and with real clients.
+"""Grants that consider where files are: bytes fetched, finish and places lost, simulated and with real clients.
 
-Simulated: 16 clients fetch what they do not have at 12.5 MB/s each, run the task for its recorded seconds, and send what it
-made. Real: a server and 16 `eligo.client` processes on loopback, with the files of a Montage workflow 20 times smaller.
+Simulated: 16 clients fetch missing files at 12.5 MB/s each, run the task for its recorded seconds, and send its outputs.
+Real: a server and 16 `eligo.client` processes on loopback, with the files of a Montage workflow 20 times smaller.
 The window of the allocator was chosen on the first four workflows; the others were not looked at before.
 """
 
@@ -38,12 +38,12 @@ OTHERS = (
     "srasearch-chameleon-20a-001.json", "cycles-chameleon-2l-1c-9p-001.json.gz", "bwa-chameleon-small-001.json.gz",
     "sarek-dirt02-001.json", "rnaseq-dirt02-001.json.gz", "viralrecon-dirt02-001.json.gz",
 )  # fmt: skip
-SMALLER, SHORTER = 20, 0.5  # real files are so many times smaller, and tasks take this share of their seconds
+SMALLER, SHORTER = 20, 0.5  # divides the sizes of files, and multiplies the seconds of tasks, for real clients
 FETCHED = re.compile(r"([\d,]+) bytes fetched")
 
 
 class Outcome(NamedTuple):
-    """What a workflow came to."""
+    """The result of one workflow."""
 
     fetched: float
     finish: float
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 
 
 def simulate(flow: Workflow, near: bool) -> Outcome:
-    """Play a workflow; where *near*, grants know where files are."""
+    """Simulate a workflow; if *near*, grants consider where files are."""
     game = Execution(flow)
     live = allocator("finish", flow, game, rules=None)
     assert isinstance(live, ByPolicy)
@@ -84,7 +84,7 @@ def simulate(flow: Workflow, near: bool) -> Outcome:
 
 
 def simulated() -> None:
-    """The table of the simulation, and the largest loss seen."""
+    """Print the table of the simulation, and the largest loss."""
     widths = (46, 7, 12, 12, 9, 9, 9)
     columns = ("workflow", "tasks", "fetched, GB", "with, GB", "bytes", "finish", "lost, %")
     heading(f"Simulated, {CLIENTS} clients of {BANDWIDTH / 1e6:g} MB/s, policy finish", columns, widths)
@@ -101,7 +101,7 @@ def simulated() -> None:
 
 
 def small(flow: Workflow, folder: Path) -> Path:
-    """The workflow with smaller files and shorter tasks as a file of its own, and the files that no task makes beside it."""
+    """Write the workflow with smaller files and shorter tasks, and the input files that no task makes."""
     made = {name for task in flow.details.values() for name in task.outputs}
     size = {name: 1 + amount // SMALLER for name, amount in flow.file_sizes.items()}
     tasks = []
@@ -121,13 +121,13 @@ def small(flow: Workflow, folder: Path) -> Path:
 
 
 def called(url: str) -> Any:
-    """What is at an address of the server."""
+    """The JSON at an address of the server."""
     with urllib.request.urlopen(url, timeout=60) as reply:
         return json.loads(reply.read())
 
 
 def carry_out(flow: Workflow, near: bool) -> Outcome:
-    """Serve the workflow to real clients, until it is done."""
+    """Serve the workflow to real clients until it is done."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         path = small(flow, folder)
@@ -158,7 +158,7 @@ def carry_out(flow: Workflow, near: bool) -> Outcome:
 
 
 def carried_out() -> None:
-    """The table of real clients."""
+    """Print the table of real clients."""
     flow = read(REAL / TUNED[0])
     widths = (46, 12, 12, 9, 12, 12)
     columns = ("Montage, files 20 times smaller", "fetched, MB", "with, MB", "bytes", "finish, s", "with, s")
@@ -170,7 +170,7 @@ def carried_out() -> None:
 
 
 def run() -> None:
-    """Both, where the real workflows are."""
+    """Print both tables, if the real workflows are available."""
     if not REAL.is_dir():
         print("Locality: there are no real workflows here")
         return

@@ -84,7 +84,7 @@ def _networkx_sort(dag: Dag) -> float:
 def growth() -> None:
     """Doubling the dag at most doubles the time, with 15 % to spare; beside it how one Kahn pass grows.
 
-    The dags are numbered at random, and the largest no longer fit into the caches: nobody's time doubles there.
+    The dags are numbered at random, and the largest no longer fit into the caches, so every time more than doubles there.
     """
     widths = (24, 10, 10, 10, 9, 9, 8, 9, 9)
     columns = ("family", "250k s", "500k s", "1M s", "x", "x", "<= 2.3", "Kahn x", "Kahn x")
@@ -187,7 +187,7 @@ def _in_process(code: str, name: str) -> tuple[float, float]:
 
 
 def memory() -> None:
-    """The most memory that planning takes beside the dag, and what the plan and the dag keep, names included."""
+    """The peak memory of planning beyond the dag, and the memory that the plan and the dag keep, including names."""
     widths = (24, 12, 12, 12, 8)
     heading("Memory of a plan, names included", ("dag", "peak MB", "kept MB", "target MB", ""), widths)
     for name in ("out-mesh", "butterfly"):

@@ -25,7 +25,7 @@ Tasks = dict[str, tuple[str, float, list[str]]]
 
 
 def tasks_of(file: str) -> Tasks:
-    """What is known of a workflow's tasks, scaled to so much work for every worker."""
+    """The seconds of a workflow's tasks, scaled to a given amount of work per worker."""
     flow = eligo.as_workflow(file)
     seconds = [found or 0.0 for found in flow.column("seconds")]
     scale, names = WORKERS * SECONDS / sum(seconds), [str(name) for name in flow.dag.tasks]
@@ -37,12 +37,12 @@ def tasks_of(file: str) -> Tasks:
 
 
 def nap(seconds: float, *_parents: object) -> None:
-    """What a task does."""
+    """The function of a task: it sleeps."""
     time.sleep(seconds)
 
 
 def makespan(client: Any, plugged: bool, ranked: bool, tasks: Tasks) -> float:
-    """Seconds from handing over the graph to its end."""
+    """Seconds from the submission of the graph to its end."""
     if plugged:
         client.register_plugin(EligoPriorities())
     key = {name: (kind, random.getrandbits(60)) for name, (kind, _, _) in tasks.items()}
@@ -70,7 +70,7 @@ def run(files: Sequence[str] = ()) -> None:
 
 
 def dask_seconds(tasks: Tasks, way: str) -> float:
-    """Of one run on a cluster that knows nothing yet."""
+    """The makespan of one run on a fresh cluster."""
     with cluster() as own, distributed.Client(own) as client:  # type: ignore[no-untyped-call]
         return makespan(client, way == "plug-in", way == "prioritise", tasks)
 
@@ -83,7 +83,7 @@ def rehearse(files: Sequence[str], engine: str, ways: Sequence[str], seconds: Ca
 
 
 class Timed(EligoPriorities):
-    """Says how long it took."""
+    """A plug-in that reports how long ranking took."""
 
     def update_graph(self, scheduler: Any, **told: Any) -> None:
         """See `EligoPriorities`."""
@@ -93,7 +93,7 @@ class Timed(EligoPriorities):
 
 
 def large() -> None:
-    """What the plug-in adds to handing over a large graph, while the scheduler does nothing else; beside Dask's own order."""
+    """The time that the plug-in adds to the submission of a large graph, beside that of `dask.order`."""
     heading(f"A graph of {LARGE:,} tasks", ("ranked by", "seconds"), (20, 10))
     graph: dict[Any, Any] = {("a", i): (nap, 0.0) for i in range(LARGE // 2)}
     graph |= {("b", i): (nap, 0.0, ("a", i), ("a", i // 2)) for i in range(LARGE // 2)}

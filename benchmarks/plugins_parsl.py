@@ -18,7 +18,7 @@ from eligo.plugins.parsl import ParslPriorities
 
 
 def parsl_seconds(tasks: Tasks, way: str) -> float:
-    """Of one run, from the first call of an app to the end of the last, on workers that are there already."""
+    """The makespan of one run, from the first call of an app to the end of the last, on workers that are already running."""
     pool = parsl.HighThroughputExecutor(
         label="pool",
         address="127.0.0.1",

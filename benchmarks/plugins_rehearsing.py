@@ -81,7 +81,7 @@ with DAG("rehearsed", schedule="@once", **known) as dag:
 
 
 def luigi(python: Path, folder: Path, way: str, workers: int) -> float:
-    """Seconds from the first beginning to the last end inside Luigi."""
+    """Seconds from the first start to the last end inside Luigi."""
     (folder / "steps.py").write_text(LUIGI, "utf-8")
     subprocess.run([str(python), "steps.py", way, str(workers)], cwd=folder, check=True)
     return makespan(folder)
@@ -118,13 +118,13 @@ def airflow(python: Path, folder: Path, way: str, workers: int) -> float:
 
 
 def makespan(folder: Path) -> float:
-    """From when the first task began to when the last ended."""
+    """Seconds from the start of the first task to the end of the last."""
     seen = times(folder / "log").values()
     return max(end for _, end in seen) - min(begin for begin, _ in seen)
 
 
 def spec_of(path: str, seconds: float) -> Spec:
-    """A workflow whose tasks take so long together."""
+    """A workflow whose tasks take a given time in total."""
     flow = eligo.read(path)
     taken = estimate(flow).seconds
     names = {task: f"t{number}" for number, task in enumerate(flow.dag.tasks)}
@@ -146,7 +146,7 @@ def rehearsed(engine: str, python: Path, workers: int, spec: Spec, way: str) -> 
 
 
 def main(engine: str, workers: int, seconds: float, rounds: int, paths: list[str]) -> None:
-    """A row for every workflow."""
+    """Print a row for every workflow."""
     python = engine_python(engine)
     if python is None:
         return

@@ -1,12 +1,12 @@
-"""Snakemake's own schedulers beside eligo's plug-in: what a choice costs, and how long rehearsed workflows take.
+"""Snakemake's own schedulers beside eligo's plug-in: the cost of a choice, and how long rehearsed workflows take.
 
 Needs Snakemake in the environment that runs it: `python -m benchmarks.plugins_snakemake choices` and
 `... workflows FILE ...`.
 
-Choices are made in a real run of Snakemake, with its own graph and its own jobs: a scheduler that stands in for the one that
-is asked for hands what it is given to each contestant in turn, and then ends the run before any job has begun. So a figure
-is the time of one call of `select_jobs`, with one core free, which is how it is called when a job has ended. It is CPU time,
-for others may run on the machine too.
+Choices are measured in a real run of Snakemake, with its own graph and its own jobs. A stand-in for the requested scheduler
+passes its input to each contestant in turn, and then ends the run before any job starts. So a figure is the time of one
+call of `select_jobs` with one core free, as when a job has ended. It is CPU time, because other programs may run on the
+machine, too.
 """
 
 import os
@@ -61,7 +61,7 @@ class Scheduler(SchedulerBase):
 
 
 def compare(here: Any, ready: set[Any], remaining: list[Any], free: dict[str, int], sizes: dict[Any, int]) -> None:
-    """Within Snakemake: the time of each contestant for the same choices."""
+    """The time of each contestant for the same choices, measured within Snakemake."""
     from snakemake.scheduling import greedy, milp
 
     import snakemake_scheduler_plugin_eligo as eligo_plugin
@@ -81,7 +81,7 @@ def compare(here: Any, ready: set[Any], remaining: list[Any], free: dict[str, in
 def _timed(  # noqa: PLR0913, PLR0917
     scheduler: Any, ready: set[Any], remaining: list[Any], free: dict[str, int], sizes: dict[Any, int], calls: int
 ) -> Iterator[float]:
-    """The seconds of every call: the first, and so many more, each without the job chosen before and with two new ones."""
+    """The seconds of the first call and of each later one, without the job chosen before and with two new ones."""
     later = [ready.pop() for _ in range(2 * calls + 2)]
     for _ in range(calls + 1):
         ready.update((later.pop(), later.pop()))
@@ -112,7 +112,7 @@ def choices() -> None:
 
 
 def workflows(*files: str) -> None:
-    """Run real workflows, their tasks slept through, under every scheduler; eligo also with their times."""
+    """Run real workflows as sleeps under every scheduler; eligo also with their run times."""
     ways = {"ilp": ("ilp",), "greedy": ("greedy",), "eligo": ("eligo",),
             "eligo, times": ("eligo", "--scheduler-eligo-history", "took.csv")}  # fmt: skip
     flows = {Path(file).name: read(file) for file in files}
@@ -121,7 +121,7 @@ def workflows(*files: str) -> None:
 
 
 def rehearsed(flow: Workflow, words: tuple[str, ...]) -> float:
-    """The seconds from the first job that began to the last that ended."""
+    """The seconds from the start of the first job to the end of the last."""
     with tempfile.TemporaryDirectory() as place:
         seconds = {name: flow.task(name).seconds or 0.0 for name in flow.dag.tasks}
         scale = WHOLE * CORES / sum(seconds.values())
@@ -134,7 +134,7 @@ def rehearsed(flow: Workflow, words: tuple[str, ...]) -> float:
 
 
 def snakefile(flow: Workflow, seconds: dict[Any, float]) -> str:
-    """A Snakefile with a rule for every task, which sleeps and writes down when it began and ended."""
+    """A Snakefile with a rule for every task, which sleeps and records its start and end."""
     number = {name: i for i, name in enumerate(flow.dag.tasks)}
     rules = [f"rule all:\n    input: {', '.join(repr(f'done/{i}') for i in number.values())}\n"]
     for name, i in number.items():

@@ -1,6 +1,6 @@
 """The same workflow in an engine in several ways, in turns: medians, and how far apart runs are.
 
-Tasks sleep, so that a busy machine counts for little; what it does is shared out among the ways, which take turns: every
+Tasks sleep, so that a busy machine matters little. The ways take turns, so that its load affects all of them: every
 other round begins at the other end. The first way is the engine's own, to which the others are compared.
 """
 
@@ -16,7 +16,7 @@ Rehearsed = tuple[str, int, Callable[[str], float]]
 
 
 def compare(title: str, workflows: Iterable[Rehearsed], ways: Sequence[str], rounds: int = ROUNDS) -> None:
-    """A row for every workflow as soon as it is known, and then the largest loss, which may be a gain."""
+    """Print a row for every workflow as soon as it is measured, and then the largest loss, which may be a gain."""
     widths = (44, 7, *(30 for _ in ways))
     heading(f"{title}: medians of {rounds} runs (least and most)", ("workflow", "tasks", *ways), widths)
     changes: list[tuple[float, str]] = []
@@ -42,7 +42,7 @@ def in_turns(ways: Sequence[str], seconds: Callable[[str], float], rounds: int) 
 
 
 def spread(times: Sequence[float]) -> str:
-    """The median, and between what all lie.
+    """The median, and the least and the greatest.
 
     >>> spread([3.0, 1.0, 2.5])
     '2.50 s (1.00-3.00)'

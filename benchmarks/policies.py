@@ -2,10 +2,10 @@
 
 A cell is a workflow and a setting. In each, the best competitor is chosen on one half of the runs and compared on the
 other half, with common draws; intervals are 95 %, by the delta method, and those of means take each workflow's cells as one
-observation. The default, where nothing is known of run times, is the longest remaining path plus releases in reach, of weight
-1.1 and scaled by the paths below them; it was chosen with all of these workflows in view, so that the tables flatter it:
-docs/understand/comparison.md has what it came to on others. With few runs a cell's ratio wanders by .5 % from seed to
-seed: hence 1,000 in the batched game.
+observation. Without run times, the default is the longest remaining path plus releases within reach, of weight 1.1 and
+scaled by the paths below them. It was chosen with all of these workflows in view, so the tables are too favourable;
+docs/understand/comparison.md has its results on others. With few runs, the ratio of a cell varies by 0.5 % from seed to
+seed, hence 1,000 in the batched game.
 """
 
 import math
@@ -62,11 +62,11 @@ class Case:
         return without_seconds(self.flow) if isinstance(self.flow, Workflow) else self.flow
 
     def policy(self, name: str) -> Policy:
-        """The policy of that name, which knows no seconds."""
+        """The policy of that name, without run times."""
         return policies.policy(name, self.untimed, self.plan.sequence)
 
     def static(self) -> Policy:
-        """The default policy played once, as fixed priorities; it knows no seconds."""
+        """The order of the default policy without run times, as fixed priorities."""
         bare = skeleton(dag_of(self.flow))
         return policies.from_order(bare, order_to_follow(self.untimed, "finish", self.plan), "static")
 
@@ -252,9 +252,9 @@ RULES: dict[str, tuple[str, Callable[[Workflow], Rules]]] = {
 
 
 def volatile(runs: int = 200) -> None:
-    """Makespan among clients of speeds 1..30, unknown to the server: at most .96 of the best competitor, pooled.
+    """Makespan among clients of speeds 1..30, unknown to the server: at most 0.96 of the best competitor, pooled.
 
-    Informed rules know the file's own seconds, where tasks take these; where times are drawn, nobody knows them.
+    Informed rules know the seconds in the file if tasks take these; times that are drawn at random are unknown to all.
     """
     found: dict[str, list[Cell]] = {name: [] for name in RULES}
     shares: dict[str, list[tuple[float, float]]] = {name: [] for name in RULES}
@@ -278,7 +278,7 @@ def volatile(runs: int = 200) -> None:
 
 
 def _kind_seconds(flow: Workflow) -> NDArray[np.float64]:
-    """What means of kinds from a run like this one would tell."""
+    """The means of kinds, as a run like this one would give them."""
     seconds = dict(zip(flow.dag.tasks, estimate(flow).seconds.tolist(), strict=True))
     past = tuple(Timed(None, kind_of(flow.task(name)), seconds[name]) for name in flow.dag.tasks)
     return estimate(with_records(without_seconds(flow), past)).seconds
@@ -310,7 +310,7 @@ def _print_volatile(found: dict[str, list[Cell]], shares: dict[str, list[tuple[f
 
 
 def speeds() -> None:
-    """What the games cost on one core."""
+    """Print the cost of the games on one core."""
     widths = (52, 10, 10, 8)
     heading("Simulators", ("game", "seconds", "target", ""), widths)
     mesh, layered = families.out_mesh(140), families.random_layered(10, 100, seed=1, degree=3)

@@ -1,4 +1,4 @@
-"""Running: what a command that does nothing costs, on this machine beside other runners, and on Dask, Ray and Parsl.
+"""Running: the cost of a command that does nothing, on this machine beside other runners, and on Dask, Ray and Parsl.
 
 Every figure comes from a process of its own. CPU is that of the runner and all that it starts; what a bare loop of spawns
 takes in the same minute is taken off. Others may run on the machine too: compare columns, not absolute times.
@@ -38,7 +38,7 @@ LONGEST = 60  # seconds for one figure
 
 
 def shapes(n: int) -> dict[str, Dag]:
-    """The three workflows of about so many tasks."""
+    """Three workflows of about n tasks."""
     side = round(n**0.5)
     chains = [(f"c{i}.{j}", f"c{i}.{j + 1}") for i in range(side) for j in range(side - 1)]
     return {
@@ -52,7 +52,7 @@ def shapes(n: int) -> dict[str, Dag]:
 
 
 def spawns(shape: str, n: int) -> dict[str, float]:
-    """A bare loop of spawns: the least that anybody pays."""
+    """A bare loop of spawns: the minimum for any runner."""
 
     def loop() -> None:
         out = 0
@@ -155,7 +155,7 @@ PEERS: dict[str, Callable[[Dag, Path], list[str]]] = {"make": make_words, "ninja
 
 
 def peer(name: str, shape: str, n: int) -> dict[str, float]:
-    """What another runner takes."""
+    """The cost of another runner."""
     dag = shapes(n)[shape]
     with tempfile.TemporaryDirectory() as place:
         words = PEERS[name](dag, Path(place))
@@ -240,7 +240,7 @@ ALONE = (
 
 
 def fresh(*words: object, alone: bool = False) -> dict[str, float]:
-    """A figure from a process of its own."""
+    """A figure, measured in a separate process."""
     command = [*(ALONE if alone else ()), sys.executable, "-m", "benchmarks.running", *map(str, words)]
     said = subprocess.run(
         command, check=True, capture_output=True, text=True, timeout=LONGEST, stdin=subprocess.DEVNULL

@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.timing import heading, row, verdict
 
-TASKS, LONG, MANY = 20_000, 120_000, 1_000_000  # batches go through the long one, or it would be over in no time
+TASKS, LONG, MANY = 20_000, 120_000, 1_000_000  # batches go through the long one, so that the run lasts long enough
 PAIRS, P99, BATCHED, P99_MANY, RESTART = 5_000, 20.0, 50_000, 100.0, 10.0
 NO_LIMIT = float("inf")
 CLIENTS, CROWD, BATCH = 50, 1_000, 100
@@ -44,7 +44,7 @@ Server(config).run()
 
 
 class Connection(asyncio.Protocol):
-    """One connection that asks and waits for the answer, with as little ado as can be."""
+    """One connection that sends requests and waits for answers, with as little overhead as possible."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -52,11 +52,11 @@ class Connection(asyncio.Protocol):
         self.seconds: list[float] = []
 
     def connection_made(self, transport: Any) -> None:
-        """It is open."""
+        """The connection is open."""
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Some of an answer came."""
+        """A part of an answer arrived."""
         self._buffer += data
         head, found, rest = self._buffer.partition(b"\r\n\r\n")
         if not found:
@@ -68,14 +68,14 @@ class Connection(asyncio.Protocol):
             self._waiter.set_result((int(head[9:12]), rest[:length]))
 
     async def post(self, path: str, words: Any, client: str) -> Any:
-        """What is answered to a POST."""
+        """The answer to a POST."""
         body = json.dumps(words).encode()
         who = f"Eligo-Client: {client}\r\n" if client else ""
         key = f"Idempotency-Key: {os.urandom(9).hex()}\r\nContent-Length: {len(body)}\r\n\r\n"
         return await self._call(f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{who}{key}", body)
 
     async def get(self, path: str) -> Any:
-        """What is at an address."""
+        """The JSON at an address."""
         return await self._call(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n", b"")
 
     async def _call(self, head: str, body: bytes) -> Any:
@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
 
 
 async def work(address: tuple[str, int], size: int, kind: str, seconds: list[float]) -> int:
-    """What one client does until nothing comes; how many tasks it brought back."""
+    """Run one client until it gets no more tasks; returns the number of delivered tasks."""
     together = kind != "apart"
     _, wire = await asyncio.get_running_loop().create_connection(Connection, *address)
     client = (await wire.post("/v1/clients", {"name": "bench"}, ""))["client"]
@@ -126,7 +126,7 @@ async def echo(address: tuple[str, int], calls: int, seconds: list[float]) -> in
 
 
 def load(kind: str, host: str, port: str, clients: str, size: str) -> None:
-    """A crowd of clients in a process of its own; prints what it saw."""
+    """A crowd of clients in a separate process; prints its measurements."""
     import uvloop
 
     async def crowd() -> None:
@@ -162,7 +162,7 @@ def served(*words: str) -> Iterator[tuple[str, str, int]]:
 
 
 def eligo(store: Path, *more: str) -> tuple[str, ...]:
-    """The words of a server."""
+    """The command of a server."""
     files = ("--no-files",) if more else ()
     return (sys.executable, "-m", "eligo", "serve", "--open", "--port", "0", "--store", str(store), "-q", *files, *more)
 
@@ -180,7 +180,7 @@ def memory(pid: int) -> float:
 
 
 def measured(kind: str, place: tuple[str, str, int], clients: int, size: int = 1) -> dict[str, float]:
-    """What a crowd of clients saw, and what the server spent on it."""
+    """The measurements of a crowd of clients, and the CPU of the server."""
     host, port, pid = place
     before = cpu(pid)
     words = ["-c", f"from benchmarks.serving import load; load({kind!r}, {host!r}, {port!r}, '{clients}', '{size}')"]
@@ -200,7 +200,7 @@ def workflow(path: Path, n: int) -> Path:
 
 
 def run() -> None:
-    """All of it."""
+    """Print all figures of the server."""
     widths = (34, 10, 10, 9, 9, 10, 9)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -222,7 +222,7 @@ def run() -> None:
 
 
 def _cases() -> list[tuple[str, str, int, int, float, float]]:
-    """What it is called, how clients call, how many they are, tasks at once; the least rate and the longest wait."""
+    """The name of a measurement, how clients call, their number, tasks at once, and the targets of rate and wait."""
     return [
         ("claim, then complete, 50 clients", "apart", CLIENTS, 1, PAIRS, P99),
         ("both in one call, 50 clients", "together", CLIENTS, 1, PAIRS, P99),

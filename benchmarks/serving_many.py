@@ -1,4 +1,4 @@
-"""The server's rules by what is served: CPU of a request, a tick, a submit and a restart, for 10 to 10,000 workflows.
+"""The server's rules: CPU of a request, a tick, a submit and a restart, for 10 to 10,000 workflows.
 
 The rules run alone, without HTTP and mostly without a store, and CPU time is counted: other load matters little. Then the
 same for clients that wait: for anything at all, and for something that fits them. Then a server process with watchers.
@@ -41,8 +41,8 @@ def flow(cores: float | None = None, tasks: int = 10) -> Workflow:
 
 
 def cpu_ms(work: Callable[[], object], times: int) -> float:
-    """The milliseconds of CPU of one of so many calls."""
-    gc.collect()  # or what was measured before would be freed in these calls
+    """The milliseconds of CPU of one call, averaged over *times* calls."""
+    gc.collect()  # otherwise garbage of earlier measurements would be freed in these calls
     began = time.process_time()
     for _ in range(times):
         work()
@@ -50,7 +50,7 @@ def cpu_ms(work: Callable[[], object], times: int) -> float:
 
 
 class Rules:
-    """A service with so many workflows, and a clock."""
+    """A service with *count* workflows, and a clock."""
 
     def __init__(self, count: int, ready: Prepared, owners: int = 1) -> None:
         self.service, self.now, self.keys = Service(ServerTerms(most_workflows=10**6)), 0.0, 0
@@ -61,12 +61,12 @@ class Rules:
         self.service.take_changes()
 
     def key(self) -> str:
-        """Another key."""
+        """A new key."""
         self.keys += 1
         return f"k{self.keys}"
 
     def submit(self) -> None:
-        """One workflow more."""
+        """Submit another workflow."""
         key = self.key()
         if self.owners == 1:
             self.service.submit(self.now, self.ready, key)
@@ -75,13 +75,13 @@ class Rules:
         self.service.submit(self.now, self.ready._replace(wishes=wishes), key)
 
     def enrol(self) -> Client:
-        """A client that may have much."""
+        """A client without a low limit."""
         client = self.service.enrol(self.now, "bench")
         client.quota = 1024.0
         return client
 
     def pair(self, client: Client) -> None:
-        """A request, its result, and what is to be kept of both."""
+        """A request and its result, including the rows to store."""
         self.now += 0.001
         ticket = self.service.ask(self.now, client, self.key(), Request())
         self.service.serve(self.now)
@@ -91,13 +91,13 @@ class Rules:
         self.service.take_changes()
 
     def tick(self) -> None:
-        """What is done ten times a second."""
+        """The step that the server does ten times a second."""
         self.now += 0.1
         self.service.expire(self.now)
         self.service.serve(self.now)
 
     def accepted(self) -> None:
-        """A submit, and what is to be kept of it."""
+        """A submit, including the rows to store."""
         self.submit()
         self.service.serve(self.now)
         self.service.take_changes()
@@ -122,7 +122,7 @@ def misfits(count: int) -> float:
 
 
 def ticks(count: int) -> float:
-    """CPU share of a server with nothing to do, in percent: ten looks a second."""
+    """CPU share of an idle server in percent, with ten ticks a second."""
     rules = Rules(count, prepared(flow(), Wishes(files=False)))
     return cpu_ms(rules.tick, 100) * 10 / 10
 
@@ -134,7 +134,7 @@ def submits(count: int) -> float:
 
 
 def waiting(count: int, fits: bool = True) -> float:
-    """CPU of a result that makes one task ready, which one of those who wait gets, and asks again; or fits none of them."""
+    """CPU of a result that makes one task ready; a waiting client gets it and asks again, or it fits none of them."""
     tasks = 4 * REQUESTS
     names = [f"t{i}" for i in range(tasks)]
     dag = Dag.from_arrays(tasks, range(tasks - 1), range(1, tasks), names)  # a chain: one is ready at a time
@@ -164,7 +164,7 @@ def waiting(count: int, fits: bool = True) -> float:
 
 
 def restart(count: int) -> float:
-    """CPU until a store with so many workflows is served again, for each of them."""
+    """CPU per workflow until a store with *count* workflows is served again."""
     with tempfile.TemporaryDirectory() as place:
         _fill_apart(path := Path(place) / "many.db", count)
         gc.collect()
@@ -176,7 +176,7 @@ def restart(count: int) -> float:
 
 
 def fill(path: str, count: int) -> None:
-    """A store with so many workflows."""
+    """A store with *count* workflows."""
     store, rules = SqliteServiceStore(path), Rules(0, prepared(flow(), Wishes(files=False)))
     client = rules.enrol()
     for _ in range(count):
@@ -211,7 +211,7 @@ def over_http(count: int) -> float:
 
 
 def watchers(count: int, seconds: float = 8.0) -> float:
-    """CPU share in percent of a server with so many watchers of one workflow, of which a task is done each 20 ms."""
+    """CPU share in percent of a server with *count* watchers of one workflow, of which a task is done every 20 ms."""
     with tempfile.TemporaryDirectory() as place:
         source = workflow(Path(place) / "flow.json", 2_000)
         with served(*eligo(Path(place) / "watched.db", str(source))) as (host, port, pid):
@@ -249,7 +249,7 @@ async def _watch(address: tuple[str, int], pid: int, count: int, seconds: float)
 
 
 def _fill_apart(store: Path, count: int) -> None:
-    """Fill a store in a process of its own, whose memory goes with it."""
+    """Fill a store in a separate process, so that its memory is freed."""
     script = f"from benchmarks.serving_many import fill; fill({str(store)!r}, {count})"
     subprocess.run([sys.executable, "-c", script], check=True, timeout=600)
 
@@ -269,7 +269,7 @@ CASES: list[tuple[str, Callable[[int], float], tuple[int, ...]]] = [
 
 
 def run(most: int = 10_000) -> None:
-    """All of it, up to so many workflows and clients."""
+    """Print all figures, up to *most* workflows and clients."""
     heading("Serving many: CPU of the rules", ("what", *(f"{count:,}" for count in WORKFLOWS), ""), WIDTHS)
     for name, measure, counts in CASES:
         cells: list[Any] = [measure(count) if count <= most else "" for count in counts]

@@ -1,4 +1,4 @@
-"""The memory of a server over a million tasks: what it has at 10 %, 50 % and 90 % of them, beyond what it began with.
+"""The memory of a server over a million tasks, at 10 %, 50 % and 90 % of them, compared with its start.
 
 The server is a process of its own on a real store, the clients connections from a second process that ask for a hundred
 tasks at a time: once for one workflow of a million tasks, once for a hundred workflows of ten thousand, each submitted
@@ -27,7 +27,7 @@ LOOK = 0.25  # seconds between two looks
 
 
 def run(n: int = TASKS) -> None:
-    """Both."""
+    """Print both tables."""
     widths = (34, 10, 10, 10, 10, 10, 9)
     columns = ("what", "begun MB", *(f"at {at:.0%}" for at in AT), "tasks/s", "")
     heading(f"Memory of a server over {n:,} tasks, SQLite, loopback", columns, widths)
@@ -78,7 +78,7 @@ def _done(url: str) -> int:
 
 
 def _in_pieces(url: str, flow: Path, pieces: int) -> Callable[[], int]:
-    """Submits a workflow whenever fewer than two go on; each look gives how many tasks are done."""
+    """Submits a workflow whenever fewer than two are active; each look returns the number of tasks that are done."""
     ids: list[str] = []
     size = 0
 

@@ -33,7 +33,7 @@ def run() -> None:
 
 
 def _measure(count: int, where: str, folder: Path) -> None:
-    """So many servers on a database, each with its crowd of clients."""
+    """Several servers on a database, each with its crowd of clients."""
     with ExitStack() as stack, ThreadPoolExecutor(count) as crowds:
         places = []
         for i in range(count):

@@ -1,4 +1,4 @@
-"""The rules for slow clients, over HTTP: do they gain with a real server what the simulation says?
+"""The rules for slow clients, over HTTP: is their gain with a real server the one that the simulation predicts?
 
 Sixteen clients that never leave, of speeds 1 to 30, sleep as long as tasks take them; with and without the rules, the same
 speeds. The simulation plays the same workflow, times and distribution of speeds; its interval is that of as many runs.
@@ -23,7 +23,7 @@ from eligo.simulation import Clients
 from eligo.workflow import Task, Workflow
 
 COUNT, SPREAD, RUNS, PLAYED = 16, 30.0, 8, 2_000
-LOOK = 0.05  # seconds between two looks whether somebody else was sooner: the simulation stops whoever was not
+LOOK = 0.05  # seconds between checks whether another client was faster; the simulation then stops this one
 MEAN = 0.12  # seconds of a task at speed 1
 
 
@@ -41,7 +41,7 @@ def workflow() -> Workflow:
 
 
 async def one_client(address: tuple[str, int], speed: float, times: dict[str, float], over: asyncio.Event) -> None:
-    """Ask, sleep, deliver, until the server says that nothing more comes."""
+    """Request, sleep and deliver until the server has no more tasks."""
     _, wire = await asyncio.get_running_loop().create_connection(Connection, *address)
     client = (await wire.post("/v1/clients", {"name": f"speed {speed:.2f}"}, ""))["client"]
     while not over.is_set():
@@ -54,7 +54,7 @@ async def one_client(address: tuple[str, int], speed: float, times: dict[str, fl
 
 
 async def slept(wire: Connection, seconds: float, lease: str, client: str) -> bool:
-    """Sleep as long as a task takes, and no longer than it is ours; whether it was to the end."""
+    """Sleep for the time of a task, or until another client has done it; returns whether it slept to the end."""
     end = time.perf_counter() + seconds
     while (left := end - time.perf_counter()) > LOOK:
         await asyncio.sleep(LOOK)
@@ -65,7 +65,7 @@ async def slept(wire: Connection, seconds: float, lease: str, client: str) -> bo
 
 
 async def makespan(address: tuple[str, int], flow: Workflow, rules: bool, seed: int) -> float:
-    """How long a crowd takes for the workflow."""
+    """The time in which a crowd finishes the workflow."""
     _, wire = await asyncio.get_running_loop().create_connection(Connection, *address)
     tasks = [
         {"name": name, "run": "true", "seconds": flow.task(name).seconds, "after": list(flow.dag.parents(name))}
@@ -87,7 +87,7 @@ async def makespan(address: tuple[str, int], flow: Workflow, rules: bool, seed: 
 
 
 def played(flow: Workflow) -> tuple[float, float, float]:
-    """What the simulation says the rules gain, and the interval for the mean of so few runs."""
+    """The gain of the rules in the simulation, and the interval for the mean of a few runs."""
     seconds = np.array(flow.column("seconds"))
     policy = policies.policy("finish", flow)
     clients = Clients(count=COUNT, spread=SPREAD, stay=float("inf"))
@@ -101,7 +101,7 @@ def played(flow: Workflow) -> tuple[float, float, float]:
 
 
 def run() -> None:
-    """Both, side by side."""
+    """Print both, side by side."""
     flow, widths = workflow(), (44, 10, 20, 10)
     expected, least, most = played(flow)
     pairs = []

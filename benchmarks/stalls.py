@@ -43,12 +43,12 @@ SIZE, HALF = 1_000_000, 1_000
 GRANT, STEP, ASK = 20.0, 100.0, 100.0  # milliseconds
 LATER, TOGETHER = 20, 1_000  # tasks that are done one by one, after the first; those of one grant where all are done
 TOGETHER_SUBMITS = 4
-SIZES = (1, 20, 100)  # tasks of a request, for policies that choose by who asks
+SIZES = (1, 20, 100)  # tasks of a request, for policies that choose a set for each client
 T = TypeVar("T")
 
 
 def shapes(size: int) -> dict[str, Callable[[], Dag]]:
-    """The dags whose steps are long, each of so many tasks."""
+    """The dags whose steps are long, each of *size* tasks."""
     some, rest = np.arange(size, dtype=np.int32), np.arange(1, size, dtype=np.int32)
     half = min(HALF, size // 2)
 
@@ -74,7 +74,7 @@ def shapes(size: int) -> dict[str, Callable[[], Dag]]:
 
 
 def random_arcs(sources: Ints, sinks: Ints, degree: int) -> tuple[Ints, Ints]:
-    """For every sink so many sources at random."""
+    """For every sink, *degree* sources at random."""
     degree = min(degree, len(sources))
     picked = np.random.default_rng(26).integers(0, len(sources) - degree + 1, (len(sinks), degree))
     tails = sources[np.sort(picked, axis=1) + np.arange(degree)]  # sorted and shifted, no source comes twice
@@ -89,7 +89,7 @@ def layered(size: int, layers: int, degree: int) -> tuple[Ints, Ints]:
 
 
 class Longest(NamedTuple):
-    """A step: milliseconds of processor time, those of them in which garbage was looked for, and where it was taken."""
+    """A step: its milliseconds of processor time, those of garbage collection among them, and where it happened."""
 
     ms: float
     garbage: float
@@ -97,7 +97,7 @@ class Longest(NamedTuple):
 
 
 class Collector:
-    """Counts the processor time that looking for garbage takes."""
+    """Counts the processor time of garbage collection."""
 
     def __init__(self) -> None:
         self.seconds, self._begin = 0.0, 0.0
@@ -142,7 +142,7 @@ class Served:
     """A workflow on a server without a network, and one client that has no limit."""
 
     def __init__(self, ready: Prepared, steps: Steps) -> None:
-        gc.collect()  # or the workflows that were played before would be freed in a step of this one
+        gc.collect()  # otherwise the workflows of earlier measurements would be freed in a step of this one
         self.steps, self.service = steps, Service()
         self.served = self.service.built(0.0, ready, "key")
         steps.take("submit", self.service.submit, 0.0, self.served, "key")
@@ -161,25 +161,25 @@ class Served:
         return [lease.id for granted in ticket.grants for lease in granted.leases]
 
     def bring(self, leases: list[str], outcome: Any = "done") -> None:
-        """The client brings results."""
+        """The client delivers results."""
         results = [ResultWords(lease, outcome, 0.0) for lease in leases]
         self.steps.take("results", self.service.deliver, 0.0, self.client, results)
         self.steps.take("keep", self.service.take_changes)
 
     def look(self) -> None:
-        """Somebody looks at it."""
+        """Show the workflow to a viewer."""
         self.steps.take("status", workflow_words, self.served, self.service)
         watched = WatchedServed(self.served, self.service)
         watched.prepare()
         self.steps.take("view", lambda: encode(view(watched)))
 
     def hold(self) -> None:
-        """Its owner holds it for a while."""
+        """The owner pauses and resumes the workflow."""
         self.steps.take("pause", self.service.pause, 0.0, self.served.id)
         self.steps.take("resume", self.service.resume, 0.0, self.served.id)
 
     def end(self) -> None:
-        """Its owner cancels it."""
+        """The owner cancels the workflow."""
         self.steps.take("cancel", self.service.cancel, 0.0, self.served.id)
         self.steps.take("keep", self.service.take_changes)
 
@@ -191,7 +191,7 @@ def ready_of(dag: Dag, policy: str) -> Prepared:
 
 
 def play(dag: Dag, policy: str, where: str, size: int = 1) -> Steps:
-    """Begin with a workflow, look at it, and cancel it. Where the policy chooses by who asks, all but the last is done."""
+    """Start a workflow, view it, and cancel it. For policies that choose a set for each client, all but the last is done."""
     steps = Steps(where)
     scene = Served(ready_of(dag, policy), steps)
     leases = scene.ask(size)
@@ -215,7 +215,7 @@ def joined(size: int) -> Steps:
 
 
 def failed(size: int) -> Steps:
-    """Every task fails for good, and is tried again."""
+    """Every task fails permanently, and is retried."""
     steps = Steps()
     ready = ready_of(shapes(size)["roots"](), "fifo")
     scene = Served(ready._replace(wishes=Wishes(policy="fifo", files=False, retries=0)), steps)
@@ -234,7 +234,7 @@ def failed(size: int) -> Steps:
 
 
 def blocked(size: int) -> Steps:
-    """The task that all others wait for fails for good."""
+    """The task that all others depend on fails permanently."""
     steps = Steps()
     ready = ready_of(shapes(size)["star"](), "fifo")
     scene = Served(ready._replace(wishes=Wishes(policy="fifo", files=False, retries=0)), steps)
@@ -244,7 +244,7 @@ def blocked(size: int) -> Steps:
 
 
 def replanned() -> Steps:
-    """The largest workflow that is planned anew while it is served follows its new plan."""
+    """The largest workflow that is planned again while it is served follows its new plan."""
     steps = Steps()
     scene = Served(ready_of(shapes(LARGEST)["star"](), "finish"), steps)
     scene.bring(scene.ask())
@@ -322,7 +322,7 @@ def bodies(size: int) -> dict[str, bytes]:
 
 
 def loads(size: int) -> dict[str, list[bytes]]:
-    """What is submitted at once: each large workflow by itself, and several together."""
+    """The submissions: each large workflow by itself, and several together."""
     single = bodies(size)
     return {shape: [body] for shape, body in single.items()} | {
         f"{TOGETHER_SUBMITS} chains at once": [single["chain"]] * TOGETHER_SUBMITS
@@ -330,7 +330,7 @@ def loads(size: int) -> dict[str, list[bytes]]:
 
 
 async def pair(wire: Connection, client: str) -> float:
-    """Ask for a task and bring it back; the seconds that the ask took."""
+    """Request a task and deliver it; returns the seconds of the request."""
     reply = await wire.post("/v1/request", {}, client)
     spent = wire.seconds[-1]
     leases = [task["lease"] for grant in reply["grants"] for task in grant["tasks"]]
@@ -350,7 +350,7 @@ def submitted(address: tuple[str, int], body: bytes, key: str) -> None:
 
 
 async def asked(address: tuple[str, int], bodies: Sequence[bytes]) -> tuple[list[float], list[float]]:
-    """The seconds of asks before submits and during them."""
+    """The seconds of requests before submits and during them."""
     loop = asyncio.get_running_loop()
     _, wire = await loop.create_connection(Connection, *address)
     await wire.post(
@@ -370,7 +370,7 @@ async def asked(address: tuple[str, int], bodies: Sequence[bytes]) -> tuple[list
 
 
 def submits(size: int) -> None:
-    """The longest ask during each submit."""
+    """The longest request during each submit."""
     widths = (30, 9, 12, 12, 12, 9)
     columns = ("submit", "MB", "ms before", "99 % during", "ms during", "")
     heading(
@@ -386,7 +386,7 @@ def submits(size: int) -> None:
 
 
 def run() -> None:
-    """Steps without a network, then asks over HTTP."""
+    """Print the steps without a network, then requests over HTTP."""
     gc.freeze()
     gc.set_threshold(SELDOM)  # as a server does
     policies(SIZE)

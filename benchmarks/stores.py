@@ -1,4 +1,4 @@
-"""Servers' stores: how many tasks a second are handed out and taken back, all of it on the disk, by how many come together.
+"""Stores of servers: how many tasks per second are handed out and taken back, written to disk, by the size of groups.
 
 A pair is what a client's call changes that delivers a result and asks for the next task: two moves, a lease that ends, its
 outcome, and a new lease. A group is what one commit keeps. Beside it: how often a second a page is synced, which a commit
@@ -32,7 +32,7 @@ GOAL = 10_365
 
 
 def pairs() -> Iterator[Changes]:
-    """What call after call changes."""
+    """The changes of one call after another."""
     for number in count(1):
         moves = [Moves(WORKFLOW, 2 * number, array("q", [number, -number]))]
         client, secret = f"c-{number % 100:012x}", f"{number:032x}"
@@ -66,7 +66,7 @@ def rates(store: ServiceStore) -> list[float]:
 
 
 def syncs(folder: str) -> float:
-    """How often a second a page that was written is synced."""
+    """How often per second a written page can be synced."""
     descriptor, done, page = os.open(f"{folder}/page", os.O_RDWR | os.O_CREAT), 0, os.urandom(4096)
     begin = time.perf_counter()
     while time.perf_counter() - begin < SECONDS:
@@ -78,7 +78,7 @@ def syncs(folder: str) -> float:
 
 
 def run() -> None:
-    """SQLite here, and PostgreSQL where it can be had."""
+    """SQLite here, and PostgreSQL if it is available."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         places = {"SQLite": f"{folder}/server.db"} | _postgres(stack)
         print(f"\na page written and synced: {syncs(folder):,.0f} a second")

@@ -37,13 +37,13 @@ def shuffled(dag: Dag, seed: int = 0) -> Dag:
 
 
 def heading(title: str, columns: Sequence[str], widths: Sequence[int]) -> None:
-    """Begin a table."""
+    """Print the head of a table."""
     print(f"\n{title}")
     row(columns, widths)
 
 
 def row(cells: Sequence[object], widths: Sequence[int]) -> None:
-    """One line of a table, numbers to the right."""
+    """Print a row of a table, with numbers aligned to the right."""
     shown = (f"{c:.4g}" if isinstance(c, float) else str(c) for c in cells)
     print("  ".join(f"{c:<{w}}" if i == 0 else f"{c:>{w}}" for i, (c, w) in enumerate(zip(shown, widths, strict=True))))
 
@@ -54,6 +54,6 @@ def verdict(holds: bool) -> str:
 
 
 def peak_kilobytes() -> int:
-    """The most memory that this program has had; what rusage tells would include the process that started it."""
+    """The peak memory of this process; that of rusage would include the process that started it."""
     status = Path("/proc/self/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))

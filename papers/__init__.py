@@ -1,4 +1,4 @@
-"""The papers' tables and figures, reproduced: each published value beside ours, and whether they agree.
+"""The papers' tables and figures, reproduced: each published value is compared with ours.
 
 `python -m papers PAPER` prints a paper's report. The package is part of the repository, not of the released wheel.
 
@@ -30,7 +30,7 @@ PAPERS: dict[str, Callable[[bool, int, Progress], Report]] = {
 def reproduce(
     paper: str, quick: bool = False, processes: int = 1, progress: Progress = lambda done, total: None
 ) -> Report:
-    """Play a paper's experiments again and compare; *quick* with smaller dags and fewer runs.
+    """Repeat a paper's experiments and compare; *quick* uses smaller dags and fewer runs.
 
     >>> report = reproduce("sweep")
     >>> all(finding.agrees for finding in report.findings())

@@ -31,7 +31,7 @@ LOST, SIZE = "area lost, n Δ", "tasks, v"
 
 
 def area_sections(points: Points) -> tuple[Section, ...]:
-    """What Figures 4-7 show."""
+    """The results of Figures 4-7."""
     return _familiar(points), _cloud(points), *(_compositions(points, joined) for joined in ("", " joined"))
 
 
@@ -125,7 +125,7 @@ def _exponents(sizes: Sequence[int], values: Mapping[str, Sequence[float]]) -> F
 
 
 def _per_level(sizes: Sequence[int], shares: Mapping[str, Sequence[float]]) -> Finding:
-    """A reading that was looked for with the printed numbers in view: it is told, and not judged."""
+    """A reading that was chosen with the printed numbers in view: it is reported, but not judged."""
     fits = {name: power_law(sizes, shares[name]) for name in PRINTED_A}
     held = {name: coefficient(sizes, shares[name], PRINTED_B) for name in PRINTED_A}
     exponents = " / ".join("-" if fit is None else f"{fit.b:.2f}" for fit in fits.values())
@@ -173,12 +173,12 @@ def _mesh_findings(points: Points) -> list[Finding]:
 
 
 def _optimal_share(points: Iterable[AreaPoint], name: str) -> float:
-    """In which share of the runs the area is the largest, which is to say that the schedule is IC-optimal."""
+    """The share of runs with the largest area, that is, with an IC-optimal schedule."""
     return float(np.mean(np.concatenate([point.lost(name) == 0 for point in points])))
 
 
 def _ranked(points: Points, family: str, of: Sequence[str] = PAPER) -> list[str]:
-    """The heuristics by what they lose on the whole family, the least first."""
+    """The heuristics by their loss on the whole family, the least first."""
     found = of_family(points, family)
     return sorted(of, key=lambda name: sum(value / p.best for value, p in zip(lost(found, name), found, strict=True)))
 

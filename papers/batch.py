@@ -30,7 +30,7 @@ WHY = {
 
 
 class Trial(NamedTuple):
-    """The best gain of a state, and what each heuristic gains."""
+    """The best gain of a state, and the gain of each heuristic."""
 
     requests: int
     best: int
@@ -99,7 +99,7 @@ def static_batch(dag: Dag, executed: list[str], requests: int) -> int:
 
 
 def tree_agrees(seed: int) -> bool:
-    """Whether the dynamic program is right on a random small tree, for every size, against all choices."""
+    """Whether the dynamic program agrees with all choices on a random small tree, for every size."""
     tree = bipartite_tree(8, seed=seed)
     sources = len(tree.sources)
     table = TreeBatches(tree, sources).table.tolist()
@@ -147,7 +147,7 @@ def _expansive(trials: list[Trial]) -> Section:
 
 
 def tight_dag() -> Dag:
-    """Two pairs that share two sinks each, every task with two private ones: both factors are met here."""
+    """Two pairs that share two sinks each, every task with two private ones; both factors are attained here."""
     pairs = [("a", "x"), ("b", "x"), ("a", "x2"), ("b", "x2"), ("c", "y"), ("d", "y"), ("c", "y2"), ("d", "y2")]
     private = [(v, f"{v}{i}") for v in "acbd" for i in (1, 2)]
     return Dag.from_arcs(pairs + private, tasks=[*"acbd", *dict.fromkeys(v for _, v in pairs + private)])

@@ -36,7 +36,7 @@ class Bracketed(NamedTuple):
 
 
 def bracketed_composition(kind: str, size: int, seed: int = 0) -> Bracketed:
-    """A random composition of blocks of a kind (w, m, wnm or q2), of about *size* tasks: what is merged is not known before.
+    """A random composition of blocks of a kind (w, m, wnm or q2), of about *size* tasks.
 
     >>> found = bracketed_composition("wnm", 200, seed=1)
     >>> len(found.order) == len(found.dag)

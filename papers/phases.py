@@ -30,7 +30,7 @@ class PhaseCell(NamedTuple):
 
 
 def phase_sections(points: Points, phases: Phases) -> tuple[Section, ...]:
-    """What Figures 8 and 9 show."""
+    """The results of Figures 8 and 9."""
     familiar = _section(phases, FAMILIAR, "figure-8", "Figure 8: polls on familiar dags")
     random = _section(phases, RANDOM, "figure-9", "Figure 9: polls on random compositions")
     return (
@@ -131,7 +131,7 @@ def _below_on_fft(phases: Phases) -> Finding:
 
 
 def _same_order(points: Points, phases: Phases) -> tuple[int, list[str]]:
-    """Of the pairs of heuristics that differ both by area and by mean log ratio, how many there are, and which disagree."""
+    """The number of pairs of heuristics that differ both by area and by mean log ratio, and those that disagree."""
     total, exceptions = 0, []
     for name in sorted({dag for dag, _ in phases if dag.family in FAMILIAR}):
         area = points.get(name)

@@ -33,7 +33,7 @@ class DagName(NamedTuple):
 
 
 class AreaJob(NamedTuple):
-    """Play the pebble game so many times under every heuristic."""
+    """Play the pebble game *runs* times under every heuristic."""
 
     name: DagName
     runs: int
@@ -53,7 +53,7 @@ class AreaPoint(NamedTuple):
 
 
 class PhaseJob(NamedTuple):
-    """Play the batched game so many times under every scheduler."""
+    """Play the batched game *runs* times under every scheduler."""
 
     name: DagName
     rate: float
@@ -70,10 +70,10 @@ class PhasePoint(NamedTuple):
 
 
 def ideal(name: DagName) -> tuple[Dag, Ints]:
-    """The dag, and an IC-optimal schedule: of a composition the one that comes with its making (Theorem 2.1)."""
+    """The dag, and an IC-optimal schedule: for a composition the one from its construction (Theorem 2.1)."""
     match name.family:
         case "fft":
-            return planned(butterfly(name.size - 1))  # so many levels of tasks
+            return planned(butterfly(name.size - 1))  # name.size levels of tasks
         case "reduction":
             return planned(in_mesh(name.size))
         case "evolving":

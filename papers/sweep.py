@@ -125,7 +125,7 @@ def _section(table: Published, first: Sequence[int], second: Sequence[int]) -> S
 
 
 def conclusion(first: Sequence[int], second: Sequence[int]) -> str:
-    """What 2-IC-Sweep says of two profiles.
+    """The result of 2-IC-Sweep for two profiles.
 
     >>> conclusion([0, 4, 6], [0, 3, 5]), conclusion([0, 1], [0, 0, 2]), conclusion([0, 2], [0, 0, 1])
     ('interleaved', 'none', 'first')

@@ -8,6 +8,7 @@ import pytest
 
 import eligo
 from eligo.cli import RENAMED_POLICIES, run, without_old_names
+from eligo.cli.output import with_new_keys
 from eligo.policies import OLD_NAMES
 from eligo.server.rules.prepared import Wishes
 from eligo.simulation.settings import parse_experiment
@@ -66,6 +67,27 @@ def test_the_order_ready_was_called_plan() -> None:
     assert Wishes(policy="plan").policy == "ready"
     experiment = "dags: [{family: w, sizes: [[3, 2]]}]\nschedulers: [plan]\ngames: {pebble: {}}"
     assert parse_experiment(experiment).schedulers == ("ready",)
+
+
+def test_the_policies_of_an_experiment_were_called_schedulers() -> None:
+    experiment = "dags: [{family: w, sizes: [[3, 2]]}]\nschedulers: [fifo]\ngames: {pebble: {}}"
+    assert parse_experiment(experiment.replace("schedulers", "policies")) == parse_experiment(experiment)
+    with pytest.raises(eligo.FormatError, match="only one of them"):
+        parse_experiment(experiment + "\npolicies: [fifo]")
+
+
+def test_new_keys_stand_beside_the_old_ones(say: Words) -> None:
+    words = "compare pie.yaml --runs 2 --rates 2 --policy fifo --json"
+    result = json.loads(say(*words.split())[1])["results"][0]
+    assert (result["policy"], result["scheduler"]) == ("fifo", "fifo")
+    (first, *_) = json.loads(say("plan", "pie.yaml", "--json")[1])["orders"]
+    assert first["rounds"] == first["polls"]
+    for words in ("batch pie.yaml --requests 1 --json", "cluster pie.yaml --size 1 --json"):
+        document = json.loads(say(*words.split())[1])
+        assert document["ready_after"] == document["eligible_after"]
+    assert with_new_keys({"made": 1.5, "repeated": 2}) == {
+        "made": 1.5, "repeated": 2, "submitted": 1.5, "reassigned": 2,
+    }  # fmt: skip
 
 
 def test_blocked_tasks_were_called_futile(say: Words) -> None:

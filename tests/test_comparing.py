@@ -298,7 +298,7 @@ def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(best["rates"]) == set(best["ties"]) == {"2", "8"}
     assert all(name in best["ties"][rate] for rate, name in best["rates"].items())
     assert best["answer"]
-    assert set(document["results"][0]) == set(COLUMNS)
+    assert set(document["results"][0]) == {*COLUMNS, "policy"}
 
 
 def test_standard_input_is_a_workflow_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,32 +26,17 @@ from eligo.running.states import STATES
 
 ROOT = Path(__file__).parents[1]
 PAGES = prose.every_page()
-#: what looks like a name of the code in backticks and is none: files, options of other programs, attributes of objects
+#: texts in backticks that look like names of the code: files, options of other programs, attributes, a removed name
 NO_CODE = {
     "dag.verbose", "dag.mmd", "eligo.db", "client.get", "client.unregister_scheduler_plugin", "times.sources",
-    "times.histories",
+    "times.histories", "Plan.after",
 }  # fmt: skip
 #: the ends of files' names
-ENDINGS = (
-    "csv",
-    "dag",
-    "db",
-    "dot",
-    "html",
-    "json",
-    "key",
-    "log",
-    "md",
-    "pem",
-    "py",
-    "service",
-    "smk",
-    "sub",
-    "txt",
-    "yaml",
-)
+ENDINGS = {
+    "csv", "dag", "db", "dot", "html", "json", "key", "log", "md", "pem", "py", "service", "smk", "sub", "txt", "yaml",
+}  # fmt: skip
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
-#: pages that tell history, where names of earlier versions are right
+#: pages about earlier versions, which contain their names
 HISTORY = {"CHANGELOG.md"}
 
 
@@ -130,12 +115,17 @@ def test_the_vocabulary_has_every_deprecated_name() -> None:
 
 
 def code_names(page: str) -> Iterator[str]:
-    """The dotted names in backticks that begin with `eligo.` or with a room of it."""
-    rooms = "|".join(sorted({draw.room_of(module) for module in draw.modules()} - {""}))
-    for quoted in re.findall(r"`([^`\n]+)`", FENCE.sub("", text_of(page))):
-        found = re.match(rf"((?:eligo|{rooms})(?:\.\w+)+)(?![\w/*-])", quoted)
-        if found and found[1] not in NO_CODE and found[1].rpartition(".")[2] not in ENDINGS:
-            yield found[1]
+    """The dotted names in backticks that begin with `eligo`, a room of it, or a public name."""
+    first = "|".join(sorted({draw.room_of(module) for module in draw.modules()} - {""} | set(eligo.__all__)))
+    for quoted in quoted_in(page):
+        match = re.match(rf"((?:eligo|{first})(?:\.\w+)+)(?![\w/*-])", quoted)
+        if match and match[1] not in NO_CODE and match[1].rpartition(".")[2] not in ENDINGS:
+            yield match[1]
+
+
+def quoted_in(page: str) -> list[str]:
+    """The texts in backticks, without blocks of code; a line break counts as a blank."""
+    return [" ".join(quoted.split()) for quoted in re.findall(r"`([^`]+)`", FENCE.sub("", text_of(page)))]
 
 
 def resolves(name: str) -> bool:
@@ -167,8 +157,33 @@ def test_every_name_of_the_code_exists(page: str) -> None:
 
 
 def test_a_wrong_name_is_noticed() -> None:
-    assert all(map(resolves, ["eligo.plan", "running.loop.Runner", "eligo.work.tries", "eligo.Task.seconds"]))
-    assert not any(map(resolves, ["eligo.plam", "running.whole", "dag.Dag.nothing"]))
+    assert all(
+        map(resolves, ["eligo.plan", "running.loop.Runner", "eligo.work.tries", "eligo.Task.seconds", "Plan.conflict"])
+    )
+    assert not any(map(resolves, ["eligo.plam", "running.whole", "dag.Dag.nothing", "Plan.nothing"]))
+
+
+@cache
+def names_of_tests() -> frozenset[str]:
+    """The names of all tests, and of the files that they are in."""
+    paths = [*(ROOT / "tests").rglob("*.py")]
+    functions = {
+        name for path in paths for name in re.findall(r"^ *(?:async )?def (test_\w+)", path.read_text("utf-8"), re.M)
+    }
+    return frozenset(functions | {path.stem for path in paths})
+
+
+@pytest.mark.parametrize("page", each_page(*HISTORY))
+def test_every_named_test_exists(page: str) -> None:
+    """Pages name tests by function, by file, or by path; files stand at their paths."""
+    names = [name for quoted in quoted_in(page) for name in re.findall(r"\btest_\w+", quoted)]
+    assert [name for name in dict.fromkeys(names) if name not in names_of_tests()] == []
+    paths = [
+        path
+        for quoted in quoted_in(page)
+        for path in re.findall(r"^(?:tests|examples|benchmarks|papers)/[\w/.]+", quoted)
+    ]
+    assert [path for path in dict.fromkeys(paths) if not (ROOT / path).exists()] == []
 
 
 # Links
@@ -202,6 +217,6 @@ def test_every_link_leads_somewhere(page: str) -> None:
 # Prose
 
 
-@pytest.mark.parametrize("page", sorted({*prose.every_page()} - prose.GENERATED))
+@pytest.mark.parametrize("page", PAGES)
 def test_sentences_and_cells_are_short(page: str) -> None:
     assert prose.faults(page) == [], f"see `python docs/develop/measure_prose.py {page}`"

@@ -39,7 +39,19 @@ VARYING = (
 )
 TIMES = {"seconds", "began", "ended", "running", "after"}
 #: what only a server has; what a folder and a server have each of their own
-SERVERS = {"workflow", "owner", "made", "lost", "repeated", "saved", "missing", "notes", "reason"}
+SERVERS = {
+    "workflow",
+    "owner",
+    "made",
+    "submitted",
+    "lost",
+    "repeated",
+    "reassigned",
+    "saved",
+    "missing",
+    "notes",
+    "reason",
+}
 OWN = {"run", "engine", "workers", "worker", "client", "log", "out", "err", "left"}
 
 

@@ -1,4 +1,4 @@
-"""What people read is in plain words: no text of these rooms, and no help, has one of the banned ones."""
+"""What people read is in plain words: no message, help, docstring or comment has a banned phrase."""
 
 import ast
 import io
@@ -16,8 +16,11 @@ from eligo.cli.serve_verbs import app
 from measure_prose import banned_words
 
 ROOT = Path(eligo.__file__).parent
+REPOSITORY = Path(__file__).parents[1]
 #: the packages and modules whose texts are checked: errors, progress, results, reports and help
 ROOMS = sorted(path.name for path in ROOT.iterdir() if path.name not in {"kernels", "__pycache__", "py.typed"})
+#: the folders beside the product whose docstrings and comments are checked, too
+FOLDERS = ("benchmarks", "papers", "examples", "docs/develop")
 #: help is an imperative sentence or a noun phrase, and no question
 QUESTION = re.compile(r"(How|Which|Where|Who|What|When|Whether|Say|Is)\b")
 
@@ -37,8 +40,8 @@ RULES = rules()
 def complaints(text: str) -> list[str]:
     """What is wrong with a text, and what to write instead."""
     plain = " ".join(text.split())
-    found = ((rule, rule.banned.search(plain)) for rule in RULES)
-    return [f"{match[0]!r} in {plain!r}: write {rule.instead}" for rule, match in found if match]
+    matches = ((rule, rule.banned.search(plain)) for rule in RULES)
+    return [f"{match[0]!r} in {plain!r}: write {rule.instead}" for rule, match in matches if match]
 
 
 # Modules
@@ -89,14 +92,41 @@ def test_no_text_of_a_room_has_a_banned_word(room: str) -> None:
     assert not found, "\n".join(found)
 
 
+# Errors
+
+#: what a message says of a value that is out of its limits
+LIMIT = re.compile(r"must be (at least \d|at most|between \S+ and|(a )?(positive|finite)|an? (integer|number))")
+#: the messages about limits that name no value: it is long, or there are several
+WITHOUT_VALUE = {
+    "an addition must be at most {} MiB",
+    "cores and size must be at least 1",
+    "{} must be an integer",
+    "the depth of pool {} must be a number",
+    "{}: scores must be finite",
+    "{}: scores must be positive if releases have a weight",
+    "not a bound on a finish: workers must be at least 1, with positive speeds",
+}
+
+
+def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The line and text of the message of every error that is raised."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield from ((node.lineno, _text(argument)) for argument in node.exc.args)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_an_error_about_a_limit_names_the_value(room: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in files_of(room)
+        for line, text in messages(ast.parse(path.read_text("utf-8")))
+        if LIMIT.search(text) and ", got" not in text and text not in WITHOUT_VALUE
+    ]
+    assert not found, "\n".join(found)
+
+
 # Docstrings and comments
-
-
-#: the rooms whose docstrings and comments are in plain words too
-CLEAN_ROOMS = (
-    "client", "engines", "families", "interop", "running", "simulation", "work",
-    *(path.name for path in sorted(ROOT.glob("*.py"))),
-)  # fmt: skip
 
 
 def prose_of(source: str) -> Iterator[tuple[int, str]]:
@@ -118,15 +148,64 @@ def prose_of(source: str) -> Iterator[tuple[int, str]]:
         yield start, " ".join(lines)
 
 
-@pytest.mark.parametrize("room", CLEAN_ROOMS)
-def test_no_docstring_or_comment_of_a_clean_room_has_a_banned_word(room: str) -> None:
-    found = [
-        f"{path.relative_to(ROOT)}:{line}: {complaint}"
-        for path in files_of(room)
-        for line, text in prose_of(path.read_text("utf-8"))
-        for complaint in complaints(text)
-    ]
+def faults_of_prose(path: Path) -> list[str]:
+    """The banned phrases in the docstrings and comments of a file, each with its line."""
+    prose = prose_of(path.read_text("utf-8"))
+    return [f"{path.relative_to(REPOSITORY)}:{line}: {words}" for line, text in prose for words in complaints(text)]
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "kernels"])
+def test_no_docstring_or_comment_of_a_room_has_a_banned_word(room: str) -> None:
+    found = [fault for path in files_of(room) for fault in faults_of_prose(path)]
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_docstring_or_comment_beside_the_product_has_a_banned_word(folder: str) -> None:
+    found = [fault for path in sorted((REPOSITORY / folder).rglob("*.py")) for fault in faults_of_prose(path)]
+    assert not found, "\n".join(found)
+
+
+# The page
+
+
+#: a string of one line, or a comment; templates are strings, and an address is no comment
+SCRIPT = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|(?<![:"\'])//[^\n]*|/\*.*?\*/', re.DOTALL)
+#: a text between two tags, in a line of its own or between them
+MARKUP = re.compile(r">([^<>{}]*[A-Za-z] [A-Za-z][^<>{}]*)<|^\s*([A-Z][^<>{}=;()]*[a-z] [^<>{}=;()]*)$", re.MULTILINE)
+
+
+def texts_of_page(source: str) -> Iterator[tuple[int, str]]:
+    """The comments of a module of the page, its strings of several words, and the texts between tags, with their lines."""
+    for match in SCRIPT.finditer(source):
+        text = re.sub(r"\$\{[^}]*\}", "{}", match[0])
+        if " " in text.strip('`"/* '):
+            yield source.count("\n", 0, match.start()) + 1, text
+    for match in MARKUP.finditer(source):
+        yield source.count("\n", 0, match.start()) + 1, match[1] or match[2]
+
+
+PAGE = sorted((REPOSITORY / "page" / "src").rglob("*.ts*"))
+
+
+@pytest.mark.parametrize("path", PAGE, ids=lambda path: path.name)
+def test_no_text_or_comment_of_the_page_has_a_banned_word(path: Path) -> None:
+    found = [f"{line}: {words}" for line, text in texts_of_page(path.read_text("utf-8")) for words in complaints(text)]
+    assert not found, "\n".join(found)
+
+
+def test_texts_of_the_page_are_found() -> None:
+    source = """// Who asks.
+const a = `at ${it}: ${b} told`;   /** in vain */
+<p>
+  Whoever runs it <b>makes one</b>
+</p>
+const url = "http://x y";
+"""
+    texts = [(line, text.strip()) for line, text in texts_of_page(source)]
+    expected = {"// Who asks.": 1, "`at {}: {} told`": 2, "/** in vain */": 2, '"http://x y"': 6, "makes one": 4}
+    assert {text: line for line, text in texts if text in expected} == expected
+    assert any(text.startswith("Whoever runs it") for _, text in texts)
 
 
 # Help

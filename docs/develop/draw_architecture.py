@@ -26,7 +26,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(path: Path, known: Iterable[str]) -> set[str]:
-    """The modules of the product that a file imports, wherever in it."""
+    """The modules of the product that a file imports, also within functions."""
     found, known = set(), set(known)
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "eligo":
@@ -39,18 +39,18 @@ def imports(path: Path, known: Iterable[str]) -> set[str]:
 
 
 def module_graph() -> Graph:
-    """What every module imports."""
+    """The modules that each module imports."""
     known = modules()
     return {name: imports(path, known) - {name} for name, path in known.items()}
 
 
 def room_of(module: str) -> str:
-    """The room, a package or a module right below eligo, that a module is in; the doors of the house are in none."""
+    """The room of a module: the package or module right below `eligo`; empty for `eligo` and `eligo.__main__` themselves."""
     return module.split(".")[1] if module not in {"eligo", "eligo.__main__"} else ""
 
 
 def room_graph(graph: Mapping[str, set[str]]) -> Graph:
-    """What every room leans on."""
+    """The rooms that each room leans on."""
     rooms: Graph = {}
     for module, targets in graph.items():
         if room_of(module):
@@ -59,7 +59,7 @@ def room_graph(graph: Mapping[str, set[str]]) -> Graph:
 
 
 def cycle(graph: Mapping[str, set[str]]) -> list[str]:
-    """Some modules that import one another in a circle, or none."""
+    """Modules that import one another in a cycle; empty if there is none."""
     done: set[str] = set()
     for start in graph:
         path, stack = [start], [iter(sorted(graph[start]))]
@@ -77,7 +77,7 @@ def cycle(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def floors(rooms: Graph) -> list[list[str]]:
-    """The rooms by the longest way down from each, the ground floor first."""
+    """The rooms in layers, by the length of the longest path of imports below each, the lowest layer first."""
     height: dict[str, int] = {}
 
     def of(room: str) -> int:
@@ -91,18 +91,18 @@ def floors(rooms: Graph) -> list[list[str]]:
 
 
 def below(rooms: Graph, room: str) -> set[str]:
-    """Everything that a room leans on, directly or not."""
+    """All rooms that a room leans on, directly or indirectly."""
     found = set(rooms[room])
     return found.union(*(below(rooms, other) for other in rooms[room]))
 
 
 def leans_on(rooms: Graph, room: str) -> list[str]:
-    """What a room leans on and nothing else that it leans on does."""
+    """The rooms that a room leans on, without those that these lean on themselves."""
     return sorted(rooms[room] - set().union(*(below(rooms, other) for other in rooms[room])))
 
 
 def summary(room: str) -> str:
-    """The first sentence of a room's own description, on one line."""
+    """The first sentence of a room's docstring, on one line."""
     path = SOURCE / room / "__init__.py" if (SOURCE / room).is_dir() else SOURCE / f"{room}.py"
     text = " ".join((ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split("\n\n")[0].split())
     first = text.split(". ")[0].rstrip(".")
@@ -110,7 +110,7 @@ def summary(room: str) -> str:
 
 
 def drawing() -> str:
-    """The house, floor by floor from the roof, and what is in each room."""
+    """The picture of the layers from the top, and the table of the rooms."""
     rooms = room_graph(module_graph())
     stack = list(reversed(floors(rooms)))
     line = "+" + "-" * WIDTH + "+"
@@ -129,7 +129,7 @@ def _floor(rooms: list[str]) -> str:
 
 
 def page(text: str) -> str:
-    """The page with the drawing as it should be."""
+    """The page with the current drawing."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}{drawing()}{END}{after}"

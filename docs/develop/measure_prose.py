@@ -1,6 +1,6 @@
-"""Measures the pages: words per sentence, the longest cell of a table, and idioms. A test holds every page to the limits.
+"""Measures the pages: words per sentence, the longest cell of a table, and phrases to avoid. A test checks every page.
 
-python docs/develop/measure_prose.py              # every page of docs, README.md and CHANGELOG.md
+python docs/develop/measure_prose.py              # every page that people read
 python docs/develop/measure_prose.py PAGE...      # these pages, with their longest sentences and cells
 """
 
@@ -13,9 +13,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_WORDS, MOST_LETTERS = 25, 200
-#: the pages that may have longer sentences, and how long they may be on average
-WORDIER = {"docs/understand/theory.md": 28}
-#: the pages that are generated from the words of the code, which a test of their own checks
+#: the pages that are generated from texts of the code
 GENERATED = {"docs/reference/commands.md", "docs/reference/python.md"}
 _FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -31,6 +29,7 @@ class Measured(NamedTuple):
     words: int
     sentences: tuple[str, ...]
     cells: tuple[str, ...]
+    headings: tuple[str, ...] = ()
 
     @property
     def average(self) -> float:
@@ -54,7 +53,8 @@ def measure(text: str) -> Measured:
     lines = text.splitlines()
     cells = tuple(cell for line in lines if _is_row(line) for cell in _cells(line))
     sentences = tuple(sentence for part in _paragraphs(lines) for sentence in _sentences(part))
-    return Measured(sum(len(sentence.split()) for sentence in sentences), sentences, cells)
+    headings = tuple(line.lstrip("# ") for line in lines if line.startswith("#"))
+    return Measured(sum(len(sentence.split()) for sentence in sentences), sentences, cells, headings)
 
 
 def _is_row(line: str) -> bool:
@@ -83,25 +83,20 @@ def _sentences(part: str) -> Iterator[str]:
     yield from (sentence for sentence in _END.split(_LINK.sub(r"\1", part)) if re.search(r"\w", sentence))
 
 
-def limit_of(page: str) -> int:
-    """How many words a sentence of this page may have on average."""
-    return WORDIER.get(page, MOST_WORDS)
-
-
 def faults(page: str) -> list[str]:
-    """What is too long on a page, by its path from the root."""
+    """What is too long on a page, given by its path from the root, and the phrases to avoid."""
     found = measure((ROOT / page).read_text("utf-8"))
-    wrong = [f"{page}: {found.average:.1f} words per sentence"] if found.average > limit_of(page) else []
+    wrong = [f"{page}: {found.average:.1f} words per sentence"] if found.average > MOST_WORDS else []
     wrong += [f"{page}: {sentence} ({cure})" for sentence, cure in idioms(found)]
     return wrong + [f"{page}: {len(cell)} characters: {cell}" for cell in found.cells if len(cell) > MOST_LETTERS]
 
 
 def idioms(found: Measured) -> Iterator[tuple[str, str]]:
-    """The sentences that have a phrase to avoid, and what to write instead; code in them does not count."""
+    """The sentences, cells and headings that have a phrase to avoid, and what to write instead; code does not count."""
     rules = banned_words()
-    for sentence in found.sentences:
-        plain = re.sub(r"`[^`]*`", "`", sentence)
-        yield from ((sentence, cure) for idiom, cure in rules.items() if re.search(idiom, plain, re.IGNORECASE))
+    for text in (*found.sentences, *found.cells, *found.headings):
+        plain = re.sub(r"`[^`]*`", "`", text)
+        yield from ((text, cure) for idiom, cure in rules.items() if re.search(idiom, plain, re.IGNORECASE))
 
 
 @cache
@@ -114,8 +109,8 @@ def banned_words() -> dict[str, str]:
 
 def every_page() -> list[str]:
     """The paths of all pages that people read."""
-    found = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [path.relative_to(ROOT).as_posix() for path in found]
+    single = [ROOT / page for page in ("README.md", "CHANGELOG.md", "examples/README.md", "page/README.md")]
+    return [path.relative_to(ROOT).as_posix() for path in (*single, *sorted((ROOT / "docs").rglob("*.md")))]
 
 
 def main(pages: list[str]) -> None:

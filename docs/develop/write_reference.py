@@ -31,7 +31,7 @@ REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 SOURCES = Path(eligo.__file__).resolve().parents[1]
 NOTE = "<!-- written by docs/develop/write_reference.py: edit the code, then run `make docs` -->"
 
-#: every verb of the command, by what people want
+#: every verb of the command, by purpose
 VERBS: Mapping[str, tuple[str, ...]] = {
     "Plan": ("plan", "show", "explain", "verify", "convert"),
     "Run": ("run", "add"),
@@ -59,13 +59,15 @@ SUBJECTS: Mapping[str, tuple[str, ...]] = {
     ),
     "Fat tasks": ("cluster", "fat_task", "FatTask", "Clusters", "deal", "Dealing"),
     "Profiles": ("profile", "cumulative_profile", "area", "normalised_area", "is_schedule", "check_schedule"),
-    "Errors": (
+    "Errors in files and arguments": (
         "EligoError", "InputError", "FormatError", "CycleError", "DuplicateTaskError", "UnknownTaskError", "UnhonouredError",
+    ),
+    "Errors of orders and executions": (
         "ScheduleError", "MoveError", "StateError", "TaskFailedError", "NotSelfContainedError",
     ),
     "Version": ("__version__",),
 }  # fmt: skip
-#: the addresses of files, which answer bytes and stand in no table of the server
+#: the addresses of files, which return bytes and are in no table of the server
 FILES = {
     "HEAD": "The size of a file, or how many bytes of it have arrived.",
     "GET": "The content of a file; `Range` asks for a part.",
@@ -79,7 +81,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def cell(text: str) -> str:
-    """A text as it stands in a cell of a table."""
+    """A text in the form for a cell of a table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
@@ -92,7 +94,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def verbs() -> dict[str, Any]:
-    """Every verb that is not hidden, as the argument parser has it."""
+    """Every verb that is not hidden, as an object of the argument parser."""
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     return {name: command for name, command in commands.items() if not command.hidden}
 
@@ -115,7 +117,7 @@ def commands_page() -> str:
 
 
 def _verb(name: str, command: Any) -> Iterator[str]:
-    """A verb; put together here, since what the argument parser prints differs between its versions."""
+    """The lines of a verb; formatted here, because the output of the argument parser differs between its versions."""
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     options = [each for each in command.params if each.param_type_name == "option" and not each.hidden]
     yield f"`{' '.join(['eligo', name, *map(_usage, arguments), '[OPTIONS]'])}`"
@@ -154,10 +156,10 @@ def _meaning(each: Any) -> str:
 
 
 def python_page() -> str:
-    """Every public name with its signature and the first paragraph of what its source says."""
+    """Every public name with its signature and the first paragraph of its docstring."""
     lines = [
         "# Python", "", NOTE, "",
-        "Everything that `import eligo` offers. Names that are not listed here may change in any release. The guides are "
+        "All public names of `eligo`. Other names may change in any release. The guides are "
         "[hand-out-tasks.md](../howto/hand-out-tasks.md) and [run.md](../howto/run.md).", "",
         *table(["subject", "names"], [
             (f"[{subject}](#{anchor(subject)})", ", ".join(f"`{name}`" for name in SUBJECTS[subject]))
@@ -206,7 +208,7 @@ class Source:
         self.node = found[-1]
 
     def constructor(self) -> str:
-        """What a class is made from, or a function is called with."""
+        """The signature of a class or function."""
         if not isinstance(self.node, ast.ClassDef):
             return self.signature(self.node)
         made = next((each for each in self.node.body if isinstance(each, Function) and each.name == "__init__"), None)
@@ -232,7 +234,7 @@ class Source:
         return f"{arg.arg}: {self._written(arg.annotation)}" + self._default(default)
 
     def _keywords(self, arg: ast.arg) -> Iterator[str]:
-        """The keywords that ** takes: one by one where a TypedDict lists them."""
+        """The keywords that ** takes, one by one if a TypedDict lists them."""
         listed = re.fullmatch(r"Unpack\[(\w+)\]", "" if arg.annotation is None else self._written(arg.annotation))
         if listed is None:
             yield f"**{self._parameter(arg)}"
@@ -245,7 +247,7 @@ class Source:
         return f"{self._written(node.target)}: {self._written(node.annotation)}{self._default(node.value)}"
 
     def _default(self, value: ast.expr | None) -> str:
-        """A default that is a plain value, also under a name of its module; what is made anew each time is not shown."""
+        """A default that is a plain value, also under a name of its module; one that is computed by a call is not shown."""
         if value is None:
             return ""
         known = getattr(import_module(self.module), value.id, None) if isinstance(value, ast.Name) else None
@@ -296,12 +298,12 @@ def first_sentence(text: str) -> str:
 
 
 def endpoints() -> list[Endpoint]:
-    """Every endpoint of the API. Their declarations need no server, so none is made."""
+    """Every endpoint of the API; listing them needs no running server."""
     api, operations, views = object.__new__(Api), object.__new__(Operations), object.__new__(Views)
     return [*endpoints_of(api), *endpoints_of(operations), *views.endpoints()]
 
 
-#: the addresses by what they are for: how the path begins or ends
+#: the addresses by purpose: a pattern of their paths
 PURPOSES: Mapping[str, str] = {
     "Work": r"/v1/(request|deliver|renew)$",
     "Clients": r"/v1/clients",
@@ -314,7 +316,7 @@ PURPOSES: Mapping[str, str] = {
 
 
 def address_rows() -> dict[str, list[tuple[str, str, str]]]:
-    """Every address of the API by purpose: method and path, the scope of the token, and what it does."""
+    """Every address of the API by purpose: method and path, the scope of the token, and its description."""
     rows = [(each.method, each.path, each.scopes, first_sentence(" ".join(each.says.split()))) for each in endpoints()]
     for route in file_routes(object()):  # type: ignore[arg-type]
         method = next(each for each in FILES if route.methods in ({each}, {each, "HEAD"}))
@@ -339,7 +341,7 @@ def _scopes(scopes: Sequence[str]) -> str:
 
 
 def keys_table() -> list[str]:
-    """What a run refuses of each format unless it is ignored by name; the commands of submit descriptions by themselves."""
+    """The features of each format that a run refuses unless they are ignored; submit descriptions have their own rows."""
     words = {f"`{format}`": keys for format, keys in KEYS.items()}
     words["`dagman`"] = words["`dagman`"][: -len(SUBMIT_COMMANDS)]
     words["submit description"] = SUBMIT_COMMANDS
@@ -348,7 +350,7 @@ def keys_table() -> list[str]:
 
 
 def _chunks(words: Sequence[str], width: int = 110) -> Iterator[str]:
-    """Words with commas between them, in parts that a cell can hold."""
+    """Words with commas between them, in parts that fit into a cell."""
     line = ""
     for word in words:
         if line and len(line) + len(word) > width:
@@ -366,19 +368,19 @@ BEGIN, END = "<!-- written by write_reference.py -->\n", "<!-- end of what is wr
 
 
 def with_table(text: str, lines: Sequence[str]) -> str:
-    """A page with its marked table as it should be."""
+    """A page with its marked table replaced by these lines."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}" + "\n".join([*lines, ""]) + f"{END}{after}"
 
 
 def written() -> list[Path]:
-    """Every page of which something is written here."""
+    """Every page that this script writes completely or in part."""
     return [REFERENCE / name for name in ("commands.md", "python.md", *TABLES)]
 
 
 def pages() -> dict[Path, str]:
-    """Every page that is written here, with its text as it should be."""
+    """Every page that this script writes, with its current text."""
     marked = [with_table((REFERENCE / name).read_text("utf-8"), make()) for name, make in TABLES.items()]
     return dict(zip(written(), [commands_page(), python_page(), *marked], strict=True))
 

@@ -20,7 +20,7 @@ Image = list["array[float]"]
 
 
 def take(column: str, row: str) -> None:
-    """One shot of the scene, brighter or darker than the others."""
+    """One shot of the scene, with its own brightness."""
     left, top = int(column) * STEP, int(row) * STEP
     glow = 20.0 * ((7 * int(column) + 11 * int(row)) % 5 - 2)
     shot = [array("f", (scene(left + x, top + y) + glow for x in range(SIZE))) for y in range(SIZE)]
@@ -28,7 +28,7 @@ def take(column: str, row: str) -> None:
 
 
 def scene(x: int, y: int) -> float:
-    """How bright the sky is there: the edge of the Mandelbrot set."""
+    """The brightness of the sky at a point: the edge of the Mandelbrot set."""
     c = complex(-0.7463 + (x / WIDTH - 0.5) * 0.012, 0.1102 + (y / HEIGHT - 0.5) * 0.009)
     z, turns = 0j, 0
     while turns < MOST and z.real * z.real + z.imag * z.imag < 4:
@@ -81,7 +81,7 @@ def stretch() -> None:
 
 
 def shrink() -> None:
-    """A small one, for a list."""
+    """Shrink an image, for a list."""
     png([line[::4] for line in load("mosaic.img", WIDTH)[::4]], "small.png")
 
 
@@ -96,12 +96,12 @@ def png(image: Image, name: str) -> None:
 
 
 def save(image: Image, name: str) -> None:
-    """Keep an image."""
+    """Write an image."""
     Path(name).write_bytes(b"".join(line.tobytes() for line in image))
 
 
 def load(name: str, width: int = SIZE) -> Image:
-    """An image that was kept."""
+    """Read an image."""
     values = array("f")
     values.frombytes(Path(name).read_bytes())
     return [values[i : i + width] for i in range(0, len(values), width)]

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 
 const KEPT = "eligo-token";
 
-/** What the server said when it asked for a token; null while it does not ask. */
+/** The server's message when it required a token; null if it requires none. */
 export const asked = signal<string | null>(null);
 
 export class Refused extends Error {
@@ -34,7 +34,7 @@ async function sentence(answer: Response): Promise<string> {
     const said = (await answer.json()) as { error?: unknown };
     if (typeof said.error === "string") return said.error;
   } catch {
-    // Something between us and the server answered, not the server.
+    // The answer is not the server's: a proxy may have sent it.
   }
   return `the server answered ${answer.status}`;
 }

@@ -1,4 +1,4 @@
-// Which part of a drawing is seen, and how large.
+// The visible part of a drawing, and its scale.
 export interface Camera {
   scale: number;
   x: number;
@@ -10,14 +10,14 @@ export interface Size {
   height: number;
 }
 
-/** The whole drawing in the window; small drawings are not blown up. */
+/** Fits the whole drawing into the window; small drawings are not enlarged. */
 export function fit(drawing: Size, window: Size, margin = 16): Camera {
   const scale = Math.min(1.6, (window.width - 2 * margin) / (drawing.width || 1), (window.height - 2 * margin) / (drawing.height || 1));
   const safe = Math.max(scale, 1e-6);
   return { scale: safe, x: (window.width - drawing.width * safe) / 2, y: (window.height - drawing.height * safe) / 2 };
 }
 
-/** Larger or smaller, with the point (x, y) of the window staying where it is. */
+/** Zooms, while the point (x, y) of the window stays where it is. */
 export function zoom(camera: Camera, factor: number, x: number, y: number): Camera {
   const scale = Math.min(8, Math.max(0.002, camera.scale * factor));
   const change = scale / camera.scale;
@@ -26,7 +26,7 @@ export function zoom(camera: Camera, factor: number, x: number, y: number): Came
 
 export const moved = (camera: Camera, x: number, y: number): Camera => ({ ...camera, x: camera.x + x, y: camera.y + y });
 
-/** The same size, with a point of the drawing in the middle of the window. */
+/** The same scale, with a point of the drawing in the middle of the window. */
 export function centred(camera: Camera, x: number, y: number, window: Size): Camera {
   return { ...camera, x: window.width / 2 - x * camera.scale, y: window.height / 2 - y * camera.scale };
 }

@@ -1,4 +1,4 @@
-// The documents that pages are made from, as the server and the static pages give them.
+// The documents that pages show, as the server and static pages provide them.
 
 export const STATES = ["done", "running", "ready", "pending", "blocked", "retrying", "failed"] as const;
 export type State = (typeof STATES)[number];
@@ -100,7 +100,7 @@ export interface View {
   failures_total: number;
   running: Running[];
   recent: Recent[];
-  /** What ready tasks need and no connected client has, a sentence each; servers of earlier versions do not say. */
+  /** What ready tasks require and no connected client has, one sentence each; absent from earlier servers. */
   unmet?: string[];
   order: { words: string[] };
   can: { cancel: boolean; retry: boolean; release: boolean; approve: boolean };

@@ -1,4 +1,4 @@
-// Files that the reader takes along; they are made here, of what the page has or fetches for it.
+// Downloads; the page makes the files itself, from data that it has or fetches.
 import { csv } from "./table";
 
 export function save(name: string, type: string, text: string): void {
@@ -12,7 +12,7 @@ export function save(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** A name that every file system takes. */
+/** A name that every file system accepts. */
 export const fileName = (title: string, what: string, end: string): string =>
   `${title.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60) || "eligo"}-${what}.${end}`;
 

@@ -1,4 +1,4 @@
-// Numbers and times in words that are read at a glance.
+// Numbers and times in a form that is easy to read.
 
 const UNITS: [seconds: number, name: string][] = [
   [86400, "d"],
@@ -7,13 +7,13 @@ const UNITS: [seconds: number, name: string][] = [
   [1, "s"],
 ];
 
-/** A whole number with thousands set apart: 10,000. */
+/** A whole number with separators for thousands: 10,000. */
 export function number(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   return Math.round(value).toLocaleString("en-US");
 }
 
-/** A number with as many digits as tell something: 0.042, 3.4, 128. */
+/** A number with its significant digits only: 0.042, 3.4, 128. */
 export function figure(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -23,12 +23,12 @@ export function figure(value: number | null | undefined): string {
   return size === 0 ? "0" : String(Number(value.toPrecision(2)));
 }
 
-/** How many of something: "1 task", "3 tasks". */
+/** A number and a noun: "1 task", "3 tasks". */
 export function many(count: number, one: string, more = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : more}`;
 }
 
-/** A share as percent, never 100 before all is done nor 0 once something is: 99 %. */
+/** A share in percent: 100 only if all is done, 0 only if nothing is. */
 export function percent(part: number, whole: number): string {
   if (!whole) return "0 %";
   const share = (100 * part) / whole;
@@ -70,7 +70,7 @@ export function ago(then: number, now: number): string {
 
 const pad = (value: number) => String(value).padStart(2, "0");
 
-/** A time of day, with the date where it is not the day of `now`: 14:03:22. */
+/** A time of day, with the date if it differs from that of `now`: 14:03:22. */
 export function clock(time: number | null | undefined, now?: number): string {
   if (time === null || time === undefined) return "–";
   const date = new Date(time * 1000);
@@ -98,7 +98,7 @@ export function bytes(size: number | null | undefined): string {
   return `${at === 0 || value >= 99.5 ? Math.round(value) : Number(value.toPrecision(2))} ${units[at]}`;
 }
 
-/** How fast tasks come to their end: "3.2 tasks a second", "14 tasks an hour". */
+/** The rate at which tasks end: "3.2 tasks a second", "14 tasks an hour". */
 export function rate(each: number): string {
   if (!(each > 0)) return "not known yet";
   if (each >= 0.95) return `${figure(each)} tasks a second`;

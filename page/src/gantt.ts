@@ -1,4 +1,4 @@
-// Where things lie in the timeline, and what a place in it stands for.
+// The layout of the timeline, and the time and bar at a point.
 import type { Bar, Gantt } from "./documents";
 
 export interface Layout {
@@ -11,7 +11,7 @@ export interface Layout {
   end: number;
 }
 
-/** Browsers draw nothing on a canvas that is much taller. */
+/** Browsers draw nothing on a canvas that is much taller than this. */
 const TALLEST = 9000;
 
 export function layout(gantt: Gantt, width: number): Layout {
@@ -27,7 +27,7 @@ export const across = (at: Layout, time: number): number => at.left + ((time - a
 
 export const timeAt = (at: Layout, x: number): number => at.begin + ((x - at.left) / (at.width - at.left - 8)) * (at.end - at.begin);
 
-/** The bar under a point; bars that are thinner than a pixel are found from close by. */
+/** The bar at a point; a bar thinner than a pixel matches from a small distance. */
 export function barAt(gantt: Gantt, at: Layout, x: number, y: number): Bar | null {
   const worker = Math.floor((y - at.top) / at.row);
   let best: Bar | null = null;
@@ -44,7 +44,7 @@ export function barAt(gantt: Gantt, at: Layout, x: number, y: number): Bar | nul
 
 const STEPS = [0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
 
-/** Marks of the time axis, in seconds since the run began, about one for every 90 pixels. */
+/** Marks of the time axis, in seconds since the run started, about one for every 90 pixels. */
 export function marks(at: Layout, began: number): number[] {
   const wanted = ((at.end - at.begin) / Math.max(1, at.width - at.left)) * 90;
   const step = STEPS.find((one) => one >= wanted) ?? Math.ceil(wanted / 604800) * 604800;

@@ -1,4 +1,4 @@
-// The sentences that come first: what is going on, how far it has come, and when it ends.
+// The headline of a run: its state, its progress, and the time left.
 import type { View } from "./documents";
 import { length, many, number, percent, range } from "./format";
 import { count } from "./states";
@@ -25,7 +25,7 @@ export function title(view: View): string {
   return `${view.title}: ${percent(count(view.counts, "done"), view.tasks)} done`;
 }
 
-/** Changes that are worth interrupting somebody who listens to the page; null where nothing of that kind happened. */
+/** A change that is important enough to announce to a screen reader, or null. */
 export function news(before: View | null, after: View): string | null {
   if (!before || before.workflow !== after.workflow) return null;
   if (before.state !== after.state) return `${after.title} is ${after.state}. ${headline(after)}.`;

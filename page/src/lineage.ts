@@ -1,4 +1,4 @@
-// What leads to a node of the drawing and what follows from it, from the drawing alone.
+// The ancestors and descendants of a node, from the drawing alone.
 import type { Dag, Lineage } from "./documents";
 
 function reach(start: number, next: number[][]): number[] {
@@ -15,7 +15,7 @@ function reach(start: number, next: number[][]): number[] {
   return [...found];
 }
 
-/** The longest way from a node along `next`, without the node itself. */
+/** The longest path from a node along `next`, without the node itself. */
 function longest(start: number, next: number[][]): number[] {
   const best = new Map<number, number>();
   const deepest = (node: number) => (next[node] ?? []).reduce((most, other) => Math.max(most, (best.get(other) ?? 0) + 1), 0);
@@ -50,7 +50,7 @@ export function lineage(dag: Dag, self: number): Lineage {
   return { above: reach(self, up), below: reach(self, down), self, path };
 }
 
-/** The node that shows a task; null where it is one of many in a group. */
+/** The node of a task; null if the task is one of many in a group. */
 export function nodeOf(dag: Dag, task: string): number | null {
   return dag.nodes.find((node) => node.tasks.includes(task))?.id ?? null;
 }

@@ -1,4 +1,4 @@
-// Begins: a page with its data inside is shown as it is; one without follows the server that it came from.
+// Start of the page: one with its data inside shows them; one without follows its server.
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./style/base.css";
@@ -13,7 +13,7 @@ import { start as theme } from "./theme";
 import { App } from "./views/App";
 import { Static } from "./views/Static";
 
-/** Keeps the token of a link, and takes it out of the address. */
+/** Stores the token of a link, and removes it from the address. */
 function takeToken(): void {
   const link = linked(location.hash);
   if (!link) return;

@@ -1,4 +1,4 @@
-// Where the reader is, kept after the # of the address, so that every place can be sent to somebody.
+// The current place, kept after the # of the address, so that every place has a link.
 import { signal } from "@preact/signals";
 
 export const SECTIONS = ["overview", "tasks", "dag", "timeline", "workers", "failures"] as const;
@@ -31,14 +31,14 @@ export function parse(hash: string, withWorkflow: boolean): Route {
   return { workflow, section: parts[0] || "overview", task: word("task"), search: word("search"), state: word("state") };
 }
 
-/** What a link of `eligo page URL` says behind its #: the token, and the workflow, if it names one; null: it is no such link. */
+/** The token, and the workflow if there is one, in a link of `eligo page URL`; null if it is another link. */
 export function linked(hash: string): { token: string; workflow: string } | null {
   if (!hash.startsWith("#token=")) return null;
   const words = new URLSearchParams(hash.slice(1));
   return { token: words.get("token") ?? "", workflow: words.get("workflow") ?? "" };
 }
 
-/** The address of a place; what is not said stays as it is, except that filters do not outlive their section. */
+/** The address of a place. Parts that are not given stay the same, but filters are dropped with a change of the section. */
 export function href(to: Partial<Route>): string {
   const now = route.peek();
   const moved = to.section !== undefined && to.section !== now.section;

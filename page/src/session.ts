@@ -1,4 +1,4 @@
-// What is known now: the view that came last, the connection it came by, and the time on the server's clock.
+// The current state: the latest view, the connection, and the time on the server's clock.
 import { computed, signal } from "@preact/signals";
 import { asked, get, said } from "./calls";
 import type { View, WorkflowLine } from "./documents";
@@ -17,7 +17,7 @@ export const problem = signal("");
 const came = signal(0);
 const ticks = signal(0);
 
-/** The time on the server's clock; it stands still where nothing goes on and while nobody answers. */
+/** The time on the server's clock; it stops when the run has ended and while the connection is lost. */
 export const now = computed(() => {
   const current = view.value;
   if (!current) return 0;
@@ -41,7 +41,7 @@ function broken(state: "lost" | "gone", why: string): void {
   link.value = { state, since: before.state === "fine" ? Date.now() / 1000 : before.since, why };
 }
 
-/** Listens to one workflow, and no longer to the one before. */
+/** Follows one workflow, and stops following the previous one. */
 export function follow(workflow: string): void {
   if (workflow === followed) return;
   stream?.stop();
@@ -58,7 +58,7 @@ export function follow(workflow: string): void {
   });
 }
 
-/** Everything once more, after a token was given. */
+/** Loads everything again, after the reader entered a token. */
 export function again(): void {
   const workflow = followed;
   followed = "";
@@ -100,7 +100,7 @@ export function start(): void {
   let beats = 0;
   setInterval(() => {
     beats += 1;
-    // The list itself is kept fresh; beside one run it only has to notice new ones.
+    // The list of workflows is refreshed often; while one run is shown, only now and then, for new workflows.
     if (!document.hidden && asked.peek() === null && (!route.peek().workflow || beats % 6 === 0)) void list();
   }, 5000);
   void list();

@@ -1,4 +1,4 @@
-// Where the documents of one workflow come from: its server, or the file that this page is.
+// The source of a workflow's documents: its server, or the file of this page.
 import { get, query as words } from "./calls";
 import type { Attempt, Counts, Dag, Detail, Gantt, Lineage, RunPage, State, Table, Value } from "./documents";
 import { lineage, nodeOf } from "./lineage";
@@ -46,8 +46,8 @@ export class Served implements Source {
     return get(`${this.address}/gantt${words({ begin, end, limit: 2000 })}`);
   }
 
-  /** All attempts, page by page: for a download that somebody asked for. */
-  async attempts(told: (so_far: number) => void): Promise<FullAttempt[]> {
+  /** All attempts, fetched page by page, for a download. */
+  async attempts(progress: (so_far: number) => void): Promise<FullAttempt[]> {
     const all: FullAttempt[] = [];
     let after: number | null = 0;
     while (after !== null) {
@@ -56,7 +56,7 @@ export class Served implements Source {
       );
       all.push(...page.attempts);
       after = page.after;
-      told(all.length);
+      progress(all.length);
     }
     return all;
   }
@@ -89,7 +89,7 @@ export class Written implements Source {
     };
   }
 
-  /** What the drawing tells of a task's relatives; nothing where tasks stand in groups. */
+  /** The relatives of a task, from the drawing; nothing if the drawing has groups. */
   private relatives(task: string): Partial<Detail> {
     const { dag } = this.page;
     const self = dag.aggregated ? null : nodeOf(dag, task);

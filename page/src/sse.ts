@@ -1,11 +1,11 @@
-// Server-sent events, taken from a stream by hand: EventSource cannot send the header that carries the token.
+// A parser of server-sent events: EventSource cannot send the header with the token.
 
 export interface Event {
   event: string;
   data: string;
 }
 
-/** Cuts a stream of text into events, whatever the pieces are that it comes in. */
+/** Splits a stream of text into events, however the text is divided into pieces. */
 export class Events {
   private rest = "";
   private event = "";

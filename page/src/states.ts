@@ -1,4 +1,4 @@
-// States of tasks and of runs: how they are called, drawn and explained.
+// States of tasks and of runs: their names, shapes and meanings.
 import type { Counts, State } from "./documents";
 import { STATES } from "./documents";
 
@@ -36,7 +36,7 @@ export const runWords: Record<string, string> = {
   stopped: "stopped",
 };
 
-/** The state of a node with one task; of several, the one that most needs to be seen. */
+/** The state of a node with one task; of several, the most important one. */
 export function stateOf(counts: Counts): State | null {
   const order: State[] = ["failed", "retrying", "running", "ready", "blocked", "pending", "done"];
   return order.find((state) => count(counts, state)) ?? null;

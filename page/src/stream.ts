@@ -1,13 +1,13 @@
-// Following one workflow: a stream of whole views, opened again whenever it ends.
+// Follows one workflow: a stream of complete views, reopened whenever it ends.
 import { call, get, Refused, said } from "./calls";
 import type { View } from "./documents";
 import { Events } from "./sse";
 
 const SOONEST = 500;
 const LATEST = 5000;
-/** The server says something every 15 s; after this long without a word nobody is there. */
+/** The server sends something every 15 s; after this long without data the connection is lost. */
 const SILENCE = 40_000;
-/** A page that nobody looks at asks now and then instead of listening. */
+/** A hidden page polls at this interval instead of keeping a stream open. */
 const UNSEEN = 30_000;
 
 export interface Listener {
@@ -16,7 +16,7 @@ export interface Listener {
   ended(why: string): void;
 }
 
-/** How long to wait before the n-th try in a row, with some scatter so that pages do not come back all at once. */
+/** How long to wait before the n-th attempt in a row; random, so that pages do not reconnect all at once. */
 export function pause(tries: number, scatter = Math.random()): number {
   return Math.min(LATEST, SOONEST * 2 ** tries) * (0.75 + 0.25 * scatter);
 }
@@ -44,7 +44,7 @@ export class Stream {
     window.removeEventListener("online", this.again);
   }
 
-  /** Begin anew, at once. */
+  /** Reconnect at once. */
   readonly again = (): void => {
     clearTimeout(this.timer);
     this.abort?.abort();

@@ -1,4 +1,4 @@
-// Tables that are searched, sorted and cut in the browser: those of static pages.
+// Tables that the browser searches, sorts and pages: those of static pages.
 import { STATES, type Table, type Value } from "./documents";
 
 export interface Query {
@@ -15,14 +15,14 @@ export const WHOLE: Query = { search: "", state: "", kind: "", sort: "place", de
 
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
-/** Numbers by size, states by their order, other words as people sort them. */
+/** Compares numbers by size, states by their order, and other text alphabetically. */
 export function compare(first: Value, second: Value, column: string): number {
   if (typeof first === "number" && typeof second === "number") return first - second;
   if (column === "state") return STATES.indexOf(first as never) - STATES.indexOf(second as never);
   return collator.compare(String(first), String(second));
 }
 
-/** The rows by one column; what is not known stands last either way, and equal rows stay as they were. */
+/** The rows sorted by one column; unknown values are always last, and equal rows keep their order. */
 export function sorted(rows: Value[][], columns: string[], column: string, descending: boolean): Value[][] {
   const at = columns.indexOf(column);
   if (at < 0) return rows;
@@ -45,7 +45,7 @@ function matching(table: Pick<Table, "columns" | "rows">, query: Query): Value[]
   );
 }
 
-/** What a server would answer to the same query. */
+/** The answer that a server would give to the same query. */
 export function answer(table: Pick<Table, "columns" | "rows">, query: Query): Table {
   const rows = sorted(matching(table, query), table.columns, query.sort, query.descending);
   const cut = rows.slice(query.offset, query.offset + query.limit);
@@ -55,7 +55,7 @@ export function answer(table: Pick<Table, "columns" | "rows">, query: Query): Ta
 function quoted(value: unknown): string {
   if (value === null || value === undefined) return "";
   const text = String(value);
-  // A spreadsheet would run what begins like a formula: names come from anywhere.
+  // A spreadsheet would run a text that begins like a formula, and names are untrusted.
   const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

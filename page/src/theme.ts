@@ -1,4 +1,4 @@
-// Light or dark: as the reader's system has it, until the reader says otherwise; paper is always light.
+// Light or dark: as set in the reader's system, unless the reader chooses; print is always light.
 import { options } from "preact";
 import { computed, effect, signal } from "@preact/signals";
 
@@ -29,11 +29,11 @@ export function choose(next: Choice): void {
   try {
     localStorage.setItem(KEPT, next);
   } catch {
-    // Some browsers keep nothing for files; the choice then lasts as long as the page.
+    // Some browsers store nothing for local files; then the choice lasts as long as the page.
   }
 }
 
-/** The browser takes its picture of the page right after it has said so: whatever changes must have changed by then. */
+/** The browser prints right after this event, so every change must be complete when the handler returns. */
 function print(on: boolean): void {
   const before = options.debounceRendering;
   options.debounceRendering = (render) => render();
@@ -51,7 +51,7 @@ export function start(): void {
   });
 }
 
-/** The value of a colour of the style sheet, for what is drawn by hand. */
+/** The value of a colour of the style sheet, for drawings on a canvas. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }

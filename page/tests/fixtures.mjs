@@ -1,4 +1,4 @@
-// Documents as the server gives them, told from made-up runs: a small one with failures, a large one, a plan, and a report.
+// Documents as the server provides them, from made-up runs: a small one with failures, a large one, a plan, and a report.
 import { layered, play, random, readyCurve, states, STATES } from "./simulation.mjs";
 
 export const SCRIPT = "<script>alert(1)</script>";
@@ -354,7 +354,7 @@ export function planPage(run) {
     figures: [{ title: "The profile", svg: SVG, alt: "A curve that rises, falls, and rises again." }, { title: "The super-dag", svg: SVG, alt: "Eight parts in a row." }],
     table: {
       columns: ["place", "task", "kind", "why", "seconds"],
-      rows: run.tasks.map((task, at) => [run.place[at], task.name, task.kind, at % 3 ? "completes a part that is begun already" : "makes 2 tasks ready, more than any other", task.seconds]),
+      rows: run.tasks.map((task, at) => [run.place[at], task.name, task.kind, at % 3 ? "completes a part that has started" : "makes 2 tasks ready, more than any other", task.seconds]),
     },
   };
 }
@@ -388,7 +388,7 @@ export function reportPage() {
   };
 }
 
-/** A run that nobody has begun: everything that can be missing is. */
+/** A run that has not started: everything that can be missing is missing. */
 export function emptyPage() {
   const nothing = { steps: [0], lines: { seen: { y: [0], least: null, most: null }, plan: null, bound: null, fifo: { y: [0], least: null, most: null } }, starved: [], averages: { seen: 0, plan: null, bound: null, fifo: 0 }, sampled: false, remark: "nothing has been done yet" };
   const view = {

@@ -94,7 +94,7 @@ test("a lost connection is said, and the data is right when it is back", options
   await page.waitForSelector(".headline");
   own.drop();
   await page.waitForSelector(".lost");
-  assert.match(await page.locator(".lost").innerText(), /Connection lost since \d\d:\d\d:\d\d; reconnecting/);
+  assert.match(await page.locator(".lost").innerText(), /Connection lost at \d\d:\d\d:\d\d; reconnecting/);
   await shot(page, "live-lost-1600-light");
   await page.waitForTimeout(2500);
   own.cut = false;
@@ -114,8 +114,8 @@ test("a server that wants a token is given one, which stays in the tab", options
   assert.deepEqual(await axe(page), []);
   await page.getByLabel("Token").fill("wrong");
   await page.keyboard.press("Enter");
-  await page.waitForSelector(".login .told");
-  assert.equal(await page.locator(".login .told").innerText(), "this token is not known here");
+  await page.waitForSelector(".login .message");
+  assert.equal(await page.locator(".login .message").innerText(), "this token is not known here");
   await shot(page, "live-login-1600-light");
   await page.getByLabel("Token").fill("sesame");
   await page.keyboard.press("Enter");
@@ -161,7 +161,7 @@ test("tasks are searched, sorted and paged by the server, and saved by the brows
   await asked;
   await page.getByRole("button", { name: "Later" }).click();
   await page.getByText("101 to 200 of 10,000").waitFor();
-  await page.getByLabel("Name has").fill("fit-001");
+  await page.getByLabel("Name contains").fill("fit-001");
   await page.waitForFunction(() => document.querySelectorAll(".rows tbody tr").length === 10);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as CSV" }).click()]);
   const lines = readFileSync(await download.path(), "utf8").trim().split("\r\n");
@@ -201,7 +201,7 @@ test("the dag is walked with keys and pressed with the pointer", options, async 
   await canvas.focus();
   await page.keyboard.press("ArrowDown");
   await page.waitForSelector(".panel");
-  await page.getByText("Chosen:").first().waitFor();
+  await page.getByText("Selected:").first().waitFor();
   const first = await page.locator(".panel h2").innerText();
   await page.keyboard.press("ArrowDown");
   await page.waitForFunction((before) => document.querySelector(".panel h2").textContent !== before, first);
@@ -222,7 +222,7 @@ test("the dag is walked with keys and pressed with the pointer", options, async 
   await page.context().close();
 });
 
-test("the timeline is looked at closer by dragging, and asks for that stretch", options, async () => {
+test("dragging zooms the timeline, and fetches that period", options, async () => {
   const page = await browser.open(`${url}/#/w-2/timeline`);
   const canvas = page.locator(".timeline canvas");
   await canvas.waitFor();
@@ -262,7 +262,7 @@ test("the choice of colours is remembered", options, async () => {
   await page.context().close();
 });
 
-test("a page that nobody looks at lets go of its stream and asks now and then", options, async () => {
+test("a hidden page closes its stream and polls now and then", options, async () => {
   const own = new Standin();
   const address = await own.listen();
   const page = await browser.open(`${address}/#/w-1/overview`);

@@ -33,7 +33,7 @@ test("numbers are read at a glance", () => {
   assert.equal(figure(0.0421), "0.042");
   assert.equal(figure(3.4), "3.4");
   assert.equal(many(1, "task"), "1 task");
-  assert.equal(many(2, "stretch", "stretches"), "2 stretches");
+  assert.equal(many(2, "period", "periods"), "2 periods");
   assert.equal(bytes(3.2e9), "3.2 GB");
   assert.equal(bytes(999), "999 B");
   assert.equal(rate(0.5), "30 tasks a minute");
@@ -115,10 +115,10 @@ test("the headline says how far it is and when it ends", () => {
   assert.match(news(view, { ...view, failures_total: 2 }) ?? "", /2 tasks failed/);
 });
 
-test("a curve is padded and told in words", () => {
+test("a curve is padded and described in words", () => {
   assert.deepEqual(padded([1, 2], 3), [1, 2, null]);
   const curve = { steps: [0, 1], lines: { seen: { y: [1] }, fifo: { y: [1, 0] } }, starved: [[0, 1]], averages: { seen: 1, fifo: 0.5 }, sampled: false, remark: "" };
-  assert.match(summary(curve as never), /1 seen, 0.5 first come, first served.*1 stretch /);
+  assert.match(summary(curve as never), /1 in this run, 0.5 first come, first served.*1 period /);
 });
 
 test("drawings fit, and zoom keeps the point under the pointer", () => {

@@ -52,13 +52,13 @@ test("a run is watched from start to end, and every question has its answer", op
     const running = (await got(`${url}/v1/workflows/${workflow}/view`)).counts.running;
     assert.ok(running >= 0);
     assert.match(await page.locator(".headline").innerText(), /of 62 tasks done/);
-    // as it goes on, what is shown is what the server says
+    // while it runs, the page shows what the server reports
     for (let look = 0; look < 5; look += 1) {
       const low = (await got(`${url}/v1/workflows/${workflow}/view`)).counts.done;
       await rest(1.6);
-      const told = await shown(page);
+      const done = await shown(page);
       const high = (await got(`${url}/v1/workflows/${workflow}/view`)).counts.done;
-      assert.ok(low <= told && told <= high, `${low} <= ${told} <= ${high}`);
+      assert.ok(low <= done && done <= high, `${low} <= ${done} <= ${high}`);
     }
     while ((await got(`${url}/v1/workflows/${workflow}/view`)).state === "running") await rest(0.2);
     await rest(1.6);
@@ -147,7 +147,7 @@ test("a hundred thousand tasks", options, async () => {
   }
 });
 
-test("a run of this machine is shown while it goes on", options, async () => {
+test("a run on this machine is shown while it is active", options, async () => {
   const place = new Place();
   try {
     const tasks = Array.from({ length: 40 }, (_, i) => ({ name: `t${i}`, run: "sleep 0.4", after: i < 4 ? [] : [`t${i - 4}`] }));

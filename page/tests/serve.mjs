@@ -1,4 +1,4 @@
-// A stand-in for the server: answers the addresses of the page from made-up runs that go on as time goes by.
+// A stand-in for the server: answers the addresses of the page with made-up runs that progress in real time.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";

@@ -1,4 +1,4 @@
-// A made-up run, always the same: workers who take tasks, some of whom fail; the documents are told from it at any time.
+// A made-up run, always the same: workers take tasks, and some fail; the documents of any moment are derived from it.
 
 export const STATES = ["done", "running", "ready", "pending", "blocked", "retrying", "failed"];
 

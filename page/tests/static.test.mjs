@@ -50,10 +50,10 @@ test("a run that is written down has no actions, and its table is searched and s
   const page = await browser.open(`${urls.run}#/tasks`);
   await page.waitForSelector(".rows tbody tr");
   for (const name of ["Cancel the run", "Retry all failed tasks"]) assert.equal(await page.getByRole("button", { name }).count(), 0);
-  await page.getByLabel("Name has").fill("script");
+  await page.getByLabel("Name contains").fill("script");
   await page.waitForFunction(() => document.querySelectorAll(".rows tbody tr").length === 1);
   assert.equal(await page.locator(".rows tbody .task").innerText(), SCRIPT);
-  await page.getByLabel("Name has").fill("");
+  await page.getByLabel("Name contains").fill("");
   await page.getByRole("button", { name: "Task", exact: true }).click();
   await page.getByRole("button", { name: "Task", exact: true }).click();
   await page.waitForFunction(() => document.querySelector("[aria-sort=descending]"));

@@ -193,9 +193,9 @@ class ChosenOrder:
     def _entry(self, candidate: Candidate, checked: bool) -> dict[str, Any]:
         order = self.flow.dag.labelled().named(candidate.sequence)
         entry = {"name": candidate.name, "order": order, "average": candidate.average, "share": self.share(candidate)}
-        polls = {} if checked else {"polls": candidate.rounds}
+        polls = {} if checked else {"rounds": candidate.rounds, "polls": candidate.rounds}
         if self.untimed and not checked and candidate.name == self.used:
-            polls |= {"polls_without_seconds": self.untimed}
+            polls |= {"rounds_without_seconds": self.untimed, "polls_without_seconds": self.untimed}
         return entry | polls | ({} if candidate.seconds is None else {"makespan": candidate.seconds})
 
     # The orders

@@ -1,4 +1,4 @@
-// A button that makes the server do something: asks first where that cannot be undone, and says what came of it.
+// A button for an action on the server: it asks for confirmation if the action cannot be undone, and shows the result.
 import { useRef, useState } from "preact/hooks";
 import { said } from "../calls";
 
@@ -11,17 +11,17 @@ interface Words {
 
 export function Action({ label, act, confirm, danger }: Words) {
   const [busy, setBusy] = useState(false);
-  const [told, setTold] = useState<{ text: string; bad: boolean } | null>(null);
+  const [message, setMessage] = useState<{ text: string; bad: boolean } | null>(null);
   const dialog = useRef<HTMLDialogElement>(null);
 
   const run = async () => {
     dialog.current?.close();
     setBusy(true);
-    setTold(null);
+    setMessage(null);
     try {
-      setTold({ text: await act(), bad: false });
+      setMessage({ text: await act(), bad: false });
     } catch (problem) {
-      setTold({ text: said(problem), bad: true });
+      setMessage({ text: said(problem), bad: true });
     }
     setBusy(false);
   };
@@ -31,8 +31,8 @@ export function Action({ label, act, confirm, danger }: Words) {
       <button type="button" class={danger ? "danger" : ""} disabled={busy} onClick={() => (confirm ? dialog.current?.showModal() : void run())}>
         {busy ? `${label} …` : label}
       </button>
-      <span role="status" class={told?.bad ? "told bad" : "told"}>
-        {told?.text}
+      <span role="status" class={message?.bad ? "message bad" : "message"}>
+        {message?.text}
       </span>
       {confirm && (
         <dialog ref={dialog} aria-label={label}>
@@ -42,7 +42,7 @@ export function Action({ label, act, confirm, danger }: Words) {
               {label}
             </button>
             <button type="button" onClick={() => dialog.current?.close()}>
-              Leave it as it is
+              Do nothing
             </button>
           </div>
         </dialog>

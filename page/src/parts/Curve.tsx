@@ -36,7 +36,7 @@ function Legend({ curve, at, going }: { curve: Numbers; at: number | null; going
   );
 }
 
-/** Everything but the numbers that decides what the chart looks like: when it changes, the chart is made anew. */
+/** What the look of the chart depends on, apart from the numbers: when it changes, the chart is rebuilt. */
 const shape = (curve: Numbers) => shown(curve).map(({ name }) => `${name}${curve.lines[name]?.least ? "+" : ""}`).join();
 
 function Drawing({ curve, moved }: { curve: Numbers; moved: (at: number | null) => void }) {

@@ -30,7 +30,7 @@ interface Words {
   children?: ComponentChildren;
 }
 
-/** The nearest node in one of the four directions: what lies straight ahead counts more than what is close but aside. */
+/** The nearest node in one of the four directions; a node straight ahead is preferred to a closer one at the side. */
 export function neighbour(dag: Dag, from: DagNode, key: string): DagNode | null {
   const [dx, dy] = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[key] ?? [0, 0];
   let best: DagNode | null = null;
@@ -119,7 +119,7 @@ export function DagCanvas({ dag, counts, lineage, chosen, label, legend, childre
     if (had && travelled.current < 5) chosen(under(event));
   };
   const wheel = (event: WheelEvent) => {
-    // A page that is scrolled past the drawing must not be caught by it.
+    // Scrolling the page past the drawing must not zoom it.
     if (!event.ctrlKey && !event.metaKey && document.activeElement !== canvas.current) return;
     event.preventDefault();
     const bounds = canvas.current!.getBoundingClientRect();

@@ -1,4 +1,4 @@
-// The foot of a page: what it is about, and what can be taken along.
+// The footer of a page: its subject, and the downloads.
 import type { ComponentChildren } from "preact";
 
 export function Footer({ words, children }: { words: string; children?: ComponentChildren }) {

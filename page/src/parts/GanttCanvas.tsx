@@ -1,4 +1,4 @@
-// The drawing of the timeline: drag over a stretch to look closer, point at a bar to read it, press it to open its task.
+// The drawing of the timeline: drag to zoom, point at a bar to read it, click it to open its task.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Bar, Gantt } from "../documents";
 import { length, number } from "../format";

@@ -1,4 +1,4 @@
-// The shape that stands for a state, so that no state is told by its colour alone.
+// The shape of each state, so that no state is recognised by colour alone.
 import type { State } from "../documents";
 import { slug } from "../states";
 

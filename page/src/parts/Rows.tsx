@@ -1,4 +1,4 @@
-// Rows of tasks, sorted by the column whose heading is pressed.
+// Rows of tasks, sorted by the column whose heading is clicked.
 import type { State, Table, Value } from "../documents";
 import { bytes, clock, length, number } from "../format";
 import { now } from "../session";
@@ -20,14 +20,14 @@ const COLUMNS: Record<string, Column> = {
   kind: { words: "Kind" },
   state: { words: "State", narrow: true, shown: (value) => <StateName state={value as State} /> },
   client: { words: "Worker" },
-  began: { words: "Began", number: true, shown: (value) => clock(value as number | null, now.value || undefined) },
+  began: { words: "Started", number: true, shown: (value) => clock(value as number | null, now.value || undefined) },
   took: { words: "Took", number: true, narrow: true, shown: (value) => length(value as number | null) },
   expected: { words: "Expected", number: true, shown: (value) => length(value as number | null) },
   seconds: { words: "Seconds", number: true, narrow: true, shown: (value) => length(value as number | null) },
-  tries: { words: "Tries", number: true },
+  tries: { words: "Attempts", number: true },
   code: { words: "Exit code", number: true },
   memory: { words: "Memory", number: true, shown: (value) => bytes(value as number | null) },
-  why: { words: "Why here", narrow: true },
+  why: { words: "Reason", narrow: true },
 };
 
 function cell(name: string, value: Value) {

@@ -1,4 +1,4 @@
-// What may be wider than the window scrolls by itself, for those with a keyboard, too.
+// Content that may be wider than the window scrolls by itself, with the keyboard, too.
 import type { ComponentChildren } from "preact";
 
 interface Words {

@@ -1,4 +1,4 @@
-// How many tasks are in which state: a bar, and the same in numbers.
+// The number of tasks in each state, as a bar and as numbers.
 import type { Counts, State } from "../documents";
 import { STATES } from "../documents";
 import { number, percent } from "../format";
@@ -13,7 +13,7 @@ export function described(counts: Counts): string {
     .join(", ");
 }
 
-/** The bar alone; it says in words what it shows. */
+/** The bar alone, with a description in words. */
 export function Bar({ counts, small = false }: { counts: Counts; small?: boolean }) {
   const whole = total(counts);
   return (

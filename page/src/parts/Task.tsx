@@ -1,4 +1,4 @@
-// The name of a task, which opens what is known of it. Names come from anywhere: they are text and nothing else.
+// The name of a task, as a link to its panel. Names are untrusted, so they are always shown as text.
 import { href } from "../route";
 
 export function Task({ name, short = true }: { name: string; short?: boolean }) {
@@ -9,7 +9,7 @@ export function Task({ name, short = true }: { name: string; short?: boolean }) 
   );
 }
 
-/** The last lines that something printed. */
+/** The last lines of some output. */
 export function Log({ lines, label }: { lines: string[]; label: string }) {
   if (!lines.length) return <p class="quiet">Nothing was printed.</p>;
   return (

@@ -1,4 +1,4 @@
-// What a reader who may can make the server do; each gives back what to say of it.
+// The actions on the server; each returns a message for the reader.
 import { post } from "../calls";
 import { many } from "../format";
 import { address } from "../session";
@@ -10,7 +10,7 @@ export async function retry(workflow: string, tasks: string[] | null): Promise<s
 
 export async function release(workflow: string, tasks: string[]): Promise<string> {
   const { count } = await post<{ count?: number }>(`${address(workflow)}/release`, { tasks });
-  return count ? "Taken back: another client gets it." : "No client has it.";
+  return count ? "Released: another client gets it." : "No client is running it.";
 }
 
 export async function cancel(workflow: string): Promise<string> {

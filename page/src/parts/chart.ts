@@ -6,7 +6,7 @@ import { padded, shown } from "../curve";
 import { colour } from "../theme";
 import { hatch } from "./pen";
 
-/** Steps of the axis: there are no half tasks. */
+/** Steps of the axis, in whole tasks. */
 const WHOLE = Array.from({ length: 9 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 
 function shade(chart: uPlot, curve: Curve): void {

@@ -1,4 +1,4 @@
-// The dag on a canvas: nodes where the server has put them, groups with a small bar of their states.
+// The dag on a canvas: nodes at the places that the server computed, groups with a small bar of their states.
 import { type Counts, type Dag, type DagArc, type DagNode, type Lineage, STATES, type State } from "../documents";
 import type { Camera, Size } from "../camera";
 import { number } from "../format";
@@ -14,7 +14,7 @@ export interface Picture {
   camera: Camera;
   size: Size;
   ink: Ink;
-  /** Paper shows finer print than a screen. */
+  /** Print allows smaller text than a screen. */
   paper: boolean;
 }
 
@@ -32,7 +32,7 @@ function marked(lineage: Lineage): Marked {
 
 type Ends = [fromX: number, fromY: number, x: number, y: number];
 
-/** Adds an arc to a path; gives back from where it comes to its end. */
+/** Adds an arc to a path; returns the point from which it approaches its end. */
 function trace(pen: CanvasPath, dag: Dag, [from, to, , bends]: DagArc): Ends {
   const [first, last] = [dag.nodes[from]!, dag.nodes[to]!];
   const points: [number, number][] = [[first.x, first.y + first.h / 2], ...bends, [last.x, last.y - last.h / 2]];
@@ -65,7 +65,7 @@ interface Traced {
 const traced = new WeakMap<Dag, Traced>();
 const width = (number: number): number => Math.min(4, 1 + Math.round(2 * Math.log10(number || 1)) / 2);
 
-/** All arcs as a few paths, one for each width: many thousands are drawn at once as fast as the drawing is moved. */
+/** All arcs as a few paths, one for each width, so that many thousands can be drawn while the drawing is moved. */
 function paths(dag: Dag): Traced {
   const known = traced.get(dag);
   if (known) return known;
@@ -202,7 +202,7 @@ function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag,
   pen.textAlign = "left";
   pen.fillStyle = ink.ink!;
   const name = one.label || one.tasks[0] || dag.kinds[one.kind] || "";
-  // A name that fits when it is a little smaller is not cut.
+  // A name that fits in a slightly smaller size is not shortened.
   const squeeze = Math.max(0.78, Math.min(1, room / pen.measureText(name).width));
   pen.font = `${size * squeeze}px system-ui, sans-serif`;
   pen.fillText(cut(pen, name, room), from, middle);

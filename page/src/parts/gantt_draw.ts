@@ -1,4 +1,4 @@
-// The timeline on a canvas: one row a worker, one bar an attempt, or several where they are too thin to be told apart.
+// The timeline on a canvas: a row for each worker, a bar for each attempt, or one for several that are too thin to distinguish.
 import type { Gantt } from "../documents";
 import { length } from "../format";
 import { across, type Layout, marks } from "../gantt";
@@ -78,7 +78,7 @@ function named(pen: CanvasRenderingContext2D, task: string, x: number, y: number
   pen.font = "11px system-ui, sans-serif";
   pen.textAlign = "left";
   pen.fillStyle = [0, 7].includes(Math.max(0, kind) % 8) ? "#fff" : "#0c1722";
-  // Scraps of names tell nothing: short bars are read by pointing at them.
+  // A shortened name would be useless; the reader points at a short bar to see its name.
   const words = width > 90 || pen.measureText(task).width <= width - 10 ? cut(pen, task, width - 10) : "";
   if (words) pen.fillText(words, x + 6, y + 0.5);
 }

@@ -1,4 +1,4 @@
-// What all drawings on a canvas need.
+// Helpers for all drawings on a canvas.
 
 const tiles = new Map<string, HTMLCanvasElement>();
 
@@ -25,12 +25,12 @@ function tile(ink: string, gap: number, width: number): HTMLCanvasElement {
   return made;
 }
 
-/** A pattern of slanted lines in one colour: shading that is seen without colours, too. */
+/** A pattern of slanted lines in one colour: shading that is visible without colours, too. */
 export function hatch(context: CanvasRenderingContext2D, ink: string, gap = 7, width = 1.5): CanvasPattern | string {
   return context.createPattern(tile(ink, gap, width), "repeat") ?? ink;
 }
 
-/** A text cut in its middle so that it fits: names often differ at their ends. Empty where nothing readable fits. */
+/** A text shortened in the middle so that it fits, because names often differ at their ends. Empty if nothing readable fits. */
 export function cut(pen: CanvasRenderingContext2D, text: string, width: number): string {
   const whole = pen.measureText(text).width;
   if (whole <= width) return text;

@@ -1,4 +1,4 @@
-// A document that is asked for now and again while the run goes on, never twice at the same time.
+// A document that is fetched repeatedly during a run, never twice at the same time.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { said } from "../calls";
 
@@ -10,7 +10,7 @@ export interface Latest<T> {
 const KEPT = 40;
 const kept = new Map<string, unknown>();
 
-/** Lets an answer be there before it is asked for: a view that comes back, or is printed, does not begin empty. */
+/** Caches an answer, so that a view does not start empty when it is shown again or printed. */
 export function remember(key: string, value: unknown): void {
   kept.delete(key);
   kept.set(key, value);
@@ -18,8 +18,8 @@ export function remember(key: string, value: unknown): void {
 }
 
 /**
- * `key` says what is asked for: when it changes, the answer is asked for at once; when only `stamp` changes,
- * at most once in `pause` milliseconds. A late answer to an old question is dropped.
+ * `key` identifies the document: when it changes, the document is fetched at once; when only `stamp` changes,
+ * at most once in `pause` milliseconds. A late answer for an old key is dropped.
  */
 export function useLatest<T>(ask: () => Promise<T>, key: string, stamp: unknown, pause = 2000): Latest<T> {
   const [state, setState] = useState<Latest<T> & { key: string }>({ value: (kept.get(key) as T) ?? null, problem: "", key });

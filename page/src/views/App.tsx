@@ -1,4 +1,4 @@
-// The live page: a list of workflows, or one of them; a form where the server asks for a token.
+// The live page: a list of workflows, one workflow, or a form if the server requires a token.
 import { useEffect } from "preact/hooks";
 import { asked } from "../calls";
 import { title } from "../headline";

@@ -1,4 +1,4 @@
-// Says when the connection is lost, and big changes to those who listen to the page.
+// A notice when the connection is lost, and announcements of important changes for screen readers.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { View } from "../documents";
 import { clock } from "../format";
@@ -12,7 +12,7 @@ export function Connection() {
   return (
     <div class="lost" role="alert">
       {state.state === "lost"
-        ? `Connection lost since ${since}; reconnecting. The page shows the state at that time.`
+        ? `Connection lost at ${since}; reconnecting. The page shows the state at that time.`
         : `The server does not show this workflow: ${state.why}`}
     </div>
   );
@@ -20,19 +20,19 @@ export function Connection() {
 
 const QUIET = 30_000;
 
-/** Speaks at most once in half a minute; what happens meanwhile is told with the next news. */
+/** Announces at most once in half a minute; later changes are part of the next announcement. */
 export function Announcer() {
   const [words, setWords] = useState("");
-  const told = useRef<{ view: View | null; at: number }>({ view: null, at: -QUIET });
+  const announced = useRef<{ view: View | null; at: number }>({ view: null, at: -QUIET });
   const current = view.value;
   useEffect(() => {
     if (!current) return;
-    const before = told.current.view;
-    if (before?.workflow !== current.workflow) told.current = { view: current, at: -QUIET };
-    if (performance.now() - told.current.at < QUIET && before?.state === current.state) return;
-    const said = news(told.current.view, current);
+    const before = announced.current.view;
+    if (before?.workflow !== current.workflow) announced.current = { view: current, at: -QUIET };
+    if (performance.now() - announced.current.at < QUIET && before?.state === current.state) return;
+    const said = news(announced.current.view, current);
     if (said === null) return;
-    told.current = { view: current, at: performance.now() };
+    announced.current = { view: current, at: performance.now() };
     setWords(said);
   }, [current]);
   return (

@@ -1,4 +1,4 @@
-// The dag: what hangs together with what, where it stands, and the lineage of the task that is chosen.
+// The dag: dependencies, states, and the lineage of the selected task.
 import { useMemo, useState } from "preact/hooks";
 import type { Counts, Dag as Drawing, DagNode, Lineage, View } from "../documents";
 import { STATES } from "../documents";
@@ -14,7 +14,7 @@ import { go, route } from "../route";
 import { source } from "../session";
 import { slug, total } from "../states";
 
-const KEYS = "Drag to move; wheel after a click, or + and −, for the size. Keys: arrows go from node to node, shift and arrows move, 0 shows the whole.";
+const KEYS = "Drag to move. Zoom with + and −, or with the wheel after a click. Keys: arrows select a node, shift and arrows move the drawing, 0 fits it to the window.";
 
 function Key({ dag, states }: { dag: Drawing; states: boolean }) {
   return (
@@ -97,14 +97,14 @@ function List({ dag, counts, choose }: { dag: Drawing; counts: Counts[]; choose:
   );
 }
 
-function told(dag: Drawing, lineage: Lineage | null): string {
+function describe(dag: Drawing, lineage: Lineage | null): string {
   const chosen = lineage && dag.nodes[lineage.self];
   const drawn = dag.aggregated
-    ? `${many(dag.tasks, "task")} drawn as ${many(dag.nodes.length, "group")}: tasks that are alike stand together.`
-    : `${many(dag.tasks, "task")}, ${many(dag.arcs.length, "arc")}; what is needed first is above.`;
+    ? `${many(dag.tasks, "task")} drawn as ${many(dag.nodes.length, "group")} of similar tasks.`
+    : `${many(dag.tasks, "task")}, ${many(dag.arcs.length, "arc")}; each task is below the tasks it depends on.`;
   if (!lineage || !chosen) return drawn;
   const what = dag.aggregated ? "group" : "task";
-  return `${drawn} Chosen: ${chosen.label || chosen.tasks[0]}; ${many(lineage.above.length, what)} above, ${many(lineage.below.length, what)} below, the longest path through it has ${number(lineage.path.length)}.`;
+  return `${drawn} Selected: ${chosen.label || chosen.tasks[0]}; ${many(lineage.above.length, what)} above, ${many(lineage.below.length, what)} below, ${number(lineage.path.length)} on the longest path through it.`;
 }
 
 export function DagBody({ dag, states, view }: { dag: Drawing; states: Counts[] | null; view: View | null }) {
@@ -121,12 +121,12 @@ export function DagBody({ dag, states, view }: { dag: Drawing; states: Counts[] 
   };
   return (
     <div class="dag">
-      {task && problem && <p class="told bad">{problem}</p>}
-      <DagCanvas dag={dag} counts={counts} lineage={lineage} chosen={choose} label={told(dag, lineage)} legend={<Key dag={dag} states={view !== null} />}>
+      {task && problem && <p class="message bad">{problem}</p>}
+      <DagCanvas dag={dag} counts={counts} lineage={lineage} chosen={choose} label={describe(dag, lineage)} legend={<Key dag={dag} states={view !== null} />}>
         {group && <Group node={group} counts={counts[group.id] ?? {}} close={() => setGroup(null)} />}
       </DagCanvas>
       <p class="quiet" role="status">
-        {told(dag, lineage)}
+        {describe(dag, lineage)}
       </p>
       <p class="quiet hint">{KEYS}</p>
       <List dag={dag} counts={counts} choose={choose} />

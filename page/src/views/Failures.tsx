@@ -1,4 +1,4 @@
-// Failures by their cause, with the last lines that were printed.
+// Failures by cause, with the last lines of output.
 import type { Failure, View } from "../documents";
 import { many, number } from "../format";
 import { Action } from "../parts/Action";
@@ -14,7 +14,7 @@ function Cause({ failure, view }: { failure: Failure; view: View }) {
     <Box title={failure.cause} tone="bad" kind="cause" beside={<span class="badge">{many(failure.count, "time")}</span>}>
       {alone && (
         <p class="said">
-          All of them on one worker, <bdi>{worst[0]}</bdi>: it may be the worker and not the task.
+          All on one worker, <bdi>{worst[0]}</bdi>: the cause may be the worker and not the task.
         </p>
       )}
       <dl class="pairs wide">
@@ -54,14 +54,14 @@ export function Failures({ view }: { view: View }) {
       <div class="top">
         <p class="headline small">
           {view.failures_total ? `${many(view.failures_total, "task")} failed, ${many(view.failures.length, "cause")}` : "No task has failed"}
-          {blocked ? `; ${many(blocked, "task")} blocked by it` : ""}
+          {blocked ? `; ${many(blocked, "task")} blocked` : ""}
         </p>
         {view.can.retry && count(view.counts, "failed") > 0 && <Action label="Retry all failed tasks" act={() => retry(view.workflow, null)} />}
       </div>
       {view.failures.map((failure) => (
         <Cause key={failure.cause} failure={failure} view={view} />
       ))}
-      {!view.failures.length && <p class="empty">When a task fails, its cause and the last lines it printed are shown here.</p>}
+      {!view.failures.length && <p class="empty">If a task fails, this page shows the cause and the last lines of its output.</p>}
     </>
   );
 }

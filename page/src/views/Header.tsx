@@ -1,4 +1,4 @@
-// The head of every page: what is shown, in which state it is, search, and how the page looks.
+// The header of every page: name and state of the workflow, search, and the choice of colours.
 import type { View } from "../documents";
 import { asked, keep, token } from "../calls";
 import { Action } from "../parts/Action";

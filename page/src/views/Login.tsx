@@ -1,4 +1,4 @@
-// Asks for a token where the server wants one.
+// The form for the token, if the server requires one.
 import { useState } from "preact/hooks";
 import { asked, keep } from "../calls";
 import { again } from "../session";
@@ -16,12 +16,12 @@ export function Login() {
     >
       <h1>This server requires a token</h1>
       <p>
-        Whoever runs it makes one with <code>eligo token</code>; one that may read is enough to look.
+        The operator of the server makes one with <code>eligo token</code>; the scope <code>read</code> is enough to view this page.
       </p>
       <label for="token">Token</label>
       <input id="token" type="password" autocomplete="off" spellcheck={false} required value={given} onInput={(event) => setGiven(event.currentTarget.value)} />
       {asked.value && (
-        <p class="told bad" role="alert">
+        <p class="message bad" role="alert">
           {asked.value}
         </p>
       )}

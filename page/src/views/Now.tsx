@@ -1,4 +1,4 @@
-// What runs now, the longest first, and what has just ended.
+// The running tasks, the longest first, and the attempts that ended last.
 import type { View } from "../documents";
 import { ago, clock, length, number } from "../format";
 import { Box } from "../parts/Box";
@@ -50,7 +50,7 @@ export function RunningBox({ view }: { view: View }) {
               <tr key={`${one.task} ${one.attempt} ${one.client}`}>
                 <td>
                   <Task name={one.task} />
-                  {one.attempt > 1 && <span class="tag">try {one.attempt}</span>}
+                  {one.attempt > 1 && <span class="tag">attempt {one.attempt}</span>}
                 </td>
                 <td>
                   <bdi>{one.client}</bdi>
@@ -73,7 +73,7 @@ export function RunningBox({ view }: { view: View }) {
 export function RecentBox({ view }: { view: View }) {
   if (!view.recent.length) return null;
   return (
-    <Box title="Ended last" kind="ended-last">
+    <Box title="Recently ended" kind="ended-last">
       <Scroll label="Latest attempts" tall>
         <table class="plain">
           <thead>

@@ -1,6 +1,6 @@
-// The first screen: what is running, what failed and why, when it ends, who is bad, and whether another order would have helped.
+// The first screen: what is running, what failed and why, when the run ends, which workers cause problems, and whether another order would have helped.
 import type { View } from "../documents";
-import { bytes, clock, length, many, number } from "../format";
+import { bytes, clock, length, many } from "../format";
 import { headline } from "../headline";
 import { Curve } from "../parts/Curve";
 import { StateBar } from "../parts/StateBar";
@@ -8,12 +8,12 @@ import { FailureBox, OrderBox, PaceBox, WorkerBox } from "./boxes";
 import { RecentBox, RunningBox } from "./Now";
 
 function facts(view: View): string[] {
-  const said = [`began ${clock(view.began, view.now)}`];
+  const said = [`started ${clock(view.began, view.now)}`];
   if (view.ended !== null) said.push(`ended ${clock(view.ended, view.now)}`);
-  said.push(`at it for ${length(view.seconds)}`, `policy ${view.policy}`, `${many(view.tasks, "task")}, ${many(view.arcs, "arc")}`);
+  said.push(`${view.ended === null ? "running for" : "ran for"} ${length(view.seconds)}`, `policy ${view.policy}`, `${many(view.tasks, "task")}, ${many(view.arcs, "arc")}`);
   if (view.lost) said.push(`${many(view.lost, "attempt")} lost`);
-  if (view.repeated) said.push(`${number(view.repeated)} handed out again`);
-  if (view.saved) said.push(`${bytes(view.saved)} did not have to travel`);
+  if (view.repeated) said.push(`${many(view.repeated, "task")} reassigned`);
+  if (view.saved) said.push(`${bytes(view.saved)} of transfers saved`);
   return said;
 }
 

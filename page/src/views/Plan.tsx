@@ -1,4 +1,4 @@
-// A plan as a page: what it gains, its curve, its dag, and the order it puts tasks in.
+// A plan as a page: its gain, its curve, its dag, and its order.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { PlanPage } from "../documents";
@@ -17,7 +17,7 @@ import { Sections } from "./Run";
 import { TaskPanel } from "./TaskPanel";
 import { Pager } from "./Tasks";
 
-/** The file and what is gained: "montage.json: gain 12 %". */
+/** The file and the gain: "montage.json: gain 12 %". */
 export function planTitle(page: PlanPage): string {
   const gain = page.facts.find(([name]) => /gain/i.test(name));
   if (gain) return `${page.title}: ${gain[0]} ${gain[1]}`;
@@ -28,7 +28,7 @@ function Overview({ page }: { page: PlanPage }) {
   const [first, ...rest] = page.headline;
   return (
     <>
-      <section class="summary" aria-label="What the plan gives">
+      <section class="summary" aria-label="Result of the plan">
         <p class="headline">{first ?? page.title}</p>
         {rest.map((words) => (
           <p key={words}>{words}</p>
@@ -62,7 +62,7 @@ function Order({ page }: { page: PlanPage }) {
       <div class="top controls">
         <div class="filters">
           <label>
-            <span>Name has</span>
+            <span>Name contains</span>
             <input type="search" value={query.search} onInput={(event) => change({ search: event.currentTarget.value })} />
           </label>
         </div>

@@ -1,4 +1,4 @@
-// All sections on paper: what was not looked at yet is fetched first.
+// Prints all sections; fetches the data of those that were not shown yet first.
 import type { View } from "../documents";
 import { Action } from "../parts/Action";
 import { remember } from "../parts/useLatest";

@@ -1,4 +1,4 @@
-// A report: sections of words, tables and figures, one below the other.
+// A report: sections of text, tables and figures, one below the other.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Cell, ReportPage, ReportTable } from "../documents";

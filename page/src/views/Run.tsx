@@ -1,4 +1,4 @@
-// One run, live or written down: the same sections in both.
+// One run, live or saved in a file; the sections are the same.
 import type { ComponentChildren } from "preact";
 import type { View } from "../documents";
 import { many } from "../format";
@@ -24,7 +24,7 @@ const sections = (view: View): (Entry & { shown: () => ComponentChildren })[] =>
   { section: "failures", words: "Failures", badge: view.failures_total, shown: () => <Failures view={view} /> },
 ];
 
-/** The section that is looked at; on paper all of them, one below the other. */
+/** The selected section; in print all of them, one below the other. */
 export function Sections({ entries }: { entries: (Entry & { shown: () => ComponentChildren })[] }) {
   const current = entries.find(({ section }) => section === route.value.section) ?? entries[0]!;
   const all = printing.value ? entries : [current];

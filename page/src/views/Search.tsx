@@ -1,4 +1,4 @@
-// Finds tasks by their names, from wherever the reader is.
+// The search for tasks by name, on every page.
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { State, Value } from "../documents";
 import { number } from "../format";
@@ -14,7 +14,7 @@ interface Found {
   tasks: { name: string; state: State }[];
 }
 
-/** What is found for some words, a moment after they were typed. */
+/** The tasks that match, a moment after the words were typed. */
 function useFound(words: string): Found | null {
   const [found, setFound] = useState<Found | null>(null);
   useEffect(() => {
@@ -116,7 +116,7 @@ export function Search({ table }: { table: string }) {
           ))}
         {shows && (
           <li role="option" aria-selected={false} class="all" onMouseDown={all}>
-            {found?.total ? `Enter shows ${found.total === 1 ? "it" : `all ${number(found.total)}`} in the table` : "No task has this name"}
+            {found?.total ? `Enter shows ${found.total === 1 ? "it" : `all ${number(found.total)}`} in the table` : "No task matches"}
           </li>
         )}
       </ul>

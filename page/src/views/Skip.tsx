@@ -1,4 +1,4 @@
-// The first thing a keyboard comes to: straight to what matters.
+// The first link for keyboard users, which skips to the content.
 export function Skip() {
   return (
     <a

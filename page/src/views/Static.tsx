@@ -1,4 +1,4 @@
-// A page with its data inside: a run as it was, a plan, or a report.
+// A page with its data inside: a saved run, a plan, or a report.
 import { useEffect } from "preact/hooks";
 import type { RunPage, StaticPage } from "../documents";
 import { fileName, saveJson } from "../download";
@@ -15,7 +15,7 @@ import { Skip } from "./Skip";
 import { tableKey } from "./Tasks";
 import { ganttKey } from "./Timeline";
 
-/** Everything is here already: no view has to wait for it, paper least of all. */
+/** All data are here already, so no view has to wait, in print either. */
 function prepare(page: StaticPage): void {
   if (page.kind === "report") return;
   if (page.kind === "plan") {

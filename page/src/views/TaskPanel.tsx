@@ -1,4 +1,4 @@
-// One task, beside whatever is looked at: why it is placed where it is, what it hangs together with, and what it printed.
+// The panel for one task: the reason for its place in the order, its dependencies, and its output.
 import { useEffect, useRef } from "preact/hooks";
 import type { Attempt, Detail, State, View } from "../documents";
 import { bytes, clock, length, many, number } from "../format";
@@ -95,11 +95,11 @@ function Known({ detail, view }: { detail: Detail; view: View | null }) {
         {detail.kind && <span class="tag">{detail.kind}</span>}
         {detail.place !== null && <span class="quiet">position {number(detail.place)} in the order</span>}
       </p>
-      {failed && view?.can.retry && <Action label="Try it again" act={() => retry(view.workflow, [detail.task])} />}
-      {detail.state === "running" && view?.can.release && <Action label="Give it to another client" act={() => release(view.workflow, [detail.task])} />}
+      {failed && view?.can.retry && <Action label="Retry" act={() => retry(view.workflow, [detail.task])} />}
+      {detail.state === "running" && view?.can.release && <Action label="Reassign to another client" act={() => release(view.workflow, [detail.task])} />}
       {detail.why.length > 0 && (
         <>
-          <h3>Why it has this place</h3>
+          <h3>Reason for its place</h3>
           {detail.why.map((words) => (
             <p key={words}>{words}</p>
           ))}
@@ -122,15 +122,15 @@ function Known({ detail, view }: { detail: Detail; view: View | null }) {
         <>
           <h3>Lineage</h3>
           <p>
-            {many(detail.above, "task")} must come before it; {many(detail.below ?? 0, "task")} cannot begin without it.
+            It depends on {many(detail.above, "task")}; {many(detail.below ?? 0, "task")} {detail.below === 1 ? "depends" : "depend"} on it.
           </p>
         </>
       )}
-      <Names title="Needs" names={detail.parents} total={detail.parents_total} />
-      <Names title="Is needed by" names={detail.children} total={detail.children_total} />
+      <Names title="Depends on" names={detail.parents} total={detail.parents_total} />
+      <Names title="Required by" names={detail.children} total={detail.children_total} />
       <Path path={detail.path} />
-      <Files title="Files it reads" files={detail.inputs} />
-      <Files title="Files it makes" files={detail.outputs} />
+      <Files title="Inputs" files={detail.inputs} />
+      <Files title="Outputs" files={detail.outputs} />
     </>
   );
 }
@@ -140,7 +140,7 @@ export function TaskPanel({ task, view }: { task: string; view: View | null }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    // Whoever walks through a drawing with keys goes on walking; on a narrow page the panel covers the drawing.
+    // The focus stays in a drawing that is used with the keyboard, except on a narrow page, where the panel covers the drawing.
     const walking = before instanceof HTMLCanvasElement && window.innerWidth > 900;
     if (!walking) heading.current?.focus({ preventScroll: true });
     const press = (event: KeyboardEvent) => event.key === "Escape" && !document.querySelector("dialog[open]") && go({ task: "" });
@@ -160,11 +160,11 @@ export function TaskPanel({ task, view }: { task: string; view: View | null }) {
           ✕
         </a>
       </div>
-      {problem && <p class="told bad">{problem}</p>}
+      {problem && <p class="message bad">{problem}</p>}
       {detail && <Known detail={detail} view={view} />}
       {route.value.section !== "dag" && (
         <p>
-          <a href={href({ section: "dag", task })}>Show it in the dag</a>
+          <a href={href({ section: "dag", task })}>Show in the dag</a>
         </p>
       )}
     </aside>

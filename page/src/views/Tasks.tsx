@@ -1,4 +1,4 @@
-// All tasks of a run as a table; searched, sorted and cut by whoever has them.
+// All tasks of a run as a table; the source of the data searches, sorts and pages it.
 import { useEffect, useState } from "preact/hooks";
 import type { Table, View } from "../documents";
 import { STATES } from "../documents";
@@ -11,10 +11,10 @@ import { go, route } from "../route";
 import { source } from "../session";
 import { type Query, WHOLE } from "../table";
 
-/** What an answer is remembered by. */
+/** The key under which an answer is cached. */
 export const tableKey = (workflow: string, query: Query): string => `table ${workflow} ${JSON.stringify(query)}`;
 
-/** Everything that matches, page by page: only when somebody wants the file. */
+/** All rows that match, fetched page by page; only for a download. */
 async function everything(query: Query): Promise<Table> {
   const limit = 1000;
   const first = await source.peek()!.table({ ...query, offset: 0, limit });
@@ -47,7 +47,7 @@ function Filters({ query, change, kinds }: { query: Query; change: (next: Partia
   return (
     <div class="filters" role="group" aria-label="Which tasks">
       <label>
-        <span>Name has</span>
+        <span>Name contains</span>
         <input type="search" value={query.search} onInput={(event) => change({ search: event.currentTarget.value })} />
       </label>
       <label>
@@ -96,7 +96,7 @@ export function Pager({ query, total, change }: { query: Query; total: number; c
   );
 }
 
-/** Kinds seen so far: the whole list is with the server, and grows into the box as rows are looked at. */
+/** The kinds seen so far: only the server has the full list, so the box grows as rows are shown. */
 function useKinds(table: Table | null): string[] {
   const [kinds, setKinds] = useState<string[]>([]);
   useEffect(() => {
@@ -128,7 +128,7 @@ export function Tasks({ view }: { view: View }) {
         <Filters query={query} change={change} kinds={kinds} />
         <Downloads title={view.title} query={query} />
       </div>
-      {problem && <p class="told bad">{problem}</p>}
+      {problem && <p class="message bad">{problem}</p>}
       {table && (
         <>
           <p class="quiet" role="status">

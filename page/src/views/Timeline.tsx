@@ -1,4 +1,4 @@
-// Who did what from when to when.
+// The timeline: which worker ran which task when.
 import { useState } from "preact/hooks";
 import type { Gantt, View } from "../documents";
 import { length, many, number, percent } from "../format";
@@ -30,9 +30,9 @@ function Downloads({ view }: { view: View }) {
   );
 }
 
-function told(gantt: Gantt): string {
+function describe(gantt: Gantt): string {
   const busy = gantt.workers.length ? gantt.workers.reduce((sum, { busy: share }) => sum + share, 0) / gantt.workers.length : 0;
-  const merged = gantt.merged ? ` ${number(gantt.merged)} of them are too short to be drawn alone and share a bar (finely hatched).` : "";
+  const merged = gantt.merged ? ` ${number(gantt.merged)} of them are too short to be drawn separately and share a bar (finely hatched).` : "";
   return `${many(gantt.attempts, "attempt")} on ${many(gantt.workers.length, "worker")}, busy ${percent(busy, 1)} of the time.${merged}`;
 }
 
@@ -107,11 +107,11 @@ export function Timeline({ view }: { view: View }) {
         <Key gantt={gantt} />
         <Downloads view={view} />
       </div>
-      {problem && <p class="told bad">{problem}</p>}
+      {problem && <p class="message bad">{problem}</p>}
       <div class="top controls">
         <p class="quiet">
           {range ? `From ${length(range[0] - view.began)} to ${length(range[1] - view.began)} of the run` : "The whole run"}
-          <span class="hint">; drag over a stretch to look closer, press a bar for its task. Keys: + − and arrows, 0 shows the whole.</span>
+          <span class="hint">; drag to zoom, click a bar to open its task. Keys: + − and arrows, 0 shows the whole run.</span>
         </p>
         {range && (
           <button type="button" onClick={() => setRange(null)}>
@@ -119,8 +119,8 @@ export function Timeline({ view }: { view: View }) {
           </button>
         )}
       </div>
-      <GanttCanvas gantt={gantt} began={view.began} label={told(gantt)} zoomed={closer} whole={() => setRange(null)} chosen={(task) => go({ task })} />
-      <p class="quiet">{told(gantt)}</p>
+      <GanttCanvas gantt={gantt} began={view.began} label={describe(gantt)} zoomed={closer} whole={() => setRange(null)} chosen={(task) => go({ task })} />
+      <p class="quiet">{describe(gantt)}</p>
       <Busy gantt={gantt} />
     </div>
   );

@@ -1,4 +1,4 @@
-// Everybody who works on the run: when they were last seen, how fast and how good they are, and what they hold.
+// The workers of the run: when each was last seen, its speed, its results, and its current tasks.
 import type { Client, View } from "../documents";
 import { ago, clock, figure, length, many, number } from "../format";
 import { Action } from "../parts/Action";
@@ -50,7 +50,7 @@ function Reputation({ client }: { client: Client }) {
 function status(client: Client): string {
   if (!client.approved) return "not approved";
   if (client.paused > 0) return `paused for ${length(client.paused)}`;
-  return client.alive ? "alive" : "gone";
+  return client.alive ? "connected" : "not connected";
 }
 
 function Row({ client, view }: { client: Client; view: View }) {
@@ -76,7 +76,7 @@ function Row({ client, view }: { client: Client; view: View }) {
       <td class="rep" data-head="Share">
         <Reputation client={client} />
       </td>
-      <td data-head="Holds">
+      <td data-head="Tasks now">
         <Holds client={client} />
       </td>
       {view.can.approve && (
@@ -85,7 +85,7 @@ function Row({ client, view }: { client: Client; view: View }) {
             <Action
               label="Revoke"
               danger
-              confirm={`${client.name || client.client} gets no more tasks, and what it holds goes to others.`}
+              confirm={`${client.name || client.client} gets no more tasks, and its current tasks go to other clients.`}
               act={() => revoke(client.client)}
             />
           ) : (
@@ -97,19 +97,19 @@ function Row({ client, view }: { client: Client; view: View }) {
   );
 }
 
-/** The bad come first, so that whoever needs to be looked at is among these. */
+/** The number of rows shown; workers with problems come first, so they are among these. */
 const SHOWN = 300;
 
 const HEADS: [words: string, number: boolean, meaning: string][] = [
   ["Worker", false, ""],
   ["State", false, ""],
   ["Last seen", true, ""],
-  ["Speed", true, "compared with what tasks were expected to take: 2 is twice as fast"],
+  ["Speed", true, "relative to the expected run times of its tasks: 2 is twice as fast"],
   ["Done", true, "attempts that succeeded"],
   ["Failed", true, "attempts that failed"],
-  ["Lost", true, "attempts that it never brought back"],
-  ["Share", false, "done, failed and lost as parts of all"],
-  ["Holds", false, "what it is at now"],
+  ["Lost", true, "attempts whose result never arrived"],
+  ["Share", false, "shares of done, failed and lost attempts"],
+  ["Tasks now", false, "tasks that it is running"],
 ];
 
 export function Workers({ view }: { view: View }) {
@@ -119,8 +119,8 @@ export function Workers({ view }: { view: View }) {
   return (
     <>
       <p class="headline small">
-        {view.ended === null ? `${number(alive)} of ${many(view.clients.length, "worker")} alive` : `${many(view.clients.length, "worker")} took part`}
-        {bad ? `; ${number(bad)} bad` : "; none stands out as bad"}
+        {view.ended === null ? `${number(alive)} of ${many(view.clients.length, "worker")} connected` : `${many(view.clients.length, "worker")} took part`}
+        {bad ? `; ${number(bad)} with problems` : "; none with problems"}
       </p>
       <Scroll label="Workers" card>
         <table class="plain workers">
@@ -133,7 +133,7 @@ export function Workers({ view }: { view: View }) {
               ))}
               {view.can.approve && (
                 <th scope="col" class="noprint">
-                  May work
+                  Access
                 </th>
               )}
             </tr>

@@ -1,4 +1,4 @@
-// All workflows of a server: those at work, and those that have ended.
+// All workflows of a server: those that are running, and those that have ended.
 import type { WorkflowLine } from "../documents";
 import { clock, number, percent } from "../format";
 import { Scroll } from "../parts/Scroll";
@@ -49,7 +49,7 @@ function List({ title, flows }: { title: string; flows: WorkflowLine[] }) {
               <th scope="col" class="num">Failed</th>
               <th scope="col" class="wide">Owner</th>
               <th scope="col" class="wide">Policy</th>
-              <th scope="col" class="num wide">Came</th>
+              <th scope="col" class="num wide">Submitted</th>
             </tr>
           </thead>
           <tbody>
@@ -66,11 +66,11 @@ function List({ title, flows }: { title: string; flows: WorkflowLine[] }) {
 export function Workflows() {
   const all = workflows.value;
   if (!all) return <p class="empty">{problem.value || "Loading …"}</p>;
-  if (!all.length) return <p class="empty">This server has no workflow yet. Send one with: eligo submit FILE</p>;
+  if (!all.length) return <p class="empty">This server has no workflow yet. Submit one with: eligo submit FILE</p>;
   const newest = [...all].sort((first, second) => second.made - first.made);
   return (
     <>
-      <List title="At work" flows={newest.filter((flow) => !ENDED.includes(flow.state))} />
+      <List title="Running" flows={newest.filter((flow) => !ENDED.includes(flow.state))} />
       <List title="Ended" flows={newest.filter((flow) => ENDED.includes(flow.state))} />
     </>
   );

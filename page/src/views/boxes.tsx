@@ -1,4 +1,4 @@
-// The four answers of the first screen.
+// The four boxes of the first screen.
 import type { Client, View } from "../documents";
 import { clock, length, many, number, percent, range, rate } from "../format";
 import { Box } from "../parts/Box";
@@ -23,7 +23,7 @@ export function FailureBox({ view }: { view: View }) {
     );
   }
   return (
-    <Box title="Failures" tone="bad" beside={more("failures", "what they printed")}>
+    <Box title="Failures" tone="bad" beside={more("failures", "last output")}>
       <p class="answer">
         {many(view.failures_total, "task")}, {many(causes, "cause")}
       </p>
@@ -56,7 +56,7 @@ export function WorkerBox({ view }: { view: View }) {
   const over = view.ended !== null || view.state === "stopped";
   return (
     <Box title="Workers" tone={poor.length ? "bad" : ""} beside={more("workers", "all workers")}>
-      <p class="answer">{over ? `${many(view.clients.length, "worker")} took part` : `${number(alive)} of ${number(view.clients.length)} alive`}</p>
+      <p class="answer">{over ? `${many(view.clients.length, "worker")} took part` : `${number(alive)} of ${number(view.clients.length)} connected`}</p>
       {poor.length ? (
         <ul class="lines">{poor.slice(0, 3).map(bad)}</ul>
       ) : (

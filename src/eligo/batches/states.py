@@ -38,7 +38,7 @@ class Batch:
 
     def document(self) -> dict[str, Any]:
         """The batch as a dict for JSON."""
-        return asdict(self) | {"tasks": labels_of(self.tasks)}
+        return asdict(self) | {"tasks": labels_of(self.tasks), "ready_after": self.eligible_after}
 
 
 def batch(  # noqa: PLR0913 - the state is part of the question

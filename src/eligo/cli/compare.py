@@ -225,7 +225,7 @@ def document(records: Sequence[Record], times: Mapping[str, RunTimes]) -> dict[s
         }
         for contest in contests_of(records)
     }
-    return {"best": best, "results": [asdict(record) for record in records]}
+    return {"best": best, "results": [asdict(record) | {"policy": record.scheduler} for record in records]}
 
 
 @contextmanager

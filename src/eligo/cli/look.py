@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from eligo.cli.effects import is_on_server
 from eligo.cli.options import Access
-from eligo.cli.output import harmless, print_facts, print_json, print_lines
+from eligo.cli.output import harmless, print_facts, print_json, print_lines, with_new_keys
 from eligo.cli.plan_text import tell, working
 from eligo.errors import InputError, NotBuiltError, counted, shorten
 from eligo.estimating import lasting
@@ -62,11 +62,11 @@ def show_status(name: str | None, as_json: bool, access: Access) -> int:
     subject = subject_of(name, access)
     words = source.words(subject.workflow) if isinstance(source, ServerSource) else {}
     if words.get("reason"):
-        print_json(words) if as_json else print_lines(_workflow_row(words))
+        print_json(with_new_keys(words)) if as_json else print_lines(_workflow_row(words))
         return 0
     view = source.view(subject.workflow, every=as_json)
     if as_json:
-        print_json(words | {"run": subject.place} | status_document(view))
+        print_json(with_new_keys(words) | {"run": subject.place} | status_document(view))
     else:
         print_lines([harmless(f"{view['title']}: {view['headline']}")])
         print_facts("", _status_facts(subject, view))
@@ -78,7 +78,7 @@ def _show_list(source: ServerSource, as_json: bool) -> int:
     """Print one line for every workflow of a server."""
     listed = source.summaries()
     if as_json:
-        print_json({"workflows": listed})
+        print_json({"workflows": [with_new_keys(each) for each in listed]})
         return 0
     print_lines([] if listed else ["no workflows on this server"])
     for words in listed:

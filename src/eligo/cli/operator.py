@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from eligo.additions import LARGEST, read_addition, without_templates
 from eligo.cli.effects import SERVER, URL, ServerTarget, full_address
 from eligo.cli.options import Access
-from eligo.cli.output import harmless, print_json, print_lines, print_table
+from eligo.cli.output import harmless, print_json, print_lines, print_table, with_new_keys
 from eligo.cli.plan_text import tell
 from eligo.client.owner import Owner, hash_files
 from eligo.errors import InputError, check_choice, counted
@@ -71,7 +71,7 @@ def list_workflows(target: ServerTarget, state: str | None, limit: int, json: bo
         check_choice("state", state, STATES)
     workflows, more = _fetch_workflows(target.owner(), state, limit)
     if json:
-        print_json({"workflows": workflows, "more": more})
+        print_json({"workflows": [with_new_keys(each) for each in workflows], "more": more})
         return 0
     rows = [
         [

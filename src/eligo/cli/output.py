@@ -37,6 +37,9 @@ PLAIN = str.maketrans(
 )
 WIDTH = 80  # characters, if there is no terminal
 
+#: the keys of JSON documents of a server, and their new names
+KEYS = {"made": "submitted", "repeated": "reassigned"}
+
 
 def version_line() -> str:
     """What `eligo --version` prints."""
@@ -162,6 +165,15 @@ def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
             f"{word:{column}}{line}".rstrip() + "\n"
             for word, line in zip((name, *[""] * len(lines)), lines or [""], strict=False)
         )
+
+
+def with_new_keys(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a server, with the new names of keys beside the old ones.
+
+    >>> with_new_keys({"repeated": 2, "saved": 0})
+    {'repeated': 2, 'saved': 0, 'reassigned': 2}
+    """
+    return {**document, **{new: document[old] for old, new in KEYS.items() if old in document}}
 
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], uncut: Collection[str] = ()) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eligo.cli.options import Reading
-from eligo.cli.output import print_json, print_lines
+from eligo.cli.output import print_json, print_lines, with_new_keys
 from eligo.cli.plan_text import accept, read_workflow, tell, working
 from eligo.errors import InputError, counted
 from eligo.formats.fidelity import words_in
@@ -76,7 +76,8 @@ def serve_until_stopped(
     document = server.summary()
     document["seconds"] = time.monotonic() - began
     if output.json:
-        print_json(document)
+        workflows = [with_new_keys(each) for each in document["workflows"]]
+        print_json(with_new_keys(document) | {"workflows": workflows})
     elif not output.quiet:
         print_lines(_summary_lines(document))
     return 1 if setup.until_done and any(one["state"] != "done" for one in document["workflows"]) else 0

@@ -102,6 +102,7 @@ class FatTask:
             "cut": tuple((label(u), label(v)) for u, v in self.cut),
             "inputs": tuple((label(u), label(v)) for u, v in self.inputs),
             "productivity": self.productivity,
+            "ready_after": self.eligible_after,
             "eligible_after": self.eligible_after,
             "residual_tasks": len(self.residual),
             "residual_verdict": self.residual_verdict,

@@ -45,7 +45,7 @@ from eligo.pools import MOST_WORKERS
 from eligo.simulation import SCHEDULERS, Clients
 from eligo.workflow import Workflow
 
-KEYS = ("name", "dags", "schedulers", "games", "runs", "seeds")
+KEYS = ("name", "dags", "policies", "schedulers", "games", "runs", "seeds")
 DAG_KEYS = ("file", "family", "sizes", "seed")
 RULES = {"none": Rules(), "prudent": PRUDENT}
 TIMES = ("recorded", "drawn", "equal")
@@ -248,10 +248,10 @@ def crowd_of(game: Game) -> tuple[Clients, Rules, str]:
 
 
 def read_compared(path: str, reverse: bool = False) -> Experiment | Workflow:
-    """Read a file: an experiment if it is YAML with the key dags, schedulers or games, otherwise a workflow."""
+    """Read a file: an experiment if it is YAML with the key dags, policies or games, otherwise a workflow."""
     loaded = load_any(path)
     lines = loaded.text.splitlines() if path.endswith((".yaml", ".yml")) else ()
-    if not any(line.startswith(("dags:", "schedulers:", "games:")) for line in lines):
+    if not any(line.startswith(("dags:", "policies:", "schedulers:", "games:")) for line in lines):
         return read_loaded(loaded, path, reverse=reverse)
     try:
         return parse_experiment(loaded.text, os.path.dirname(path))
@@ -270,13 +270,16 @@ def parse_experiment(text: str, folder: str = "") -> Experiment:
     """
     with misfits_in(text):
         top = _mapping(load_yaml(text), "the experiment", KEYS)
-        for key in ("dags", "schedulers", "games"):
+        policies = "schedulers" if "schedulers" in top and "policies" not in top else "policies"
+        for key in ("dags", policies, "games"):
             if key not in top:
                 raise MisfitError(f'an experiment needs the key "{key}"')
+        if {"policies", "schedulers"} <= set(top):
+            raise MisfitError('"schedulers" is the old name of "policies": give only one of them')
         return Experiment(
             name=_optional_name(top),
             sources=tuple(source for entry in _list(top, "dags") for source in _sources(entry, folder)),
-            schedulers=tuple(_scheduler(entry, folder) for entry in _list(top, "schedulers")),
+            schedulers=tuple(_scheduler(entry, folder) for entry in _list(top, policies)),
             games=_games(top["games"]),
             runs=_whole(top.get("runs", RUNS), "runs", 1),
             seeds=tuple(_whole(seed, "a seed", 0) for seed in _list(top, "seeds")) if "seeds" in top else (0,),
