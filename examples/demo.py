@@ -12,7 +12,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from eligo.client.credentials import token_for
+from eligo.client.options import token_for
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "out"
