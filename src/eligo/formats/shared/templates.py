@@ -46,7 +46,7 @@ from eligo.formats.shared.document import (
 from eligo.formats.shared.files import Beside
 from eligo.workflow import Workflow
 
-#: the most tasks that a document may have after expansion
+#: limit of tasks in a document after expansion
 MOST_TASKS = 1_000_000
 
 Values = Mapping[str, str]
@@ -311,7 +311,7 @@ class _Text:
     quoted: frozenset[str] = frozenset()
 
     def filled(self, text: object) -> Any:
-        """The text with values for its placeholders; what is no string is left to the reader."""
+        """The text with values for its placeholders; other values are unchanged."""
         return _PLACE.sub(self._value, text) if isinstance(text, str) else text
 
     def words(self, items: Sequence[object]) -> list[Any]:
