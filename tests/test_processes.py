@@ -148,7 +148,7 @@ def test_a_session_is_found_whose_first_process_is_gone(tmp_path: Path) -> None:
     line = f"env -i {sys.executable} {tmp_path}/closer {tmp_path}/copy & echo $$ > leader; wait"
     flow, log = written(tmp_path, [{"name": "a", "run": line}]), tmp_path / "log"
     with started(flow) as run:
-        until(lambda: lines(log))
+        until(lambda: lines(log) and read_entries(next(tmp_path.glob(f"*/{PROCESSES}"))))
         run.kill()
     os.kill(int((tmp_path / "leader").read_text()), signal.SIGKILL)
     begun_before = count_forks()

@@ -240,14 +240,14 @@ class LocalEngine:
         if self._running and self._last >= self._most_files:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         running.pid = self._spawn(running.work, running.slot)
+        if self._sessions is not None:  # at once: a program may cut all other ties before this process runs again
+            self._sessions.enter(running.slot, running.pid, after)
         try:
             running.watch = self._last = self._watch(running.pid)
         except OSError:  # its end would go unnoticed
             os.killpg(running.pid, signal.SIGKILL)
             os.waitpid(running.pid, 0)
             raise
-        if self._sessions is not None:
-            self._sessions.enter(running.slot, running.pid, after)
         if self._limit is not None:
             with suppress(OSError):  # it has ended, and its id may be reused
                 resource.prlimit(running.pid, resource.RLIMIT_NOFILE, self._limit)
