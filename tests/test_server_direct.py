@@ -222,3 +222,25 @@ def test_it_is_counted_like_any_other(address: Place) -> None:
         answered(address, CASES["fine"][1], apart=apart)
     time.sleep(0.05)
     assert seen == [("/v1/deliver", 200, 13, 13)] * 2
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "token", "status"),
+    [
+        ("POST", "/v1/deliver", "work", None), ("POST", "/v1/deliver", "read", 403), ("POST", "/v1/deliver", "nobody", 401),
+        ("PUT", "/v1/files/ab", "submit", None), ("PUT", "/v1/files/ab", "read", 403), ("GET", "/metrics", "nobody", None),
+        ("POST", "/v1/workflows/w-1/cancel", "nobody", 401), ("POST", "/v1/workflows/w-1/cancel", "read", None),
+    ],
+)  # fmt: skip
+def test_a_caller_is_admitted_by_the_table_before_its_body_is_read(
+    method: str, path: str, token: str, status: int | None
+) -> None:
+    """Scopes of paths with parts are checked when the endpoint is called; whoever calls must be known before."""
+    app, scope = guard().app, {"method": method, "path": path, "state": {}}
+    assert isinstance(app, Application)
+    if status is None:
+        app.admit(scope, {b"authorization": token.encode()})
+        return
+    with pytest.raises(RefusedError) as caught:
+        app.admit(scope, {b"authorization": token.encode()})
+    assert caught.value.status == status
