@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from eligo.work.attempts import Lease
-from eligo.work.tries import Retries
+from eligo.work.tries import Retries, Tries
 from service_parts import Scene, check, flow_of, many
 
 ONCE = Retries(most=0, lost=5, first=1.0, longest=1.0)
@@ -99,6 +99,20 @@ def test_failures_of_before_a_retry_do_not_count_however_late() -> None:
         assert scene.served(workflow).tries.failures[0] == 0
         scene.restart()
     assert scene.bring(scene.lease(bob)) == "accepted"
+
+
+def test_a_restart_schedules_each_retry_without_a_search_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search takes time with the number of scheduled retries: one for each failed task would be quadratic."""
+    scene = Scene(retries=Retries(most=3, first=1000.0, longest=1000.0))
+    workflow, ann = scene.submit(many(3)), scene.enrol("ann")
+    leases = [scene.lease(ann) for _ in range(3)]
+    for lease in leases:
+        scene.bring(lease, "failed")
+    searches = list[object]()
+    monkeypatch.setattr(Tries, "wait_no_more", lambda tries, tasks: searches.append(tasks))
+    scene.restart()
+    assert sorted(v for _, v in scene.served(workflow).tries.later) == [0, 1, 2]
+    assert searches == []
 
 
 def test_a_result_in_place_of_a_loss_lets_the_task_go_on() -> None:
