@@ -218,10 +218,9 @@ def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | No
 
 def _with_room(format: str, path: str) -> str:
     """The format, or another format of this suffix if only that can represent priorities."""
-    others = (
-        [] if module(format).PRIORITIES else [name for name in detection.of_suffix(path) if module(name).PRIORITIES]
-    )
-    return others[-1] if others else format
+    if module(format).PRIORITIES:
+        return format
+    return next((name for name in reversed(detection.of_suffix(path)) if module(name).PRIORITIES), format)
 
 
 def lost(flow: Workflow, format: str) -> list[str]:

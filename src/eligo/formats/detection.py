@@ -243,10 +243,8 @@ def detect(path: StrPath | None, text: str) -> str:
     name = "-" if path is None else os.fspath(path)
     fitting, body = of_suffix(name) or _of_shebang(text), without_shebang(text)
     stranger = None if fitting else stranger_named(name)
-    detected = (
-        None if stranger else next((format for format in _likely(fitting, body) if module(format).sniff(body)), None)
-    )
-    if detected:
+    likely = [] if stranger else _likely(fitting, body)
+    if detected := next((format for format in likely if module(format).sniff(body)), None):
         return detected
     if stranger := stranger or stranger_looking(text, bool(fitting)):
         raise stranger_refusal(stranger)
@@ -288,10 +286,8 @@ def _loose(path: str, text: str) -> str:
         return "makeflow"
     if path == "-":
         return "arcs"
-    message = (
-        "cannot detect the format from the file's name or content (lists of arcs must be named .arcs, .edges or .txt)"
-    )
-    raise FormatError(message).cured_by("arcs")
+    cure = "lists of arcs must be named .arcs, .edges or .txt"
+    raise FormatError(f"cannot detect the format from the file's name or content ({cure})").cured_by("arcs")
 
 
 def format_to_write(flow: Dag | Workflow, path: str) -> str:

@@ -140,9 +140,8 @@ def _places(records: Sequence[Unhonoured]) -> str:
     if tasks:
         first = next(each for each in records if each.tasks)
         name = repr(shorten(first.tasks[0]))
-        return (
-            f"task {name}, {first.where}" if len(tasks) == 1 else f"{len(tasks):,} tasks, first {name}, {first.where}"
-        )
+        count = "task" if len(tasks) == 1 else f"{len(tasks):,} tasks, first"
+        return f"{count} {name}, {first.where}"
     return records[0].where if len(records) == 1 else f"{len(records):,} places, first {records[0].where}"
 
 

@@ -436,10 +436,8 @@ class _MakeflowReader:
             case [".MAKEFLOW", "MODE" | "DISK", _]:
                 pass
             case _:
-                message = (
-                    f"unknown directive {shorten(line)!r} (for example .SIZE FILE BYTES or .MAKEFLOW CATEGORY NAME)"
-                )
-                raise FormatError(message, line=number)
+                examples = "for example .SIZE FILE BYTES or .MAKEFLOW CATEGORY NAME"
+                raise FormatError(f"unknown directive {shorten(line)!r} ({examples})", line=number)
 
     def _ask(self, key: str, number: int) -> None:
         """Record a feature that a run does not honour, of the current rule or of the whole file."""

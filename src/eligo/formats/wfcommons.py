@@ -451,10 +451,9 @@ def _check_allowed(name: str, pattern: re.Pattern[str], what: str) -> str:
     if pattern.fullmatch(name):
         return name
     signs = "-_.#" if what == "task" else "-_./:#"
-    message = (
-        f"WfCommons cannot represent the {what} name {shorten(name)!r}: only letters, digits and {signs} are allowed"
-    )
-    raise FormatError(message).cured_by("file_names" if what == "file" else "names")
+    cure = f"only letters, digits and {signs} are allowed"
+    error = FormatError(f"WfCommons cannot represent the {what} name {shorten(name)!r}: {cure}")
+    raise error.cured_by("file_names" if what == "file" else "names")
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:

@@ -383,10 +383,8 @@ class _Reading:
             elif option == "NOOP":
                 description = None
             elif option == "DIR" and (folder := next(words, None)):
-                description, moved = (
-                    f"{folder}/{description}" if isinstance(description, str) else description,
-                    folder != ".",
-                )
+                description = f"{folder}/{description}" if isinstance(description, str) else description
+                moved = folder != "."
             else:
                 raise FormatError(f"unexpected {shorten(word)!r} (only DIR with a folder, NOOP or DONE may follow)")
         if moved and description is not None:

@@ -88,21 +88,16 @@ def _workflow(document: object) -> Workflow:
     top = mapping(document, "the document")
     if top.get("rules") is None:
         raise FormatError('no rules (a Makeflow document lists them under "rules")')
-    categories = {
-        name: _resources(row, f"category {shorten(name)!r}")
-        for name, row in mapping(top.get("categories") or {}, '"categories"').items()
-    }
+    rows = mapping(top.get("categories") or {}, '"categories"')
+    categories = {name: _resources(row, f"category {shorten(name)!r}") for name, row in rows.items()}
     usual = top.get("default_category", "default")
     everywhere = categories.get(usual, {}) if isinstance(usual, str) else {}
-    asked = {
-        name: _unsupported_of(mapping(row, f"category {shorten(name)!r}"))
-        for name, row in mapping(top.get("categories") or {}, '"categories"').items()
-    }
+    unsupported = {name: _unsupported_of(row) for name, row in rows.items()}
     sizes: dict[str, int] = {}
     rules = []
     for number, row in enumerate(_list(top["rules"], '"rules"', top), 1):
         rule = _rule(mapping(row, f"rule {number}"), f"rule {number}", sizes)
-        rule.unhonoured += asked.get(rule.more.get("category", usual if isinstance(usual, str) else ""), [])
+        rule.unhonoured += unsupported.get(rule.more.get("category", usual if isinstance(usual, str) else ""), [])
         rule.more = {**everywhere, **categories.get(rule.more.get("category", ""), {}), **rule.more}
         rules.append(rule)
     features = tuple(Unhonoured(key, "at the top") for key in ("environment", "options") if top.get(key))

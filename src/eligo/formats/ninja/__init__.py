@@ -73,9 +73,8 @@ def _workflow(manifest: Manifest, beside: Beside | None) -> Workflow:
     chosen = [number for number in _default_edges(manifest) if number != own]
     edges = [manifest.edges[number] for number in chosen]
     arcs = _arcs(manifest, chosen)
-    Dag.from_arrays(
-        len(edges), *data_arcs.columns(arcs), [edge.outputs[0] for edge in edges]
-    )  # refuses a circle of aliases
+    names = [edge.outputs[0] for edge in edges]
+    Dag.from_arrays(len(edges), *data_arcs.columns(arcs), names)  # raises for a cycle of aliases
     aliases = {i for i, edge in enumerate(edges) if edge.is_phony}
     direct = through(arcs, aliases, MOST_ARCS)
     tasks = [i for i, edge in enumerate(edges) if direct is None or not edge.is_phony]
@@ -155,9 +154,8 @@ def _preparation(manifest: Manifest, edge: Edge) -> str:
     paths = [*edge.outputs, response]
     folders = sorted({folder for path in paths if (folder := os.path.dirname(path)) not in {"", "/"}})
     dashes = "-- " if any(folder.startswith("-") for folder in folders) else ""
-    there = " && ".join(
-        f"[ -d {shlex.quote(folder)} ]" for folder in folders
-    )  # the shell checks this without starting a program
+    # the shell checks this without starting a program
+    there = " && ".join(f"[ -d {shlex.quote(folder)} ]" for folder in folders)
     text = f"{there} || mkdir -p {dashes}{shlex.join(folders)}; " if folders else ""
     if response:
         text += f"printf %s {shlex.quote(manifest.value(edge, 'rspfile_content'))} > {shlex.quote(response)}; "

@@ -49,9 +49,8 @@ def _loader() -> Any:
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         pass
 
-    number = re.compile(
-        r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+\Z"
-    )  # to the end: it is only matched at the beginning
+    # with \Z, because PyYAML only matches at the beginning
+    number = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+\Z")
     Loader.add_implicit_resolver(_tag("float"), number, list("-+.0123456789"))
     return Loader
 
