@@ -1,4 +1,4 @@
-"""Allocators choose the tasks for each client: by policy, in batches or as fat tasks, and with care for slow clients.
+"""Allocators choose the tasks for each client: by policy, in batches or as fat tasks, with rules for slow ones.
 
 | notion | where |
 |---|---|
