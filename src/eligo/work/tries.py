@@ -11,8 +11,6 @@ from random import Random
 
 from eligo.errors import InputError, is_amount
 
-#: retries of a failed command, unless the user asks for another number
-RETRIES = 2
 TOO_MANY_FAILURES, TOO_MANY_LOSSES = "it failed too often", "its clients were lost too often"
 
 
@@ -25,7 +23,7 @@ class Retries:
     lost worker says little about its task, so more losses are allowed.
     """
 
-    most: int = RETRIES
+    most: int = 2
     lost: int = 10
     first: float = 1.0
     longest: float = 300.0
@@ -43,6 +41,10 @@ class Retries:
         """
         longest = min(self.longest, self.first * 2.0 ** min(failures - 1, 60))
         return longest * (1 + random.random()) / 2
+
+
+#: retries of a failed command, unless the user asks for another number
+RETRIES = Retries.most
 
 
 class Tries:
