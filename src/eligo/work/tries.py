@@ -14,8 +14,6 @@ from typing import NamedTuple
 from eligo.errors import InputError, is_amount
 from eligo.work.attempts import FAILED, LOSSES
 
-#: retries of a failed command, unless the user asks for another number
-RETRIES = 2
 TOO_MANY_FAILURES, TOO_MANY_LOSSES = "it failed too often", "its clients were lost too often"
 DISPUTED = "no two clients agree on its result"
 
@@ -29,7 +27,7 @@ class Retries:
     lost worker says little about its task, so more losses are allowed.
     """
 
-    most: int = RETRIES
+    most: int = 2
     lost: int = 10
     first: float = 1.0
     longest: float = 300.0
@@ -47,6 +45,10 @@ class Retries:
         """
         longest = min(self.longest, self.first * 2.0 ** min(failures - 1, 60))
         return longest * (1 + random.random()) / 2
+
+
+#: retries of a failed command, unless the user asks for another number
+RETRIES = Retries.most
 
 
 class Next(Enum):
