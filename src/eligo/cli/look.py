@@ -140,9 +140,9 @@ def _running_facts(subject: Subject, view: Document) -> list[tuple[str, object]]
         line = f"{shorten(one['task'])}, {one['client']}, for {since}{again}"
         facts.append(("" if place else "running", harmless(line)))
     more = len(view["running"]) - MOST_RUNNING
-    return (
-        [*facts, ("", f"... and {more:,} more; eligo status {subject.place} --json lists all")] if more > 0 else facts
-    )
+    if more > 0:
+        facts.append(("", f"... and {more:,} more; eligo status {subject.place} --json lists all"))
+    return facts
 
 
 def _interrupted_facts(view: Document) -> list[tuple[str, object]]:
