@@ -72,7 +72,9 @@ def state_by_writer(place: Path) -> State:
     with closing(Store(place / "run.db")) as store:
         names, moves = list(store.tasks()), store.moves()
         game = Execution.replay(flow_of(len(names)), moves, store.additions())
-        return State(frozenset(map(str, game.executed)), store.tasks(), store.facts(), read_run(place / "run.db").attempts)
+        return State(
+            frozenset(map(str, game.executed)), store.tasks(), store.facts(), read_run(place / "run.db").attempts
+        )
 
 
 def state_by_reader(place: Path) -> State:
