@@ -220,7 +220,7 @@ class World:
                 assert len(set(clients)) == len(clients)
             if served.files is not None:
                 for name, v in served.files.makers.items():
-                    readers = served.files.readers.get(name, ())
+                    readers = served.files.inside_readers(name)
                     there = name in served.files.there or (readers and all(codes[u] == EXECUTED for u in readers))
                     assert codes[v] != EXECUTED or there, "a file is gone that somebody needs"
             if served.state == "running":

@@ -35,6 +35,7 @@ NAME = re.compile(r"[0-9a-f]{64}")
 PIECE = 2**20  # bytes for which it is worth going to a thread
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 MOST_HASHERS = 1000  # of files broken off whose hash need not be computed again from the beginning
+SEEN, MOST_SEEN = 60.0, 200_000  # seconds for which a file is not looked for again; how many such files
 DAY = 86_400.0
 PRIVATE = 0o700  # of folders, so that only the server's user reads what is in them
 GONE, OLD = ".gone", ".old"  # what is being removed: a file, and part of one
@@ -55,6 +56,7 @@ class Blobs:
             raise InputError(f"{folder}: cannot store files here: {error.strerror}") from None
         self._lock, self._busy = threading.Lock(), set[str]()
         self._hashers: dict[str, tuple[int, Any]] = {}
+        self._seen: dict[str, float] = {}  # when files were looked for and found
         for path in self.parts.glob(f"*{GONE}"):  # it was to be removed when the server ended: it is looked at again
             path.rename(self.path(path.name.removesuffix(GONE)))
         for path in self.parts.glob("*.*"):  # nobody can go on with these
@@ -68,8 +70,16 @@ class Blobs:
         return self.folder / sha256[:2] / sha256
 
     def has(self, sha256: str) -> bool:
-        """Whether a file is there."""
-        return self.size(sha256) is not None
+        """Whether a file is there; one that was there a moment ago still is, because nothing used lately is removed."""
+        now = time.monotonic()
+        if now - self._seen.get(sha256, -SEEN) < SEEN:
+            return True
+        if self.size(sha256) is None:
+            return False
+        if len(self._seen) >= MOST_SEEN:
+            self._seen.clear()
+        self._seen[sha256] = now
+        return True
 
     def size(self, sha256: str) -> int | None:
         """The bytes of a file; None where it is not there. It counts as used just now."""
@@ -202,6 +212,7 @@ class Blobs:
             with self._lock:
                 if path.name.partition(".")[0] in self._busy or _used(path) > limit:
                     return 0
+                self._seen.pop(path.name, None)
                 trash = path.rename(self.parts / f"{path.name}{OLD if part else GONE}")
                 if _used(trash) > limit:  # by another server that has the same folder
                     trash.rename(path)

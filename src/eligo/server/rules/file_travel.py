@@ -11,6 +11,7 @@ from eligo.workflow import Workflow
 
 PREFIX = 16  # letters of a file's hash by which a client says that it has it
 MOST_INPUTS = 256  # of a task that are looked at for what a client has of them
+MOST_MISSING = 1_000  # missing files in one answer
 
 
 @dataclass(slots=True)
@@ -37,8 +38,6 @@ class Travels:
             for file in names:
                 self.readers.setdefault(file, []).append(v)
         self.needs = [name for name in self.readers if name not in self.makers]
-        if not self.inside_stays:
-            self.readers = {}
 
     def grow(self, flow: Workflow, new: Workflow) -> None:
         """Tasks were added, the tasks of *new*; *flow* is the whole workflow with them."""
@@ -51,8 +50,16 @@ class Travels:
                 readers.setdefault(file, []).append(v)
         known = dict.fromkeys((*self.needs, *readers))
         self.needs, self._first = [name for name in known if name not in self.makers], 0
-        for file, tasks in readers.items() if self.inside_stays else ():
+        for file, tasks in readers.items():
             self.readers.setdefault(file, []).extend(tasks)
+
+    def is_need(self, name: str) -> bool:
+        """Whether some task reads a file of this name and no task makes it."""
+        return name in self.readers and name not in self.makers
+
+    def inside_readers(self, name: str) -> Sequence[int]:
+        """The tasks because of which a file may stay with its client: its readers, if files may stay."""
+        return self.readers.get(name, ()) if self.inside_stays else ()
 
     @property
     def missing(self) -> list[str]:
@@ -84,4 +91,4 @@ class Travels:
     def inside(self, v: int, members: set[int]) -> list[str]:
         """The outputs of a task that only other tasks of its grant read."""
         outputs = self.flow.task(self.flow.dag.tasks[v]).outputs
-        return [name for name in outputs if (readers := self.readers.get(name)) and members.issuperset(readers)]
+        return [name for name in outputs if (readers := self.inside_readers(name)) and members.issuperset(readers)]

@@ -207,12 +207,26 @@ class Deliveries:
             lease = self._lease(lease_id, client.id)
             if result.outcome == "done" and isinstance(lease, Lease) and lease.workflow in travelling:
                 candidates[lease.workflow, lease.task] = lease, result
-        while lacking := [
-            place for place, (lease, result) in candidates.items() if not self._counts(lease, result, candidates)
-        ]:
+        near, doubtful = self._near(candidates), list(candidates)
+        while doubtful:
+            here = (place for place in doubtful if place in candidates)
+            lacking = [place for place in here if not self._counts(*candidates[place], candidates)]
             for place in lacking:
                 del candidates[place]
+            doubtful = [*dict.fromkeys(chain.from_iterable(near[place] for place in lacking))]
         return candidates
+
+    def _near(self, places: Collection[Place]) -> dict[Place, list[Place]]:
+        """For each of these tasks those of them that it depends on or that depend on it, by an arc or by a file."""
+        near: dict[Place, list[Place]] = {place: [] for place in places}
+        for workflow, v in places:
+            served = self.books.served[workflow]
+            makers = () if served.files is None else map(served.files.makers.get, served.files.inputs[v])
+            for u in {*served.flow.dag.parents_of(v).tolist(), *makers}:
+                if (workflow, u) in near:
+                    near[workflow, u].append((workflow, v))
+                    near[workflow, v].append((workflow, u))
+        return near
 
     def _travels(self, workflow: str) -> bool:
         """Whether results of a workflow have files and count without agreement."""
@@ -285,8 +299,9 @@ class Deliveries:
     def _lacking(self, served: Served, task: int, result: ResultWords, together: Collection[Place]) -> str | None:
         """Why a result is incomplete; None if it is complete."""
         outputs = served.flow.task(served.flow.dag.tasks[task]).outputs
+        own = set(outputs)  # there may be very many, while clients wait
         for name, file in result.outputs.items():
-            if name not in outputs:
+            if name not in own:
                 return f"{name!r} is not an output of the task"
             if not self.has_file(file.sha256):
                 return f"file {file.sha256} was not uploaded"
@@ -297,7 +312,7 @@ class Deliveries:
 
     def _needless(self, served: Served, name: str, together: Collection[Place]) -> bool:
         """Whether a file has readers that are all finished or finish together with its task, so that it is not needed."""
-        readers = [] if served.files is None else served.files.readers.get(name, [])
+        readers = () if served.files is None else served.files.inside_readers(name)
         codes = served.codes
         return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
 

@@ -16,6 +16,7 @@ from eligo.rows import Ints
 from eligo.server.auth.tokens import Gate
 from eligo.server.rules.clients import Client, remembered
 from eligo.server.rules.document import packed_plan
+from eligo.server.rules.file_travel import MOST_MISSING
 from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
 from eligo.server.rules.requests import Requests
@@ -185,14 +186,13 @@ class Service:
         return names
 
     def provide(self, now: float, workflow: str, files: Iterable[tuple[str, str, int]]) -> list[str]:
-        """Record uploaded input files; returns those still missing."""
+        """Record uploaded input files; returns some of those still missing."""
         self.books.now = now
         served = self._open(workflow)
         if served.files is None:
             return []
-        needs = set(served.files.needs)
         for name, sha256, size in files:
-            if name not in needs:
+            if not served.files.is_need(name):
                 raise InputError(f"{name!r} is not an input file of this workflow")
             if not self.has_file(sha256):
                 raise InputError(f"{name!r} was not uploaded")
@@ -201,7 +201,7 @@ class Service:
                 raise InputError(f"{name!r} was already uploaded with different content")
             self.books.changes.files.append(row)
         self._go_on(served)
-        return served.files.missing
+        return served.files.some_missing(MOST_MISSING)
 
     def _go_on(self, served: Served) -> None:
         """Resume a workflow that was waiting for files or signatures if none is missing any more."""

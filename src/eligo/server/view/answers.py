@@ -1,11 +1,13 @@
 """What the server knows, in the words of the API."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from eligo.execution import HELD, STATES
 from eligo.server.auth.tokens import Token
 from eligo.server.rules.clients import Client
+from eligo.server.rules.file_travel import MOST_MISSING
 from eligo.server.rules.served import UNAVAILABLE, Served
 from eligo.server.rules.service import Service
 from eligo.server.rules.state import Unavailable
@@ -24,10 +26,9 @@ from eligo.server.schema import (
     WorkflowWords,
 )
 from eligo.stores.service import Sums, WorkflowRow
-from eligo.work.attempts import Lease
 
-MOST_MISSING = 1_000  # files that a workflow waits for
 MOST_NAMED = 10  # tasks of one cause
+MOST_NAMES = 10_000  # of files that are told at once, while others wait
 NAMED = 12  # characters of a token's hash by which people call it
 
 
@@ -38,14 +39,11 @@ def token_row_words(row: Token, state: str, fault: str | None) -> TokenRowWords:
     return TokenRowWords(row.hash[:NAMED], parent, row.name, scopes, row.client, *times, state, fault)
 
 
-def task_words(granted: Granted) -> list[TaskWords]:
+def task_words(granted: Granted) -> Iterator[TaskWords]:
     """The tasks of a grant as sent to its client."""
     served = granted.served
-    if served.files is None and not (served.signatures or served.needs.demanding or served.wishes.grow):
-        return _plain(served, granted.leases)
     members = {lease.task for lease in granted.leases}
     local_files: set[str] = set()
-    result = []
     for lease in granted.leases:
         name = served.flow.dag.tasks[lease.task]
         task = served.flow.task(name)
@@ -57,8 +55,7 @@ def task_words(granted: Granted) -> list[TaskWords]:
         if served.signatures:
             words.signature = served.signatures.get(words.task)
             words.signed = SignedWords(served.row.name, sorted(task.inputs), sorted(task.outputs), {})
-        result.append(words)
-    return result
+        yield words
 
 
 def _arcs(granted: Granted) -> list[list[int]]:
@@ -71,8 +68,14 @@ def _arcs(granted: Granted) -> list[list[int]]:
     return [[place[u] for u in parents_of(lease.task).tolist() if u in place] for lease in leases]
 
 
-def _plain(served: Served, leases: list[Lease]) -> list[TaskWords]:
-    """The same where there is nothing to tell but commands."""
+def _is_plain(served: Served) -> bool:
+    """Whether there is nothing to tell of tasks but commands."""
+    return served.files is None and not (served.signatures or served.needs.demanding or served.wishes.grow)
+
+
+def _plain(granted: Granted) -> list[TaskWords]:
+    """The tasks of a grant where there is nothing to tell but commands."""
+    served, leases = granted.served, granted.leases
     names, commands, timeout = served.flow.dag.tasks, served.commands, served.wishes.timeout
     return [
         TaskWords(lease.id, str(names[lease.task]), lease.attempt, commands[lease.task], timeout) for lease in leases
@@ -90,22 +93,39 @@ def _tell_files(words: TaskWords, served: Served, v: int, members: set[int], loc
             words.inputs[name] = None
         elif name in there:
             words.inputs[name] = FileWords(there[name].sha256, there[name].size)
-    inside = files.inside(v, members)
-    words.inside = inside
-    words.outputs = [name for name in task.outputs if name not in inside]
+    words.inside = files.inside(v, members)
+    stays = set(words.inside)  # there may be very many, while clients wait
+    words.outputs = [name for name in task.outputs if name not in stays]
 
 
 def grants_words(ticket: Ticket | None, lease: float) -> GrantsWords:
     """The answer to a request."""
     if ticket is None:
         return GrantsWords([], lease)
-    grants = [_grant_words(one) for one in ticket.grants]
+    grants = [_grant_words(one, _plain(one) if _is_plain(one.served) else [*task_words(one)]) for one in ticket.grants]
     return GrantsWords(grants, lease, round(ticket.away, 3), ticket.stop)
 
 
-def _grant_words(granted: Granted) -> GrantWords:
+async def grants_in_turn(ticket: Ticket | None, lease: float) -> GrantsWords:
+    """The same; others are answered in between where the tasks have many files."""
+    if ticket is None or all(_is_plain(one.served) for one in ticket.grants):
+        return grants_words(ticket, lease)
+    grants, names = list[GrantWords](), 0
+    for one in ticket.grants:
+        tasks = list[TaskWords]()
+        for words in task_words(one):
+            tasks.append(words)
+            names += len(words.inputs) + len(words.outputs) + len(words.inside)
+            if names > MOST_NAMES:
+                await asyncio.sleep(0)
+                names = 0
+        grants.append(_grant_words(one, tasks))
+    return GrantsWords(grants, lease, round(ticket.away, 3), ticket.stop)
+
+
+def _grant_words(granted: Granted, tasks: list[TaskWords]) -> GrantWords:
     served = granted.served
-    return GrantWords(served.id, granted.why, task_words(granted), _arcs(granted), served.wishes.retries)
+    return GrantWords(served.id, granted.why, tasks, _arcs(granted), served.wishes.retries)
 
 
 def without_nul(results: Iterable[ResultWords]) -> None:
