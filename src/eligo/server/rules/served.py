@@ -348,10 +348,12 @@ class Served:
         voted = [v for v in islice(self.votes, MOST_VOTED) if self.execution.codes[v] == ELIGIBLE] if self.votes else []
         if not voted:
             return self.allocator.hand_out(asks)
-        grants, remaining = list[Grant](), list[Ask]()
+        grants, remaining, fits_none = list[Grant](), list[Ask](), set[Fits | None]()
         for ask in asks:
-            v = next((v for v in voted if ask.admits(self.flow.dag.tasks[v])), None)
+            fitting = (v for v in voted if ask.fits not in fits_none and ask.admits(self.flow.dag.tasks[v]))
+            v = next(fitting, None)
             if v is None:
+                fits_none.add(ask.fits)  # of all these tasks none fits any longer
                 remaining.append(ask)
             else:
                 voted.remove(v)
