@@ -212,8 +212,7 @@ class Watching:
         self._meanwhile[workflow] = []
         try:
             watched = WatchedServed(await self._find_served(workflow), service)
-            outcomes = await asyncio.to_thread(lambda: [*store.outcomes(workflow)])
-            watched.attempts.add(outcomes)
+            await asyncio.to_thread(lambda: watched.attempts.add(store.outcomes(workflow)))  # there may be millions
             watched.attempts.add(service.books.recent.of(workflow))
             await asyncio.to_thread(watched.prepare)
             watched.attempts.add(self._meanwhile[workflow])
