@@ -24,7 +24,7 @@ from eligo.theory.eligibility import eligible_counts
 from eligo.work.attempts import Attempt
 
 #: workflows that are followed, their tasks together, and the seconds after which one is no longer that nobody asks for
-MOST_WATCHED, MOST_TASKS, PATIENCE = 16, 2**21, 600.0
+MOST_WATCHED, MOST_TASKS, PATIENCE = 2_000, 2**21, 600.0
 
 
 class WatchedServed(Watched):
@@ -192,14 +192,18 @@ class Watching:
     def _remember(self, workflow: str, watched: WatchedServed) -> None:
         """Follow it further, and no longer what nobody looks at, or what is too much together."""
         now, self._known[workflow] = self._service.books.now, watched
+        tasks = (
+            0 if watched.asked else sum(len(one.flow) for one in self._known.values())
+        )  # else they were counted before
         watched.asked = now
         self._known.move_to_end(workflow)
         while len(self._known) > 1:
             oldest = next(iter(self._known.values()))
-            many = sum(len(one.flow) for one in self._known.values()) > MOST_TASKS or len(self._known) > MOST_WATCHED
+            many = tasks > MOST_TASKS or len(self._known) > MOST_WATCHED
             if not many and now - oldest.asked < PATIENCE:
                 return
             self._known.popitem(last=False)
+            tasks -= len(oldest.flow)
 
     def _same(self, watched: WatchedServed) -> bool:
         current = self._service.served.get(watched.id)

@@ -14,6 +14,7 @@ from eligo.pages.timelines import MOST_BARS, completed, gantt
 from eligo.pages.views import view
 from eligo.pages.watched import Watched
 from eligo.server.auth.tokens import demand
+from eligo.server.http.budgets import Account, Capacity, origin
 from eligo.server.http.refusals import RefusedError
 from eligo.server.http.routes import Address, ApiCall, Caller
 from eligo.server.schema import encode
@@ -58,7 +59,7 @@ class Views:
 
     def __init__(self, source: Lookout, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
         self._source, self._who = source, who
-        self._watchers = 0
+        self._places = Capacity(MOST_WATCHERS)
         self._shared: dict[tuple[str, str, frozenset[str]], tuple[float, asyncio.Task[RenderedView]]] = {}
         #: what answers for a workflow that may be another server's
         self.answer: Callable[[ApiCall], Awaitable[Any]] = self._after_commit(self.view)
@@ -86,11 +87,14 @@ class Views:
 
     async def events(self, call: ApiCall) -> AsyncIterator[bytes]:
         """The same as a stream of events, whenever something changes, at most once a second."""
-        if self._watchers >= MOST_WATCHERS:
+        account = Account(call.key)
+        account.caller = call.caller.holder or origin(call.scope.get("client"))
+        if not self._places.take(account):
             raise RefusedError(503, "too many viewers; try again", after=5)
+        account.close()  # it has its place once it is sent
         path = call.scope["path"].removesuffix("/events") + "/view"  # as whoever answers for it is asked
         call = call._replace(scope={**call.scope, "path": path, "raw_path": path.encode()})
-        return self._flowing(call, await self._render(call))
+        return self._flowing(call, await self._render(call), account)
 
     async def _render(self, call: ApiCall) -> RenderedView:
         """What somebody sees who may still look; it is made once for all who look at the same with the same rights."""
@@ -109,11 +113,10 @@ class Views:
         document = await self.answer(call)
         return RenderedView(document, CHANGING.sub(b"", document), b"event: view\ndata: %b\n\n" % document)
 
-    async def _flowing(self, call: ApiCall, rendered: RenderedView) -> AsyncIterator[bytes]:
+    async def _flowing(self, call: ApiCall, rendered: RenderedView, account: Account) -> AsyncIterator[bytes]:
         sent, stood, at = b"", b"", 0.0
-        self._watchers += 1
         try:
-            while self._watchers <= MOST_WATCHERS:
+            while self._places in account.holds or self._places.take(account):
                 now = time.monotonic()
                 if rendered.standing != stood or (rendered.document != sent and now - at > SELDOM):
                     sent, stood, at = rendered.document, rendered.standing, now
@@ -128,7 +131,7 @@ class Views:
         except EligoError:  # whoever listens asks again, and is told why
             return
         finally:
-            self._watchers -= 1
+            account.close()
 
     # Closer
 
