@@ -214,6 +214,7 @@ class World:
         check(self.scene)
         for served in self.scene.service.served.values():
             codes = served.execution.codes
+            assert served.counts() == served._count()
             for holders in served.holding.values():
                 assert len(holders) <= served.wishes.copies
                 clients = [served.leases[number].client for number in holders]

@@ -132,6 +132,8 @@ class Served:
         self.lost, self.repeated, self.saved = row.lost, 0, 0
         #: clients that have refused its tasks since the server started
         self.distrusted_by: set[str] = set()
+        #: how it stood when its tasks were counted last, and what came of that
+        self._counted: tuple[tuple[int, int, int], dict[str, int]] = (-1, -1, -1), {}
         self._fits: dict[tuple[str, Offer], Fits | None] = {}
         self._fitting_by_met: dict[tuple[str, bytes], Fits] = {}
         self._asks: dict[tuple[str, int, Offer], Ask] = {}
@@ -465,6 +467,12 @@ class Served:
 
     def counts(self) -> dict[str, int]:
         """The number of tasks in each state."""
+        stand = len(self.execution.journal), len(self.tries.later), len(self.flow)
+        if self._counted[0] != stand:
+            self._counted = stand, self._count()
+        return dict(self._counted[1])
+
+    def _count(self) -> dict[str, int]:
         game = self.execution
         failed = np.asarray(game.codes) == FAILED
         failed[[v for _, v in self.tries.later]] = False
