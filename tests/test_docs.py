@@ -217,7 +217,7 @@ ALONE, BENCHMARK = re.compile(r"test_\w+"), re.compile(r"python -m benchmarks (?
 
 
 @cache
-def tests_of(path: Path) -> frozenset[str]:
+def all_tests(path: Path) -> frozenset[str]:
     """The names of the tests in a file."""
     return frozenset(re.findall(r"^\s*(?:async )?def (test_\w+)", path.read_text("utf-8"), re.MULTILINE))
 
@@ -227,7 +227,7 @@ def missing_test(span: str) -> bool:
     if named := BENCHMARK.fullmatch(span):
         return not (ROOT / "benchmarks" / f"{named['name']}.py").exists()
     if ALONE.fullmatch(span):
-        return not any(span in tests_of(path) for path in (ROOT / "tests").rglob("test_*.py"))
+        return not any(span in all_tests(path) for path in (ROOT / "tests").rglob("test_*.py"))
     words = TEST.fullmatch(span)
     if words is None:
         return span.startswith(("tests/test_", "python -m benchmarks"))
@@ -235,7 +235,7 @@ def missing_test(span: str) -> bool:
     if not paths or not paths[0].exists():
         return True
     chosen = Expression.compile(words["some"] or words["name"] or "test")
-    return not any(chosen.evaluate(lambda part, one=one: part in one) for one in tests_of(paths[0]))
+    return not any(chosen.evaluate(lambda part, one=one: part in one) for one in all_tests(paths[0]))
 
 
 @pytest.mark.parametrize("page", PLAYED)
