@@ -15,7 +15,8 @@ import pytest
 
 from eligo.dag import Dag
 from eligo.server.schema import FileWords, ResultWords
-from eligo.server.view.answers import grants_words
+from eligo.server.view.answers import grants_words, workflow_words
+from eligo.work.tries import MOST_CAUSES, Retries
 from eligo.workflow import Task, Workflow
 from measured_server import MeasuredServer
 from service_parts import Scene, flow_of
@@ -115,6 +116,37 @@ def test_requests_of_who_has_voted_on_all_there_is() -> None:
     ticket = scene.ask(ann, grants=1_000)
     within(scene.serve)
     assert len(ticket.grants) == 1_000
+
+
+def test_late_failures_while_very_many_tasks_wait_for_a_retry() -> None:
+    """Each looked through all that wait."""
+    size, late = 50_000, 1_000
+    scene = Scene(first_quota=1e9, most_quota=1e9, retries=Retries(most=9, lost=9, first=1e6, longest=1e6))
+    workflow = scene.submit(flow_of({f"t{i}": [] for i in range(size)}))
+    ann = scene.enrol()
+    leases = scene.leases(ann, size=size)
+    for first in range(0, size - late, 10_000):
+        some = leases[first : min(first + 10_000, size - late)]
+        scene.tell(ann, *(ResultWords(lease.id, "failed") for lease in some))
+    scene.later(100.0)
+    bob = scene.enrol()
+    scene.tell(bob, *(ResultWords(lease.id, "failed") for lease in scene.leases(bob, size=late)))
+    results = [ResultWords(lease.id, "failed") for lease in leases[-late:]]
+    assert set(within(lambda: scene.tell(ann, *results))) == {"failed"}
+    assert len(scene.served(workflow).tries.later) == size
+
+
+def test_a_cause_of_failure_for_each_task() -> None:
+    size = 20_000
+    scene = Scene(first_quota=1e9, most_quota=1e9, retries=Retries(most=0, lost=0, first=1.0, longest=1.0))
+    workflow = scene.submit(flow_of({f"t{i}": [] for i in range(size)}))
+    leases = scene.leases(ann := scene.enrol(), size=size)
+    scene.tell(ann, *(ResultWords(lease.id, "failed", failure=f"exit code {lease.task}") for lease in leases))
+    words = within(lambda: workflow_words(scene.served(workflow), scene.service))
+    assert len(words.failures) == MOST_CAUSES + 1
+    assert sum(one.count for one in words.failures) == size
+    assert scene.service.retry(scene.now, workflow) == size
+    assert scene.served(workflow).tries.failed_for == {}
 
 
 # A real server

@@ -457,7 +457,7 @@ class Served:
         """The final state; None while it is running."""
         if self.execution.finished:
             return DONE
-        stuck = self.execution.stuck and not self.tries.later and not self.holding
+        stuck = self.execution.stuck and not self.tries.waiting and not self.holding
         return BROKEN if stuck and self.state in {RUNNING, BROKEN} else None
 
     @property
@@ -467,7 +467,7 @@ class Served:
 
     def counts(self) -> dict[str, int]:
         """The number of tasks in each state."""
-        stand = len(self.execution.journal), len(self.tries.later), len(self.flow)
+        stand = len(self.execution.journal), len(self.tries.waiting), len(self.flow)
         if self._counted[0] != stand:
             self._counted = stand, self._count()
         return dict(self._counted[1])
@@ -475,6 +475,6 @@ class Served:
     def _count(self) -> dict[str, int]:
         game = self.execution
         failed = np.asarray(game.codes) == FAILED
-        failed[[v for _, v in self.tries.later]] = False
+        failed[[*self.tries.waiting]] = False
         count = int(np.count_nonzero(failed))
         return count_states(game, count, len(reached(game.dag, np.flatnonzero(failed))) if count else 0)

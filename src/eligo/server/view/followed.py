@@ -51,7 +51,7 @@ class WatchedServed(Watched):
             for one in leases
             if codes[one.task] == ALLOCATED
         }
-        self.again = {v: due + ahead for due, v in served.tries.later if codes[v] == FAILED}
+        self.again = {v: due + ahead for v, due in served.tries.waiting.items() if codes[v] == FAILED}
 
     def curve(self, name: str) -> Curve | None:
         """See `Looked`."""
