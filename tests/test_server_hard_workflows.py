@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import pytest
 
 from eligo.dag import Dag
+from eligo.errors import InputError
 from eligo.server.schema import FileWords, ResultWords
 from eligo.server.view.answers import grants_words, workflow_words
 from eligo.work.tries import MOST_CAUSES, Retries
@@ -134,6 +135,33 @@ def test_late_failures_while_very_many_tasks_wait_for_a_retry() -> None:
     results = [ResultWords(lease.id, "failed") for lease in leases[-late:]]
     assert set(within(lambda: scene.tell(ann, *results))) == {"failed"}
     assert len(scene.served(workflow).tries.later) == size
+
+
+def test_failures_where_very_many_clients_have_left() -> None:
+    """Each looked through all of them for another that is connected."""
+    scene = Scene(first_quota=1e9, most_quota=1e9)
+    for i in range(10_000):
+        scene.service.enrol(scene.now, f"left{i}")
+    scene.submit(flow_of({f"t{i}": [] for i in range(1_000)}))
+    scene.later(200.0)
+    leases = scene.leases(ann := scene.enrol(), size=1_000)
+    within(lambda: scene.tell(ann, *(ResultWords(lease.id, "failed") for lease in leases)))
+
+
+def test_an_owner_with_very_many_workflows_keeps_nobody_out() -> None:
+    scene = Scene(most_workflows=10)
+    flow = flow_of({"a": []})
+    for _ in range(10):
+        scene.submit(flow, owner="ann")
+    with pytest.raises(InputError, match="already serves 10 workflows, its maximum, and 10 of them are yours"):
+        scene.submit(flow, owner="ann")
+    for _ in range(5):
+        scene.submit(flow, owner="bob")
+    for _ in range(3):
+        scene.submit(flow, owner="eve")
+    for owner in ("ann", "bob", "eve"):
+        with pytest.raises(InputError, match="already serves 18 workflows"):
+            scene.submit(flow, owner=owner)
 
 
 def test_a_cause_of_failure_for_each_task() -> None:

@@ -31,6 +31,9 @@ class Deliveries:
         self.books, self.has_file = books, has_file
         self._past = UNKNOWN
         self._added: ReadAdditions = {}
+        #: another client that was connected, and who was found to be alone, and when
+        self._other: Client | None = None
+        self._alone_at: tuple[str, float] = "", -1.0
         #: repeated results since the server started: those that agree with the accepted ones, and those that differ
         self.duplicates = self.conflicts = 0
 
@@ -337,8 +340,14 @@ class Deliveries:
         return self.books.random.random() >= self.books.terms.spot_checks or self.books.owners_here() <= {owner}
 
     def _alone(self, client: Client) -> bool:
-        """Whether no other client is connected."""
-        return all(one is client for one in self.books.connected())
+        """Whether no other client is connected; clients that left long ago are not looked through for each failure."""
+        other, now = self._other, self.books.now
+        if other is not None and other is not client and other.approved and self.books.is_alive(other):
+            return False
+        if self._alone_at != (client.id, now):
+            self._alone_at = client.id, now
+            self._other = next((one for one in self.books.connected() if one is not client), None)
+        return self._other is None
 
     def _accept(self, client: Client, good: list[Brought]) -> None:
         """Accept the first good results of tasks of a workflow and empty the list; other leases of these tasks end."""

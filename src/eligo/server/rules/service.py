@@ -6,6 +6,7 @@ no client loses a task because a clock was set.
 """
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from eligo.additions import NewTasks
@@ -162,8 +163,7 @@ class Service:
         self.books.now = now
         if key in self._submitted:
             return self._submitted[key]
-        if len(self.served) >= self.books.terms.most_workflows:
-            raise InputError(f"this server already serves {len(self.served):,} workflows, its maximum")
+        self._check_room(ready.wishes.owner)
         served = ready if isinstance(ready, Served) else self.built(now, ready, key)
         row = served.row
         served.owner_of = self.books.owner_of
@@ -174,6 +174,19 @@ class Service:
         self.books.agenda.stir(served)
         self.books.settle(served)
         return row.id
+
+    def _check_room(self, owner: str) -> None:
+        """Refuse a workflow beyond the maximum, unless its owner has less than an equal share: nobody keeps others out."""
+        count, most = len(self.served), self.books.terms.most_workflows
+        if count < most:
+            return
+        owners = Counter(served.wishes.owner for served in self.served.values())
+        owners[owner] += 1
+        if count >= 2 * most or owners[owner] * len(owners) > most:
+            mine = owners[owner] - 1
+            raise InputError(
+                f"this server already serves {count:,} workflows, its maximum, and {mine:,} of them are yours"
+            )
 
     def add(self, now: float, workflow: str, new: NewTasks) -> tuple[str, ...]:
         """Add tasks to a workflow; returns the new ones. It pauses if input files are missing for them."""
