@@ -148,6 +148,16 @@ def test_failures_where_very_many_clients_have_left() -> None:
     within(lambda: scene.tell(ann, *(ResultWords(lease.id, "failed") for lease in leases)))
 
 
+def test_requests_that_offer_something_else_each_time() -> None:
+    """Each looked at every workflow: machines differ in memory, and who attacks says what he likes."""
+    scene = Scene()
+    flow = flow_of({"a": []})
+    for _ in range(3_000):
+        scene.submit(flow)
+    clients = [scene.enrol() for _ in range(100)]
+    within(lambda: [scene.lease(client, memory=1e9 + i) for i, client in enumerate(clients)])
+
+
 def test_an_owner_with_very_many_workflows_keeps_nobody_out() -> None:
     scene = Scene(most_workflows=10)
     flow = flow_of({"a": []})

@@ -60,6 +60,7 @@ class Agenda:
         self._numbers: dict[str, int] = {}  # of workflows, as they came
         self._count = 0
         self._open: dict[int, Served] = {}  # those that may have something for somebody
+        self._all = TurnQueue(self.turns)  # the same, of which the queue of a new kind is a copy
         #: those whose allocators have much to follow, a slice at a time: nothing is handed out of them before that is done
         self.behind: dict[int, Served] = {}
         self._queues: OrderedDict[Hashable, TurnQueue] = OrderedDict()
@@ -83,7 +84,7 @@ class Agenda:
         self.behind.pop(number, None)
         self._stirred[number] = self._open[number] = served
         self._refused.pop(number, None)
-        for queue in self._queues.values():
+        for queue in (self._all, *self._queues.values()):
             queue.add(served.wishes.owner, number)
 
     def catch_up(self) -> None:
@@ -104,7 +105,7 @@ class Agenda:
         """A workflow has nothing for anybody for now."""
         for table in (self._stirred, self._open, self._refused):
             table.pop(number, None)
-        for queue in self._queues.values():
+        for queue in (self._all, *self._queues.values()):
             queue.discard(number)
 
     def charge(self, served: Served, tasks: int) -> None:
@@ -117,7 +118,7 @@ class Agenda:
         """The workflows that may have something for requests of a kind."""
         queue = self._queues.get(kind)
         if queue is None:
-            queue = self._queues[kind] = self._queue(self._open)
+            queue = self._queues[kind] = self._all.copy()
             if len(self._queues) > MOST_KINDS:
                 self._queues.popitem(last=False)
         if len(self._queues) > 1:
@@ -163,7 +164,9 @@ class Agenda:
             return True
         if due is not None:
             self.alarms.set(served.id, due)
-        self._open.pop(self._numbers.get(served.id, -1), None)
+        number = self._numbers.get(served.id, -1)
+        self._open.pop(number, None)
+        self._all.discard(number)
         return False
 
     def may_give(self, served: Served, queue: TurnQueue, client: str, offer: Offer) -> bool:

@@ -304,6 +304,8 @@ class Served:
 
     def shun(self, client: str) -> None:
         """Stop giving tasks of this workflow to a client that does not trust its signature."""
+        if client in self.distrusted_by:
+            return
         self.distrusted_by.add(client)
         self._asks = {key: ask for key, ask in self._asks.items() if key[0] != client}
 
