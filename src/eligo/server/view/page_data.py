@@ -91,7 +91,7 @@ class Views:
         account.caller = call.caller.holder or origin(call.scope.get("client"))
         if not self._places.take(account):
             raise RefusedError(503, "too many viewers; try again", after=5)
-        account.close()  # it has its place once it is sent
+        account.close()  # the stream takes its place when it starts
         path = call.scope["path"].removesuffix("/events") + "/view"  # as whoever answers for it is asked
         call = call._replace(scope={**call.scope, "path": path, "raw_path": path.encode()})
         return self._flowing(call, await self._render(call), account)
