@@ -132,7 +132,11 @@ def carry_out(flow: Workflow, near: bool) -> Outcome:
         folder = Path(place)
         path = small(flow, folder)
         command = (sys.executable, "-m", "eligo")
-        with served(*command, "serve", "--port", "0", "--store", str(folder / "s.db"), "-q") as (host, port, _):
+        with served(*command, "serve", "--open", "--port", "0", "--store", str(folder / "s.db"), "-q") as (
+            host,
+            port,
+            _,
+        ):
             url = f"http://{host}:{port}"
             clients = [
                 subprocess.Popen(

@@ -218,21 +218,30 @@ def watchers(count: int, seconds: float = 8.0) -> float:
             return asyncio.run(_watch((host, int(port)), pid, count, seconds))
 
 
-async def _watch(address: tuple[str, int], pid: int, count: int, seconds: float) -> float:
-    _, wire = await asyncio.get_running_loop().create_connection(Connection, *address)
-    (one,) = (await wire.get("/v1/workflows"))["workflows"]
-    head = f"GET /v1/workflows/{one['workflow']}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+def watchers_apart(count: int, seconds: float = 8.0) -> float:
+    """The same where each of them watches a workflow of its own."""
+    with tempfile.TemporaryDirectory() as place:
+        _fill_apart(store := Path(place) / "watched.db", count)
+        source = workflow(Path(place) / "flow.json", 2_000)
+        with served(*eligo(store, str(source))) as (host, port, pid):
+            return asyncio.run(_watch((host, int(port)), pid, count, seconds, apart=True))
 
-    async def watch() -> None:
+
+async def _watch(address: tuple[str, int], pid: int, count: int, seconds: float, apart: bool = False) -> float:
+    _, wire = await asyncio.get_running_loop().create_connection(Connection, *address)
+    ids = [one["workflow"] for one in (await wire.get("/v1/workflows"))["workflows"]]
+    ids = ids[:count] if apart else ids * count
+
+    async def watch(id: str) -> None:
         reader, writer = await asyncio.open_connection(*address)
-        writer.write(head)
+        writer.write(f"GET /v1/workflows/{id}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         try:
             while await reader.read(2**16):
                 pass
         finally:
             writer.close()
 
-    crowd = [asyncio.create_task(watch()) for _ in range(count)]
+    crowd = [asyncio.create_task(watch(id)) for id in ids]
     client = (await wire.post("/v1/clients", {"name": "bench"}, ""))["client"]
     await asyncio.sleep(2.0)
     began, end = cpu(pid), time.perf_counter() + seconds
@@ -265,6 +274,7 @@ CASES: list[tuple[str, Callable[[int], float], tuple[int, ...]]] = [
     ("clients that wait: and one that fits nobody, ms", lambda count: waiting(count, fits=False), WAITING),
     ("over HTTP, in one call, with a store, ms", over_http, WORKFLOWS),
     ("watchers of a workflow (1 to 1,000), percent", watchers, WATCHERS),
+    ("watchers, each of a workflow of its own, percent", watchers_apart, WATCHERS),
 ]
 
 

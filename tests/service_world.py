@@ -214,13 +214,14 @@ class World:
         check(self.scene)
         for served in self.scene.service.served.values():
             codes = served.execution.codes
+            assert served.counts() == served._count()
             for holders in served.holding.values():
                 assert len(holders) <= served.wishes.copies
                 clients = [served.leases[number].client for number in holders]
                 assert len(set(clients)) == len(clients)
             if served.files is not None:
                 for name, v in served.files.makers.items():
-                    readers = served.files.readers.get(name, ())
+                    readers = served.files.inside_readers(name)
                     there = name in served.files.there or (readers and all(codes[u] == EXECUTED for u in readers))
                     assert codes[v] != EXECUTED or there, "a file is gone that somebody needs"
             if served.state == "running":

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +11,7 @@ from typing import get_type_hints
 
 import pytest
 from _pytest.mark import ParameterSet
+from _pytest.mark.expression import Expression
 
 import draw_architecture as draw
 import eligo
@@ -220,3 +221,45 @@ def test_every_link_leads_somewhere(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_sentences_and_cells_are_short(page: str) -> None:
     assert prose.faults(page) == [], f"see `python docs/develop/measure_prose.py {page}`"
+
+
+# Tables of attacks and scenarios
+
+PLAYED = ("docs/understand/security.md", "docs/understand/reliability.md")
+#: a command that plays something: a file of tests, one of them or some by -k; a test by its name alone; a benchmark
+TEST = re.compile(r"(?P<file>(?:tests/(?:\w+/)?)?test_\w+\.py)(::(?P<name>test_\w+))?( -k \"?(?P<some>[\w ]+)\"?)?")
+ALONE, BENCHMARK = re.compile(r"test_\w+"), re.compile(r"python -m benchmarks (?P<name>\w+)")
+
+
+@cache
+def all_tests(path: Path) -> frozenset[str]:
+    """The names of the tests in a file."""
+    return frozenset(re.findall(r"^\s*(?:async )?def (test_\w+)", path.read_text("utf-8"), re.MULTILINE))
+
+
+def missing_test(span: str) -> bool:
+    """Whether a command of these pages plays nothing."""
+    if named := BENCHMARK.fullmatch(span):
+        return not (ROOT / "benchmarks" / f"{named['name']}.py").exists()
+    if ALONE.fullmatch(span):
+        return not any(span in all_tests(path) for path in (ROOT / "tests").rglob("test_*.py"))
+    words = TEST.fullmatch(span)
+    if words is None:
+        return span.startswith(("tests/test_", "python -m benchmarks"))
+    paths = [ROOT / words["file"]] if "/" in words["file"] else [*(ROOT / "tests").rglob(words["file"])]
+    if not paths or not paths[0].exists():
+        return True
+    chosen = Expression.compile(words["some"] or words["name"] or "test")
+    return not any(chosen.evaluate(partial(has_part, one)) for one in all_tests(paths[0]))
+
+
+def has_part(name: str, part: str, /, **_: object) -> bool:
+    return part in name
+
+
+@pytest.mark.parametrize("page", PLAYED)
+def test_what_plays_an_attack_is_there(page: str) -> None:
+    spans = re.findall(r"`([^`\n]+)`", text_of(page))
+    played = [span for span in spans if TEST.fullmatch(span) or BENCHMARK.fullmatch(span) or ALONE.fullmatch(span)]
+    assert len(played) > 40
+    assert [span for span in spans if missing_test(span)] == []

@@ -60,10 +60,10 @@ def _build(ready: Prepared) -> Any:
 
 
 async def _prepared(
-    preparation: Preparation, body: bytes, owner: str = "ann", build: Callable[..., Any] = _build
+    preparation: Preparation, body: bytes, owner: str = "ann", build: Callable[..., Any] = _build, **wishes: Any
 ) -> Any:
     async with asyncio.timeout(PATIENCE):
-        return await preparation.prepare(owner, body, "json", Wishes(policy="fifo"), build)
+        return await preparation.prepare(owner, body, "json", Wishes(policy="fifo", **wishes), build)
 
 
 def test_a_workflow_comes_back_as_it_was_submitted() -> None:
@@ -122,6 +122,19 @@ def test_a_workflow_that_is_too_large_is_refused_with_its_size(limit: dict[str, 
         async with _preparation(**limit) as preparation:
             with pytest.raises(InputError, match=f"{said}, more than the"):
                 await _prepared(preparation, PLAIN)
+
+    asyncio.run(run())
+
+
+def test_a_task_with_too_many_files_is_refused_unless_none_travel() -> None:
+    body = msgspec.json.encode({"tasks": [{"name": "a", "run": "true", "outputs": [f"f{i}" for i in range(100_001)]}]})
+
+    async def run() -> None:
+        async with _preparation() as preparation:
+            said = "task 'a' reads and writes 100,001 files, more than the 100,000 that this server hands out"
+            with pytest.raises(InputError, match=said):
+                await _prepared(preparation, body)
+            assert await _prepared(preparation, body, files=False)
 
     asyncio.run(run())
 

@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Generator, Iterator
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +17,8 @@ import pytest
 from eligo.client.options import token_for
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
+from eligo.server.http.routes import ApiCall, Caller
+from eligo.server.view import page_data
 from fault_scenarios import Size
 from page_truth import truth_shown
 from running_cases import written
@@ -229,3 +232,36 @@ def test_the_page_comes_from_here_alone(asked: str) -> None:
 def test_what_is_shown_is_what_the_store_has(tmp_path: Path) -> None:
     """The long form is in tests/faults."""
     truth_shown(tmp_path, Size(tasks=600, clients=10, wide=50, nap=0.05, kills=2), (0.5, 1.5))
+
+
+def test_one_viewer_leaves_places_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a token for each, half of the places are the most that one gets."""
+    monkeypatch.setattr(page_data, "MOST_WATCHERS", 4)
+
+    async def picture(call: ApiCall) -> bytes:
+        return b"{}"
+
+    async def watch(views: page_data.Views, name: str) -> Any:
+        state = {"headers": {b"authorization": name.encode()}}
+        scope = {"path": "/v1/workflows/w/events", "state": state}
+        caller = Caller(name, frozenset({"read"}), token=name)
+        events = await views.events(ApiCall(caller, "", {"workflow": "w"}, {}, None, b"", hung_up, scope))
+        assert (await anext(events)).startswith(b"event: view")
+        return events
+
+    async def hung_up() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def run() -> None:
+        source: Any = SimpleNamespace(closing=False)
+        views = page_data.Views(source, lambda headers: Caller(headers[b"authorization"].decode(), frozenset({"read"})))
+        views.answer = picture
+        mine = [await watch(views, "ann") for _ in range(2)]
+        with pytest.raises(RefusedError, match="too many viewers"):
+            await watch(views, "ann")
+        await watch(views, "bob")
+        for events in mine:
+            await events.aclose()
+        await watch(views, "ann")
+
+    asyncio.run(run())

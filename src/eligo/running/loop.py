@@ -195,7 +195,7 @@ class Runner:
             return True
         if self.stopping or self.execution.finished:
             return False
-        return bool(self.tries.later or self.execution.eligible)
+        return bool(self.tries.waiting or self.execution.eligible)
 
     def _start(self) -> None:
         """Assign tasks to free workers as long as there are ready tasks."""
@@ -345,12 +345,12 @@ class Runner:
 
     def _try_again(self) -> None:
         """Release tasks whose retry is due."""
-        for v in self.tries.due(time.monotonic()) if self.tries.later else ():
+        for v in self.tries.due(time.monotonic()) if self.tries.waiting else ():
             self.execution.release(self.execution.graph.name(v))
 
     def _patience(self) -> float:
         """The longest time to wait for the engine, in seconds."""
-        due = [self.tries.next_due] if self.tries.later and not self.stopping else []
+        due = [self.tries.next_due] if self.tries.waiting and not self.stopping else []
         if isinstance(self.allocator, Prudent) and self.allocator.due is not None:
             due.append(self.allocator.due)
         return min(TICK, max(0.0, min(due) - time.monotonic())) if due else TICK

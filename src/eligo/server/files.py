@@ -35,6 +35,7 @@ NAME = re.compile(r"[0-9a-f]{64}")
 PIECE = 2**20  # bytes for which it is worth going to a thread
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 MOST_HASHERS = 1000  # interrupted uploads whose hash state is kept in memory
+SEEN, MOST_SEEN = 60.0, 200_000  # seconds for which a file is not looked up again; limit of such files
 DAY = 86_400.0
 PRIVATE = 0o700  # of folders, so that only the server's user reads what is in them
 GONE, OLD = ".gone", ".old"  # suffixes during removal: of a file, and of a partial one
@@ -55,6 +56,7 @@ class Blobs:
             raise InputError(f"{folder}: cannot store files here: {error.strerror}") from None
         self._lock, self._busy = threading.Lock(), set[str]()
         self._hashers: dict[str, tuple[int, Any]] = {}
+        self._seen: dict[str, float] = {}  # the time when a file was last looked up and existed
         for path in self.parts.glob(f"*{GONE}"):  # the server ended while removing it: check it again
             path.rename(self.path(path.name.removesuffix(GONE)))
         for path in self.parts.glob("*.*"):  # these uploads cannot be resumed
@@ -68,8 +70,16 @@ class Blobs:
         return self.folder / sha256[:2] / sha256
 
     def has(self, sha256: str) -> bool:
-        """Whether a file exists."""
-        return self.size(sha256) is not None
+        """Whether a file exists; one that existed a moment ago still does, because recently used files are not removed."""
+        now = time.monotonic()
+        if now - self._seen.get(sha256, -SEEN) < SEEN:
+            return True
+        if self.size(sha256) is None:
+            return False
+        if len(self._seen) >= MOST_SEEN:
+            self._seen.clear()
+        self._seen[sha256] = now
+        return True
 
     def size(self, sha256: str) -> int | None:
         """The size of a file, or None if it does not exist; the file counts as used now."""
@@ -199,6 +209,7 @@ class Blobs:
             with self._lock:
                 if path.name.partition(".")[0] in self._busy or _last_use(path) > limit:
                     return 0
+                self._seen.pop(path.name, None)
                 trash = path.rename(self.parts / f"{path.name}{OLD if part else GONE}")
                 if _last_use(trash) > limit:  # another server with the same folder has used it
                     trash.rename(path)

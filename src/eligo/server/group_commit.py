@@ -22,6 +22,7 @@ from eligo.stores.service_sql import ServiceStore
 UNWRITTEN = "the store cannot be written now; try again"
 MOVED = "another server has taken over this workflow; try again"
 LARGE = 2**18  # bytes of a document that takes too long to prepare in the event loop
+MANY = 5_000  # files in one commit that take too long as well
 AGAIN = 1.0  # seconds before a failed commit is retried
 Waiter = asyncio.Future[None]
 T = TypeVar("T")
@@ -102,7 +103,8 @@ class Keeper:
         self._writing = True
         self.new = {row.id for row in changes.workflows}
         began = perf_counter()
-        large = bool(changes.parts) or any(len(row.document) > LARGE for row in changes.workflows)
+        documents = any(len(row.document) > LARGE for row in changes.workflows)
+        large = bool(changes.parts) or len(changes.files) > MANY or documents
         try:
             if not large:
                 self.store.prepare([changes])

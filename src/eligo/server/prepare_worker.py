@@ -16,12 +16,14 @@ from typing import IO
 import msgspec
 
 from eligo.additions import read_addition
-from eligo.errors import EligoError
+from eligo.errors import EligoError, shorten
 from eligo.formats.reader import parse
 from eligo.server.rules.document import packed, packed_plan
 from eligo.server.rules.prepared import Wishes, prepared
+from eligo.workflow import Workflow
 
 JOB_LENGTH = struct.Struct("<I")
+MOST_FILES = 100_000  # of one task: clients wait while they are told
 
 
 class PrepareJob(msgspec.Struct):
@@ -149,9 +151,21 @@ def _prepare(job: PrepareJob, wishes: Wishes, body: bytes) -> tuple[bytes, bytes
     _check_size("tasks", len(flow), job.most_tasks)
     _check_size("arcs", flow.dag.arc_count, job.most_arcs)
     _check_size("file names", sum(map(len, chain(flow.column("inputs"), flow.column("outputs")))), job.most_names)
+    _check_files(flow, wishes)
     ready = prepared(flow, wishes)
     _check_size("bytes in the store", len(ready.document), job.most_document)
     return ready.document, None if ready.order is None else packed_plan(ready.order, ready.ceiling)
+
+
+def _check_files(flow: Workflow, wishes: Wishes) -> None:
+    """Refuse a task with so many files that clients wait while it is handed out."""
+    if not wishes.files:
+        return
+    for task, *files in zip(flow.dag.tasks, flow.column("inputs"), flow.column("outputs"), strict=True):
+        count = sum(map(len, files))
+        if count > MOST_FILES:
+            sentence = f"task {shorten(task)!r} reads and writes {count:,} files, more than the {MOST_FILES:,}"
+            raise EligoError(f"{sentence} that this server hands out (pack them, or submit with --no-files)")
 
 
 def _check_size(what: str, size: int, most: int) -> None:

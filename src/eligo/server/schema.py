@@ -249,7 +249,7 @@ class AddedWords(Struct):
 
 
 class MissingWords(Struct):
-    """The input files that are still missing."""
+    """The input files that are still missing, at most 1,000 of them."""
 
     missing: list[str]
 

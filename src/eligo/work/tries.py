@@ -4,16 +4,18 @@ No other module compares failures and losses with limits, or computes delays.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from random import Random
 from typing import NamedTuple
 
 from eligo.errors import InputError, is_amount
 from eligo.work.attempts import FAILED, LOSSES
 
+SLACK = 64  # outdated entries that are kept before they are dropped
+MOST_CAUSES, OTHER = 1_000, "other causes"  # messages by which failed tasks are grouped, and the group of the rest
 TOO_MANY_FAILURES, TOO_MANY_LOSSES = "it failed too often", "its clients were lost too often"
 DISPUTED = "no two clients agree on its result"
 
@@ -97,13 +99,14 @@ class Tries:
         self.losses: Counter[int] = Counter()
         #: for each task that was retried manually, the number of the last attempt before, up to which none counts
         self.retried: dict[int, int] = {}
-        #: the messages of permanently failed tasks, and those tasks by message
+        #: the messages of permanently failed tasks, and those tasks by message; there may be a message for each task
         self.causes: dict[int, str] = {}
         self.failed_for: dict[str, dict[int, None]] = {}
         #: whether too many results of a task disagree, so that it fails; a run accepts the first result
         self.is_disputed: Callable[[int], bool] = lambda task: False
-        #: times of retries, a heap
-        self.later: list[tuple[float, int]] = []
+        #: the tasks that wait for a retry, each with its time
+        self.waiting: dict[int, float] = {}
+        self._due: list[tuple[float, int]] = []  # a heap; entries that differ from `waiting` are outdated
 
     def restore(
         self,
@@ -170,7 +173,10 @@ class Tries:
             self.give_up(task, failure or spent)
             return None
         until = now + retries.wait(max(1, self.failures[task], self.losses[task]), random)
-        heappush(self.later, (until, task))
+        self.waiting[task] = until
+        heappush(self._due, (until, task))
+        if len(self._due) > 2 * len(self.waiting) + SLACK:
+            self._due = self.later
         return until
 
     def reconsider(self, task: int, failure: str | None, now: float, retries: Retries, random: Random) -> float | None:
@@ -183,21 +189,31 @@ class Tries:
         """Record that a task has failed permanently."""
         self.take_up(task)
         self.causes[task] = cause
-        self.failed_for.setdefault(cause, {})[task] = None
+        group = cause if cause in self.failed_for or len(self.failed_for) < MOST_CAUSES else OTHER
+        self.failed_for.setdefault(group, {})[task] = None
 
     def take_up(self, task: int) -> str | None:
         """Undo a permanent failure; returns its cause, or None if there was none."""
         cause = self.causes.pop(task, None)
         if cause is not None:
-            del self.failed_for[cause][task]
-            if not self.failed_for[cause]:
-                del self.failed_for[cause]
+            group = cause if task in self.failed_for.get(cause, ()) else OTHER
+            del self.failed_for[group][task]
+            if not self.failed_for[group]:
+                del self.failed_for[group]
         return cause
+
+    @property
+    def later(self) -> list[tuple[float, int]]:
+        """The times of retries in order, each with its task."""
+        return sorted((until, task) for task, until in self.waiting.items())
 
     @property
     def next_due(self) -> float:
         """The time of the next retry; infinity if there is none."""
-        return self.later[0][0] if self.later else float("inf")
+        due = self._due
+        while due and self.waiting.get(due[0][1]) != due[0][0]:
+            heappop(due)
+        return due[0][0] if due else float("inf")
 
     def recount(self, failed: Iterable[tuple[int, bool]], retries: Retries) -> None:
         """Count the failed attempts of an earlier process: the task of each, and whether its worker was lost.
@@ -218,19 +234,19 @@ class Tries:
         """Remove and return the tasks whose retry is due."""
         ready = []
         while self.next_due <= now:
-            ready.append(heappop(self.later)[1])
+            ready.append(heappop(self._due)[1])
+            del self.waiting[ready[-1]]
         return ready
 
-    def wait_no_more(self, tasks: Set[int]) -> None:
+    def wait_no_more(self, tasks: Iterable[int]) -> None:
         """Forget the retries and permanent failures of these tasks."""
-        self.later = [entry for entry in self.later if entry[1] not in tasks]
-        heapify(self.later)
         for task in tasks:
+            self.waiting.pop(task, None)
             self.take_up(task)
 
     def restart(self, tasks: Collection[int], number: int) -> None:
         """Give failed tasks all their retries again; their attempts up to *number* no longer count."""
-        self.wait_no_more(set(tasks))
+        self.wait_no_more(tasks)
         for task in tasks:
             self.failures[task] = self.losses[task] = 0
             self.retried[task] = number

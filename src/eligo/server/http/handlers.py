@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +17,7 @@ from eligo.execution import STATES
 from eligo.server.auth.admission import Entrance
 from eligo.server.auth.tokens import demand
 from eligo.server.dispatcher import Desk
+from eligo.server.http.bodies import in_file_thread
 from eligo.server.http.budgets import origin
 from eligo.server.http.refusals import RefusedError, unknown_workflow
 from eligo.server.http.routes import (
@@ -70,7 +71,7 @@ from eligo.server.schema import (
 from eligo.server.view.answers import (
     client_words,
     ended_words,
-    grants_words,
+    grants_in_turn,
     state_words,
     token_row_words,
     unavailable_words,
@@ -83,6 +84,8 @@ from eligo.version import __version__
 from eligo.work.attempts import Attempt, split_tails
 
 TOGETHER = 5  # workflows of a list that are described in one step of the event loop
+FILES = 1_000  # files of a workflow that are recorded in one commit
+FEW_FILES = 32  # files that are looked up in the event loop
 ONE = "/v1/workflows/{workflow}"
 LIMIT = {"limit": "maximum number of entries"}
 PAGE = {"after": "where to begin: `after` of the previous page"} | LIMIT
@@ -126,7 +129,7 @@ class Api:
     async def request(self, call: ApiCall) -> GrantsWords:
         """Request tasks."""
         ticket = await self.desk.ask(call.client, call.key, read_request(call.words), call.gone)
-        return grants_words(ticket, self._service.books.terms.lease)
+        return await grants_in_turn(ticket, self._service.books.terms.lease)
 
     @endpoint("POST", "/v1/deliver", "work", takes=DeliverWords)
     async def deliver(self, call: ApiCall) -> AnswersWords:
@@ -135,8 +138,9 @@ class Api:
         if b"\\u0000" in call.body:
             without_nul(call.words.results)
         added = await self._read_added(call)
+        await self._look_up([file.sha256 for result in call.words.results for file in result.outputs.values()])
         answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, ask, added)
-        grants = grants_words(ticket, self._service.books.terms.lease)
+        grants = await grants_in_turn(ticket, self._service.books.terms.lease)
         return AnswersWords(answers, grants.grants, grants.lease, grants.wait, grants.stop)
 
     async def _read_added(self, call: ApiCall) -> ReadAdditions:
@@ -345,9 +349,18 @@ class Api:
         if call.words.signatures:
             self._service.sign(now, workflow, call.words.signatures)
         files = [(name, file.sha256, file.size) for name, file in call.words.files.items()]
-        missing = self._service.provide(now, workflow, files)
-        await self.desk.settle()
+        missing = list[str]()
+        for first in range(0, max(1, len(files)), FILES):
+            some = files[first : first + FILES]
+            await self._look_up([sha256 for _, sha256, _ in some])
+            missing = self._service.provide(now, workflow, some)
+            await self.desk.settle()
         return MissingWords(missing)
+
+    async def _look_up(self, hashes: Sequence[str]) -> None:
+        """Look up many files in another thread, so that the rules find them without waiting for the disk."""
+        if len(hashes) > FEW_FILES:
+            await in_file_thread(lambda: [self._service.has_file(sha256) for sha256 in hashes])
 
     @endpoint("POST", f"{ONE}/tasks", "submit", takes=bytes)
     async def add(self, call: ApiCall) -> AddedWords:

@@ -13,6 +13,7 @@ from eligo.server.rules.outcomes import Place
 from eligo.server.rules.served import Served
 
 MOST_KINDS = 256  # kinds of requests whose queues of workflows are remembered
+SLACK = 64  # outdated entries that a queue keeps before it drops them
 MOST_CHARGE = 1e6  # for one grant: with much more, the charges of other owners would vanish in rounding
 SLACK = 1_000  # ended leases whose deadlines are tolerated, besides as many as there are active ones
 #: a deadline, and the workflow and numbers of the leases that have it
@@ -125,6 +126,22 @@ class TurnQueue:
                 del self._lines[owner]
             elif number < line[0]:
                 self._enter(owner)
+            if len(self._entries) > 4 * len(self._lines) + SLACK:
+                self._enter_all()
+
+    def copy(self) -> "TurnQueue":
+        """Another queue of the same workflows, in O(log) of the owners for each of them."""
+        other = TurnQueue(self._turns)
+        other._owners, other._lines = self._owners.copy(), {owner: line[:] for owner, line in self._lines.items()}
+        other._enter_all()
+        return other
+
+    def _enter_all(self) -> None:
+        """Drop outdated entries."""
+        for entries in (self._front, self._behind, self._entries):
+            entries.clear()
+        for owner in self._lines:
+            self._enter(owner)
 
     def _enter(self, owner: str) -> None:
         """Add an entry for the present position of an owner."""
@@ -203,6 +220,7 @@ class Agenda:
         self._numbers: dict[str, int] = {}  # of workflows, in order of arrival
         self._count = 0
         self._open: dict[int, Served] = {}  # those that may have tasks
+        self._all = TurnQueue(self.turns)  # the same; the queue of a new kind of request is a copy of it
         #: those whose allocators still catch up with the execution, in slices; until then, none of their tasks is handed out
         self.behind: dict[int, Served] = {}
         self._queues: OrderedDict[Hashable, TurnQueue] = OrderedDict()
@@ -226,7 +244,7 @@ class Agenda:
         self.behind.pop(number, None)
         self._stirred[number] = self._open[number] = served
         self._refused.pop(number, None)
-        for queue in self._queues.values():
+        for queue in (self._all, *self._queues.values()):
             queue.add(served.wishes.owner, number)
 
     def catch_up(self) -> None:
@@ -247,7 +265,7 @@ class Agenda:
         """Remove a workflow from all queues until it changes."""
         for table in (self._stirred, self._open, self._refused):
             table.pop(number, None)
-        for queue in self._queues.values():
+        for queue in (self._all, *self._queues.values()):
             queue.discard(number)
 
     def charge(self, served: Served, tasks: int) -> None:
@@ -260,7 +278,7 @@ class Agenda:
         """The workflows that may have tasks for requests of a kind."""
         queue = self._queues.get(kind)
         if queue is None:
-            queue = self._queues[kind] = self._queue(self._open)
+            queue = self._queues[kind] = self._all.copy()
             if len(self._queues) > MOST_KINDS:
                 self._queues.popitem(last=False)
         if len(self._queues) > 1:
@@ -306,7 +324,9 @@ class Agenda:
             return True
         if due is not None:
             self.alarms.set(served.id, due)
-        self._open.pop(self._numbers.get(served.id, -1), None)
+        number = self._numbers.get(served.id, -1)
+        self._open.pop(number, None)
+        self._all.discard(number)
         return False
 
     def may_give(self, served: Served, queue: TurnQueue, client: str, offer: Offer) -> bool:

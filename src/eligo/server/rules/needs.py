@@ -20,6 +20,7 @@ from eligo.workflow import Workflow
 
 MOST_TURNS = 1_000  # remembered changes of which groups have ready tasks, besides one per group
 PREFIX = 16  # hexadecimal digits of a file's hash by which a client says that it has the file
+MOST_MISSING = 1_000  # missing files in one answer
 MOST_INPUTS = 256  # inputs of a task that are compared with the files of a client
 
 
@@ -217,8 +218,6 @@ class Travels:
             for file in names:
                 self.readers.setdefault(file, []).append(v)
         self.needs = [name for name in self.readers if name not in self.makers]
-        if not self.inside_stays:
-            self.readers = {}
 
     def grow(self, flow: Workflow, new: Workflow) -> None:
         """Add the tasks of *new*; *flow* is the workflow with them."""
@@ -231,8 +230,16 @@ class Travels:
                 readers.setdefault(file, []).append(v)
         names = dict.fromkeys((*self.needs, *readers))
         self.needs, self._first = [name for name in names if name not in self.makers], 0
-        for file, tasks in readers.items() if self.inside_stays else ():
+        for file, tasks in readers.items():
             self.readers.setdefault(file, []).extend(tasks)
+
+    def is_need(self, name: str) -> bool:
+        """Whether some task reads a file of this name and no task writes it."""
+        return name in self.readers and name not in self.makers
+
+    def inside_readers(self, name: str) -> Sequence[int]:
+        """The tasks because of which a file may stay with its client: its readers, if files may stay."""
+        return self.readers.get(name, ()) if self.inside_stays else ()
 
     @property
     def missing(self) -> list[str]:
@@ -264,7 +271,7 @@ class Travels:
     def inside(self, v: int, members: set[int]) -> list[str]:
         """The outputs of a task that only other tasks of its grant read."""
         outputs = self.flow.task(self.flow.dag.tasks[v]).outputs
-        return [name for name in outputs if (readers := self.readers.get(name)) and members.issuperset(readers)]
+        return [name for name in outputs if (readers := self.inside_readers(name)) and members.issuperset(readers)]
 
 
 def _is_met(need: Need, offers: Iterable[Offer]) -> bool:

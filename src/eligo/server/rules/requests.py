@@ -241,7 +241,7 @@ class Requests:
             if served.tries.next_due <= now:
                 served.try_again(now)
                 books.after(served)
-            if served.tries.later:
+            if served.tries.waiting:
                 books.agenda.alarms.set(served.id, served.tries.next_due)
 
     def _keep_waiting(self, tickets: Iterable[Ticket]) -> None:

@@ -29,6 +29,9 @@ class Deliveries:
         self.books, self.has_file = books, has_file
         self._past = UNKNOWN
         self._added: ReadAdditions = {}
+        #: another client that was connected, and who was found to be alone, and when
+        self._other: Client | None = None
+        self._alone_at: tuple[str, float] = "", -1.0
         #: repeated results since the server started: those that agree with the accepted ones, and those that differ
         self.duplicates = self.conflicts = 0
 
@@ -205,12 +208,26 @@ class Deliveries:
             lease = self._lease(lease_id, client.id)
             if result.outcome == "done" and isinstance(lease, Lease) and lease.workflow in travelling:
                 candidates[lease.workflow, lease.task] = lease, result
-        while lacking := [
-            place for place, (lease, result) in candidates.items() if not self._counts(lease, result, candidates)
-        ]:
+        near, doubtful = self._near(candidates), list(candidates)
+        while doubtful:
+            here = (place for place in doubtful if place in candidates)
+            lacking = [place for place in here if not self._counts(*candidates[place], candidates)]
             for place in lacking:
                 del candidates[place]
+            doubtful = [*dict.fromkeys(chain.from_iterable(near[place] for place in lacking))]
         return candidates
+
+    def _near(self, places: Collection[Place]) -> dict[Place, list[Place]]:
+        """For each of these tasks those of them that it depends on or that depend on it, by an arc or by a file."""
+        near: dict[Place, list[Place]] = {place: [] for place in places}
+        for workflow, v in places:
+            served = self.books.served[workflow]
+            makers = () if served.files is None else map(served.files.makers.get, served.files.inputs[v])
+            for u in {*served.flow.dag.parents_of(v).tolist(), *makers}:
+                if (workflow, u) in near:
+                    near[workflow, u].append((workflow, v))
+                    near[workflow, v].append((workflow, u))
+        return near
 
     def _travels(self, workflow: str) -> bool:
         """Whether results of a workflow have files and count without agreement."""
@@ -283,8 +300,9 @@ class Deliveries:
     def _lacking(self, served: Served, task: int, result: ResultWords, together: Collection[Place]) -> str | None:
         """Why a result is incomplete; None if it is complete."""
         outputs = served.flow.task(served.flow.dag.tasks[task]).outputs
+        own = set(outputs)  # there may be very many, while clients wait
         for name, file in result.outputs.items():
-            if name not in outputs:
+            if name not in own:
                 return f"{name!r} is not an output of the task"
             if not self.has_file(file.sha256):
                 return f"file {file.sha256} was not uploaded"
@@ -295,7 +313,7 @@ class Deliveries:
 
     def _needless(self, served: Served, name: str, together: Collection[Place]) -> bool:
         """Whether a file has readers that are all finished or finish together with its task, so that it is not needed."""
-        readers = [] if served.files is None else served.files.readers.get(name, [])
+        readers = () if served.files is None else served.files.inside_readers(name)
         codes = served.codes
         return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
 
@@ -320,8 +338,14 @@ class Deliveries:
         return self.books.random.random() >= self.books.terms.spot_checks or self.books.owners_here() <= {owner}
 
     def _alone(self, client: Client) -> bool:
-        """Whether no other client is connected."""
-        return all(one is client for one in self.books.connected())
+        """Whether no other client is connected; clients that left long ago are not looked through for each failure."""
+        other, now = self._other, self.books.now
+        if other is not None and other is not client and other.approved and self.books.is_alive(other):
+            return False
+        if self._alone_at != (client.id, now):
+            self._alone_at = client.id, now
+            self._other = next((one for one in self.books.connected() if one is not client), None)
+        return self._other is None
 
     def _accept(self, client: Client, good: list[Brought]) -> None:
         """Accept the first good results of tasks of a workflow and empty the list; other leases of these tasks end."""

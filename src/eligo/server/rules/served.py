@@ -130,6 +130,8 @@ class Served:
         self.lost, self.repeated, self.saved = row.lost, 0, 0
         #: clients that have refused its tasks since the server started
         self.distrusted_by: set[str] = set()
+        #: how it stood when its tasks were counted last, and what came of that
+        self._counted: tuple[tuple[int, int, int], dict[str, int]] = (-1, -1, -1), {}
         self._fits: dict[tuple[str, Offer], Fits | None] = {}
         self._fitting_by_met: dict[tuple[str, bytes], Fits] = {}
         self._asks: dict[tuple[str, int, Offer], Ask] = {}
@@ -296,6 +298,8 @@ class Served:
 
     def shun(self, client: str) -> None:
         """Stop giving tasks of this workflow to a client that does not trust its signature."""
+        if client in self.distrusted_by:
+            return
         self.distrusted_by.add(client)
         self._asks = {key: ask for key, ask in self._asks.items() if key[0] != client}
 
@@ -342,10 +346,12 @@ class Served:
         voted = [v for v in islice(self.votes, MOST_VOTED) if self.execution.codes[v] == ELIGIBLE] if self.votes else []
         if not voted:
             return self.allocator.hand_out(asks)
-        grants, remaining = list[Grant](), list[Ask]()
+        grants, remaining, fits_none = list[Grant](), list[Ask](), set[Fits | None]()
         for ask in asks:
-            v = next((v for v in voted if ask.admits(self.flow.dag.tasks[v])), None)
+            fitting = (v for v in voted if ask.fits not in fits_none and ask.admits(self.flow.dag.tasks[v]))
+            v = next(fitting, None)
             if v is None:
+                fits_none.add(ask.fits)  # of all these tasks none fits any longer
                 remaining.append(ask)
             else:
                 voted.remove(v)
@@ -446,7 +452,7 @@ class Served:
         """The final state; None while it is running."""
         if self.execution.finished:
             return DONE
-        stuck = self.execution.stuck and not self.tries.later and not self.holding
+        stuck = self.execution.stuck and not self.tries.waiting and not self.holding
         return BROKEN if stuck and self.state in {RUNNING, BROKEN} else None
 
     @property
@@ -456,8 +462,14 @@ class Served:
 
     def counts(self) -> dict[str, int]:
         """The number of tasks in each state."""
+        stand = len(self.execution.journal), len(self.tries.waiting), len(self.flow)
+        if self._counted[0] != stand:
+            self._counted = stand, self._count()
+        return dict(self._counted[1])
+
+    def _count(self) -> dict[str, int]:
         game = self.execution
         failed = np.asarray(game.codes) == FAILED
-        failed[[v for _, v in self.tries.later]] = False
+        failed[[*self.tries.waiting]] = False
         count = int(np.count_nonzero(failed))
         return count_states(game, count, len(reached(game.dag, np.flatnonzero(failed))) if count else 0)

@@ -6,6 +6,7 @@ clock over it is fixed when the service starts, so that no client loses a task b
 """
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from eligo.additions import NewTasks
@@ -16,6 +17,7 @@ from eligo.rows import Ints
 from eligo.server.auth.tokens import Gate
 from eligo.server.rules.clients import Client, ServerTerms, remembered
 from eligo.server.rules.document import packed_plan, unpacked_flow, unpacked_plan
+from eligo.server.rules.needs import MOST_MISSING
 from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
 from eligo.server.rules.requests import Request, Requests, Ticket
@@ -161,8 +163,7 @@ class Service:
         self.books.now = now
         if key in self._submitted:
             return self._submitted[key]
-        if len(self.served) >= self.books.terms.most_workflows:
-            raise InputError(f"this server already serves {len(self.served):,} workflows, its maximum")
+        self._check_room(ready.wishes.owner)
         served = ready if isinstance(ready, Served) else self.built(now, ready, key)
         row = served.row
         self.books.connect(served)
@@ -173,6 +174,19 @@ class Service:
         self.books.agenda.stir(served)
         self.books.settle(served)
         return row.id
+
+    def _check_room(self, owner: str) -> None:
+        """Refuse a workflow beyond the maximum, unless its owner has less than an equal share: nobody keeps others out."""
+        count, most = len(self.served), self.books.terms.most_workflows
+        if count < most:
+            return
+        owners = Counter(served.wishes.owner for served in self.served.values())
+        owners[owner] += 1
+        if count >= 2 * most or owners[owner] * len(owners) > most:
+            mine = owners[owner] - 1
+            raise InputError(
+                f"this server already serves {count:,} workflows, its maximum, and {mine:,} of them are yours"
+            )
 
     def add(self, now: float, workflow: str, new: NewTasks) -> tuple[str, ...]:
         """Add tasks to a workflow; returns the new ones. It pauses if input files are missing for them."""
@@ -185,14 +199,13 @@ class Service:
         return names
 
     def provide(self, now: float, workflow: str, files: Iterable[tuple[str, str, int]]) -> list[str]:
-        """Record uploaded input files; returns those still missing."""
+        """Record uploaded input files; returns some of those still missing."""
         self.books.now = now
         served = self._open(workflow)
         if served.files is None:
             return []
-        needs = set(served.files.needs)
         for name, sha256, size in files:
-            if name not in needs:
+            if not served.files.is_need(name):
                 raise InputError(f"{name!r} is not an input file of this workflow")
             if not self.has_file(sha256):
                 raise InputError(f"{name!r} was not uploaded")
@@ -201,7 +214,7 @@ class Service:
                 raise InputError(f"{name!r} was already uploaded with different content")
             self.books.changes.files.append(row)
         self._continue(served)
-        return served.files.missing
+        return served.files.some_missing(MOST_MISSING)
 
     def _continue(self, served: Served) -> None:
         """Resume a workflow that was waiting for files or signatures if none is missing any more."""

@@ -1,6 +1,7 @@
 """Answers of the API, made from the state of the server."""
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -10,6 +11,7 @@ from eligo.growing import reached
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING
 from eligo.server.auth.tokens import Token
 from eligo.server.rules.clients import Client
+from eligo.server.rules.needs import MOST_MISSING
 from eligo.server.rules.requests import Granted, Ticket
 from eligo.server.rules.served import UNAVAILABLE, Served
 from eligo.server.rules.service import Service
@@ -28,12 +30,11 @@ from eligo.server.schema import (
     WorkflowWords,
 )
 from eligo.stores.service import Sums, WorkflowRow
-from eligo.work.attempts import Lease
 
 #: the common words for the states of an execution
 STATUSES = (PENDING, READY, RUNNING, RUNNING, BAD, DONE)
-MOST_MISSING = 1_000  # listed files that a workflow waits for
 MOST_NAMED = 10  # listed tasks of one cause of failure
+MOST_NAMES = 10_000  # names of files that are written in one step of the event loop
 NAMED = 12  # characters of a token's hash that serve as its id
 
 
@@ -44,14 +45,11 @@ def token_row_words(row: Token, state: str, fault: str | None) -> TokenRowWords:
     return TokenRowWords(row.hash[:NAMED], parent, row.name, scopes, row.client, *times, state, fault)
 
 
-def task_words(granted: Granted) -> list[TaskWords]:
+def task_words(granted: Granted) -> Iterator[TaskWords]:
     """The tasks of a grant as sent to its client."""
     served = granted.served
-    if served.files is None and not (served.signatures or served.needs.demanding or served.wishes.grow):
-        return _command_words(served, granted.leases)
     members = {lease.task for lease in granted.leases}
     local_files: set[str] = set()
-    result = []
     for lease in granted.leases:
         name = served.flow.dag.tasks[lease.task]
         task = served.flow.task(name)
@@ -63,8 +61,7 @@ def task_words(granted: Granted) -> list[TaskWords]:
         if served.signatures:
             words.signature = served.signatures.get(words.task)
             words.signed = SignedWords(served.row.name, sorted(task.inputs), sorted(task.outputs), {})
-        result.append(words)
-    return result
+        yield words
 
 
 def _arcs(granted: Granted) -> list[list[int]]:
@@ -77,8 +74,14 @@ def _arcs(granted: Granted) -> list[list[int]]:
     return [[place[u] for u in parents_of(lease.task).tolist() if u in place] for lease in leases]
 
 
-def _command_words(served: Served, leases: list[Lease]) -> list[TaskWords]:
+def _has_only_commands(served: Served) -> bool:
+    """Whether clients need nothing of a workflow's tasks but their commands."""
+    return served.files is None and not (served.signatures or served.needs.demanding or served.wishes.grow)
+
+
+def _command_words(granted: Granted) -> list[TaskWords]:
     """The tasks of a grant that have nothing but commands."""
+    served, leases = granted.served, granted.leases
     names, commands, timeout = served.flow.dag.tasks, served.commands, served.wishes.timeout
     return [
         TaskWords(lease.id, str(names[lease.task]), lease.attempt, commands[lease.task], timeout) for lease in leases
@@ -96,22 +99,42 @@ def _add_files(words: TaskWords, served: Served, v: int, members: set[int], loca
             words.inputs[name] = None
         elif name in there:
             words.inputs[name] = FileWords(there[name].sha256, there[name].size)
-    inside = files.inside(v, members)
-    words.inside = inside
-    words.outputs = [name for name in task.outputs if name not in inside]
+    words.inside = files.inside(v, members)
+    stays = set(words.inside)  # there may be very many, while clients wait
+    words.outputs = [name for name in task.outputs if name not in stays]
 
 
 def grants_words(ticket: Ticket | None, lease: float) -> GrantsWords:
     """The answer to a request."""
     if ticket is None:
         return GrantsWords([], lease)
-    grants = [_grant_words(one) for one in ticket.grants]
+    grants = [
+        _grant_words(one, _command_words(one) if _has_only_commands(one.served) else [*task_words(one)])
+        for one in ticket.grants
+    ]
     return GrantsWords(grants, lease, round(ticket.away, 3), ticket.stop)
 
 
-def _grant_words(granted: Granted) -> GrantWords:
+async def grants_in_turn(ticket: Ticket | None, lease: float) -> GrantsWords:
+    """The same; others are answered in between where the tasks have many files."""
+    if ticket is None or all(_has_only_commands(one.served) for one in ticket.grants):
+        return grants_words(ticket, lease)
+    grants, names = list[GrantWords](), 0
+    for one in ticket.grants:
+        tasks = list[TaskWords]()
+        for words in task_words(one):
+            tasks.append(words)
+            names += len(words.inputs) + len(words.outputs) + len(words.inside)
+            if names > MOST_NAMES:
+                await asyncio.sleep(0)
+                names = 0
+        grants.append(_grant_words(one, tasks))
+    return GrantsWords(grants, lease, round(ticket.away, 3), ticket.stop)
+
+
+def _grant_words(granted: Granted, tasks: list[TaskWords]) -> GrantWords:
     served = granted.served
-    return GrantWords(served.id, granted.why, task_words(granted), _arcs(granted), served.wishes.retries)
+    return GrantWords(served.id, granted.why, tasks, _arcs(granted), served.wishes.retries)
 
 
 def without_nul(results: Iterable[ResultWords]) -> None:
@@ -169,7 +192,7 @@ def _statuses(served: Served, numbers: Sequence[int]) -> list[str]:
     """The states of tasks in the common words, which also tell retrying and blocked tasks apart."""
     codes, dag = np.frombuffer(served.execution.codes, np.uint8), served.execution.dag
     failed, blocked = codes == FAILED, np.zeros(len(codes), np.bool_)
-    failed[[v for _, v in served.tries.later]] = False
+    failed[list(served.tries.waiting)] = False
     if failed.any():
         blocked[reached(dag, np.flatnonzero(failed))] = True
     retrying = (codes == FAILED) & ~failed

@@ -23,7 +23,7 @@ from eligo.theory.eligibility import eligible_counts
 from eligo.work.attempts import Attempt, split_tails
 
 #: maximum number of followed workflows and of their tasks together, and seconds without a view after which one is dropped
-MOST_WATCHED, MOST_TASKS, PATIENCE = 16, 2**21, 600.0
+MOST_WATCHED, MOST_TASKS, PATIENCE = 2_000, 2**21, 600.0
 
 
 class WatchedServed(Watched):
@@ -46,7 +46,7 @@ class WatchedServed(Watched):
         self.at, self.under_way = self._books.wall, served.state not in ENDED
         leases = (served.leases[number] for numbers in served.holding.values() for number in sorted(numbers)[:1])
         self.trying = {lease.task: lease for lease in leases if codes[lease.task] == ALLOCATED}
-        self.again = {v: due + ahead for due, v in served.tries.later if codes[v] == FAILED}
+        self.again = {v: due + ahead for v, due in served.tries.waiting.items() if codes[v] == FAILED}
 
     def curve(self, name: str) -> Curve | None:
         """See `Looked`."""
@@ -187,17 +187,17 @@ class Watching:
     def _remember(self, workflow: str, watched: WatchedServed) -> None:
         """Keep following a workflow, and drop those without recent views or above the limits."""
         now, self._workflows[workflow] = self._service.books.now, watched
+        # a workflow that was viewed before does not change the sum
+        tasks = 0 if watched.asked else sum(len(one.flow) for one in self._workflows.values())
         watched.asked = now
         self._workflows.move_to_end(workflow)
         while len(self._workflows) > 1:
             oldest = next(iter(self._workflows.values()))
-            many = (
-                sum(len(one.flow) for one in self._workflows.values()) > MOST_TASKS
-                or len(self._workflows) > MOST_WATCHED
-            )
+            many = tasks > MOST_TASKS or len(self._workflows) > MOST_WATCHED
             if not many and now - oldest.asked < PATIENCE:
                 return
             self._workflows.popitem(last=False)
+            tasks -= len(oldest.flow)
 
     def _same(self, watched: WatchedServed) -> bool:
         current = self._service.served.get(watched.id)
@@ -210,8 +210,7 @@ class Watching:
         self._meanwhile[workflow] = []
         try:
             watched = WatchedServed(await self._find_served(workflow), service)
-            outcomes = await asyncio.to_thread(lambda: [*store.outcomes(workflow)])
-            watched.attempts.add(outcomes)
+            await asyncio.to_thread(lambda: watched.attempts.add(store.outcomes(workflow)))  # there may be millions
             watched.attempts.add(service.books.recent.of(workflow))
             await asyncio.to_thread(watched.prepare)
             watched.attempts.add(self._meanwhile[workflow])

@@ -20,6 +20,7 @@ from eligo.pages.timelines import MOST_BARS, completed, gantt
 from eligo.pages.views import view
 from eligo.pages.watched import Watched
 from eligo.server.auth.tokens import demand
+from eligo.server.http.budgets import Account, Capacity, origin
 from eligo.server.http.refusals import RefusedError
 from eligo.server.http.routes import ApiCall, Caller, Endpoint, endpoint, endpoints_of
 from eligo.server.schema import encode
@@ -83,7 +84,7 @@ class Views:
 
     def __init__(self, source: Lookout, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
         self._source, self._who = source, who
-        self._watchers = 0
+        self._places = Capacity(MOST_WATCHERS)
         self._shared: dict[tuple[str, str, frozenset[str]], tuple[float, asyncio.Task[RenderedView]]] = {}
         #: the handler of `view`, which may forward a call to another server
         self.answer: Callable[[ApiCall], Awaitable[Any]] = self._after_commit(self.view)
@@ -113,11 +114,14 @@ class Views:
     @endpoint("GET", f"{ONE}/events", "read", "submit", gives=dict, streams=True)
     async def events(self, call: ApiCall) -> AsyncIterator[bytes]:
         """The same as a stream of events, whenever something changes, at most once a second."""
-        if self._watchers >= MOST_WATCHERS:
+        account = Account(call.key)
+        account.caller = call.caller.holder or origin(call.scope.get("client"))
+        if not self._places.take(account):
             raise RefusedError(503, "too many viewers; try again", after=5)
+        account.close()  # the stream takes its place when it starts
         path = call.scope["path"].removesuffix("/events") + "/view"  # another server is asked for the view
         call = call._replace(scope={**call.scope, "path": path, "raw_path": path.encode()})
-        return self._stream(call, await self._render(call))
+        return self._stream(call, await self._render(call), account)
 
     async def _render(self, call: ApiCall) -> RenderedView:
         """The view of a caller whose token is still valid; viewers with the same rights share it."""
@@ -136,11 +140,10 @@ class Views:
         document = await self.answer(call)
         return RenderedView(document, CHANGING.sub(b"", document), b"event: view\ndata: %b\n\n" % document)
 
-    async def _stream(self, call: ApiCall, rendered: RenderedView) -> AsyncIterator[bytes]:
+    async def _stream(self, call: ApiCall, rendered: RenderedView, account: Account) -> AsyncIterator[bytes]:
         sent, lasting, at = b"", b"", 0.0
-        self._watchers += 1
         try:
-            while self._watchers <= MOST_WATCHERS:
+            while self._places in account.holds or self._places.take(account):
                 now = time.monotonic()
                 if rendered.lasting != lasting or (rendered.document != sent and now - at > SELDOM):
                     sent, lasting, at = rendered.document, rendered.lasting, now
@@ -155,7 +158,7 @@ class Views:
         except EligoError:  # the viewer connects again, and then gets the reason
             return
         finally:
-            self._watchers -= 1
+            account.close()
 
     # Details
 
