@@ -31,8 +31,11 @@ MOST_ADDED = 2**18  # letters of a document with tasks that a task adds
 
 
 @lru_cache(maxsize=1024)  # mostly all tasks have the same
-def _digest(code: int | None, tail: str) -> str:
-    return _hash(f"{code} {tail}")
+def _digest(text: str, of_files: bool) -> str:
+    """A digest whose first bit is set if it was computed from files."""
+    digest = _hash(text)
+    first = int(digest[0], 16)
+    return f"{first | 8 if of_files else first & 7:x}{digest[1:]}"
 
 
 def _hash(text: str) -> str:
@@ -191,8 +194,9 @@ class ResultWords(Brief):
     def digest(self) -> str:
         """The value by which results are compared: the files or, without files, the end of the output."""
         if not self.outputs:
-            return _digest(self.code, last_of(self.tail or ""))
-        return _hash(repr(sorted((name, file.sha256, file.size) for name, file in self.outputs.items())))
+            return _digest(f"{self.code} {last_of(self.tail or '')}", of_files=False)
+        files = sorted((name, file.sha256, file.size) for name, file in self.outputs.items())
+        return _digest(repr(files), of_files=True)
 
 
 class DeliverWords(Brief):

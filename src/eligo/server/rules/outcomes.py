@@ -152,6 +152,11 @@ def short(digest: str | None) -> int:
     return 0 if digest is None else int(digest[:16], 16) or 1
 
 
+def is_of_files(digest: int) -> bool:
+    """Whether a digest, as a number, was computed from files rather than from output."""
+    return bool(digest >> 63)
+
+
 def gathered(accepted: Iterable[tuple[int, str | None]]) -> "Digests[int]":
     """The digests of accepted results, from pairs of task and digest.
 

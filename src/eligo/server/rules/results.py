@@ -9,7 +9,7 @@ from eligo.additions import NewTasks
 from eligo.errors import InputError
 from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
 from eligo.server.rules.clients import Client
-from eligo.server.rules.outcomes import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
+from eligo.server.rules.outcomes import UNKNOWN, ForgottenError, Lacking, Past, Place, is_of_files, note, short
 from eligo.server.rules.served import FINAL, Served, UnreadError, Vote
 from eligo.server.rules.state import MOST_RECENT, Books, Brought, LeaseId, parts_of, same
 from eligo.server.schema import ResultWords
@@ -184,7 +184,7 @@ class Deliveries:
         digests = self.books.digests_of(lease.workflow) or ()
         accepted = digests[lease.task] if lease.task < len(digests) else 0
         alike = result.outcome != "done" or not accepted or accepted == short(result.digest)
-        alike = alike or _same_files(self._files(lease.workflow, result), result)
+        alike = alike or _may_agree(accepted, self._files(lease.workflow, result), result)
         self.duplicates += alike
         self.conflicts += not alike
         return "duplicate" if alike else "conflict"
@@ -287,9 +287,8 @@ class Deliveries:
         """Compare a result of a finished task with the accepted one; returns "duplicate" or "conflict"."""
         accepted = 0 if served.digests is None else served.digests[lease.task]
         there = {} if served.files is None else served.files.there
-        alike = (
-            result.outcome != "done" or not accepted or accepted == short(result.digest) or _same_files(there, result)
-        )
+        alike = result.outcome != "done" or not accepted or accepted == short(result.digest)
+        alike = alike or _may_agree(accepted, there, result)
         answer = "duplicate" if alike else "conflict"
         self.duplicates += alike
         self.conflicts += not alike
@@ -421,7 +420,12 @@ class Deliveries:
             self.books.note(client)
 
 
-def _same_files(there: Mapping[str, FileRow | None], result: ResultWords) -> bool:
-    """Whether a result has the same files as those stored; if files stayed inside a grant, its digest cannot be compared."""
+def _may_agree(accepted: int, there: Mapping[str, FileRow | None], result: ResultWords) -> bool:
+    """Whether a result may agree with the accepted one although their digests differ.
+
+    If files of one of them stayed inside a grant, only the files that both sent can be compared.
+    """
+    if not there or is_of_files(accepted) != bool(result.outputs):
+        return bool(there)
     pairs = ((there.get(name), file.sha256) for name, file in result.outputs.items())
-    return bool(there and result.outputs) and all(row is not None and row.sha256 == sha256 for row, sha256 in pairs)
+    return bool(result.outputs) and all(row is None or row.sha256 == sha256 for row, sha256 in pairs)
