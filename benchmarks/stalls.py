@@ -342,7 +342,7 @@ async def pair(wire: Connection, client: str) -> float:
 
 
 def submitted(address: tuple[str, int], body: bytes, key: str) -> None:
-    """Submit a workflow; this blocks. Files travel where its tasks have any."""
+    """Submit a workflow, with the files of its tasks if they have any; this blocks."""
     wire = HTTPConnection(*address, timeout=600)
     files = "true" if b'"outputs"' in body[:1000] else "false"
     wire.request("POST", f"/v1/workflows?files={files}&policy=fifo", body, {"Idempotency-Key": key})

@@ -23,7 +23,7 @@ from eligo.server.rules.prepared import Wishes, prepared
 from eligo.workflow import Workflow
 
 JOB_LENGTH = struct.Struct("<I")
-MOST_FILES = 100_000  # of one task: clients wait while they are told
+MOST_FILES = 100_000  # limit for one task, since writing them all into an answer delays other clients
 
 
 class PrepareJob(msgspec.Struct):
@@ -158,7 +158,7 @@ def _prepare(job: PrepareJob, wishes: Wishes, body: bytes) -> tuple[bytes, bytes
 
 
 def _check_files(flow: Workflow, wishes: Wishes) -> None:
-    """Refuse a task with so many files that clients wait while it is handed out."""
+    """Refuse a task with so large a number of files that handing it out would delay other clients."""
     if not wishes.files:
         return
     for task, *files in zip(flow.dag.tasks, flow.column("inputs"), flow.column("outputs"), strict=True):

@@ -29,7 +29,7 @@ class Deliveries:
         self.books, self.has_file = books, has_file
         self._past = UNKNOWN
         self._added: ReadAdditions = {}
-        #: another client that was connected, and who was found to be alone, and when
+        #: another client that was connected; the client that was last found to be alone, and when
         self._other: Client | None = None
         self._alone_at: tuple[str, float] = "", -1.0
         #: repeated results since the server started: those that agree with the accepted ones, and those that differ
@@ -299,7 +299,7 @@ class Deliveries:
     def _lacking(self, served: Served, task: int, result: ResultWords, together: Collection[Place]) -> str | None:
         """Why a result is incomplete; None if it is complete."""
         outputs = served.flow.task(served.flow.dag.tasks[task]).outputs
-        own = set(outputs)  # there may be very many, while clients wait
+        own = set(outputs)  # a set, since there may be very many
         for name, file in result.outputs.items():
             if name not in own:
                 return f"{name!r} is not an output of the task"
@@ -337,7 +337,7 @@ class Deliveries:
         return self.books.random.random() >= self.books.terms.spot_checks or self.books.owners_here() <= {owner}
 
     def _alone(self, client: Client) -> bool:
-        """Whether no other client is connected; clients that left long ago are not looked through for each failure."""
+        """Whether no other client is connected; clients that left long ago are not checked for each failure."""
         other, now = self._other, self.books.now
         if other is not None and other is not client and other.approved and self.books.is_alive(other):
             return False

@@ -130,7 +130,7 @@ class Served:
         self.lost, self.repeated, self.saved = row.lost, 0, 0
         #: clients that have refused its tasks since the server started
         self.distrusted_by: set[str] = set()
-        #: how it stood when its tasks were counted last, and what came of that
+        #: the state for which its tasks were last counted, and the counts
         self._counted: tuple[tuple[int, int, int], dict[str, int]] = (-1, -1, -1), {}
         self._fits: dict[tuple[str, Offer], Fits | None] = {}
         self._fitting_by_met: dict[tuple[str, bytes], Fits] = {}

@@ -176,7 +176,7 @@ class Service:
         return row.id
 
     def _check_room(self, owner: str) -> None:
-        """Refuse a workflow beyond the maximum, unless its owner has less than an equal share: nobody keeps others out."""
+        """Refuse a workflow beyond the maximum, unless its owner has less than an equal share of the places."""
         count, most = len(self.served), self.books.terms.most_workflows
         if count < most:
             return

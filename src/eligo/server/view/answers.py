@@ -100,7 +100,7 @@ def _add_files(words: TaskWords, served: Served, v: int, members: set[int], loca
         elif name in there:
             words.inputs[name] = FileWords(there[name].sha256, there[name].size)
     words.inside = files.inside(v, members)
-    stays = set(words.inside)  # there may be very many, while clients wait
+    stays = set(words.inside)  # a set, since there may be very many
     words.outputs = [name for name in task.outputs if name not in stays]
 
 
@@ -116,7 +116,7 @@ def grants_words(ticket: Ticket | None, lease: float) -> GrantsWords:
 
 
 async def grants_in_turn(ticket: Ticket | None, lease: float) -> GrantsWords:
-    """The same; others are answered in between where the tasks have many files."""
+    """The same; other requests are answered in between if the tasks have many files."""
     if ticket is None or all(_has_only_commands(one.served) for one in ticket.grants):
         return grants_words(ticket, lease)
     grants, names = list[GrantWords](), 0
