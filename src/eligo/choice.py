@@ -100,7 +100,7 @@ class ChosenOrder:
 
     @property
     def used(self) -> str:
-        """The name of the order used; `ready` and `fifo` alone are the plain orders without priorities."""
+        """The name of the order used: `ready by priority` instead of `ready`, and so for `fifo`, if priorities differ."""
         return f"{self.policy} by priority" if self.policy in PLAIN and has_classes(self.flow) else self.policy
 
     @property

@@ -87,7 +87,7 @@ def status(
         typer.Argument(
             metavar="[RUN]",
             show_default=False,
-            help="The folder of a run, such as FILE.run, or FILE; or a server's URL[/WORKFLOW]."
+            help="A run's folder (such as FILE.run), its workflow FILE, or a server's URL[/WORKFLOW]."
             " [default: $ELIGO_URL, or the only run here]",
         ),
     ] = None,

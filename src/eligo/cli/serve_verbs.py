@@ -234,7 +234,11 @@ def submit(
         bool, typer.Option("--no-locality", help="Ignore which files a client already has.")
     ] = False,
     grow: Annotated[
-        bool, typer.Option("--grow", help="Let tasks add tasks through $ELIGO_ADD. Their commands run on any client.")
+        bool,
+        typer.Option(
+            "--grow",
+            help="Let running tasks add tasks through $ELIGO_ADD: any client can then run any command on the others.",
+        ),
     ] = False,
     sign: Annotated[
         str | None, typer.Option(metavar="KEY", help="Sign every command with this private key (see `eligo key`).")

@@ -106,7 +106,7 @@ def ending_of(job: Job, place: int, result: Performed) -> Ending:
 
 
 def lost_ending(job: Job, why: str) -> Ending:
-    """The ending of a job whose worker or queue was lost."""
+    """The ending of a job on which no worker reported: its worker or queue failed, or it could not be started."""
     now = time.time()
     return ending_of(job, 0, Performed(now, now, why, lost=True))
 
