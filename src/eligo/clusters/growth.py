@@ -99,7 +99,7 @@ SLACK = 1e-9  # relative: seconds are added up, and 0.1 + 0.1 + 0.1 is more than
 
 @dataclass(frozen=True)
 class Budget:
-    """The allowed size of a fat task, at least *low* and at most *high*: its number of tasks or, with *weights*, their seconds.
+    """The allowed size of a fat task, at least *low* and at most *high*, in tasks or, with *weights*, in seconds.
 
     *fits* says whether the client can run a task.
     """

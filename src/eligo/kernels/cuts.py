@@ -133,7 +133,7 @@ class Network:
         self.last += 1
 
     def see_before_execution(self, u: int, height: int) -> None:
-        """Visit the renderings that can give worth to an execution: those of its children, and its own if that got worth from it."""
+        """Visit the renderings that can give worth to an execution: its children's, and its own if that got worth from it."""
         for a in range(self.child_ptr[u], self.child_ptr[u + 1]):
             x = self.n + self.child[a]
             if self.label[x] == self.part and self.height[x] == self.limit:

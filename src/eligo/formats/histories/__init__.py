@@ -90,7 +90,7 @@ def detect(text: str) -> str | None:
 
 
 def seconds_in(text: str, unit: float = 1.0, line: int | None = None) -> float:
-    """Parse a duration and return it in seconds. A number without a unit is multiplied by *unit*; 1m 3s and 0:01:03 work, too.
+    """Parse a duration and return it in seconds. A bare number is multiplied by *unit*; 1m 3s and 0:01:03 work, too.
 
     >>> seconds_in("90.5"), seconds_in("1m 3s"), seconds_in("1d 2h"), seconds_in("931ms"), seconds_in("1 day, 0:02:03")
     (90.5, 63.0, 93600.0, 0.931, 86523.0)
