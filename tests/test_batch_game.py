@@ -139,7 +139,8 @@ def mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_the_command_prints_one_document(mesh: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["batch", mesh, "--executed", "done", "--requests", "2", "--json"]) == 0
     assert json.loads(capfd.readouterr().out) == {
-        "schema": 2, "tasks": ["1", "2"], "eligible_after": 3, "upper_bound": 3, "exact": True, "method": "closed form",
+        "schema": 2, "tasks": ["1", "2"], "eligible_after": 3, "ready_after": 3, "upper_bound": 3, "exact": True,
+        "method": "closed form",
     }  # fmt: skip
 
 

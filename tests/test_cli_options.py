@@ -118,6 +118,7 @@ LINES = [
     "compare rev.json --reverse --policy fifo --rates 2 --runs 2",
     "run flow.json a.txt --except c --again a",
     "run flow.json --fresh --dry-run",
+    "run flow.json --stream --joblog jobs.tsv --quiet",
     "run --lines lines.txt --run lines.run",
     "run 'echo {}' --values '[[\"a\"]]'",
     "run flow.json --on local --workers 2 --policy fifo --run here.run --fat 1 --retries 1 --timeout 60 --dir ."

@@ -128,7 +128,7 @@ def test_broken_uploads(tmp_path: Path) -> None:
 def test_who_only_looks_is_told_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A workflow that was said to be done must be done after a kill, too."""
 
-    async def told(self: Api, workflow: str) -> str:
+    async def state_of(self: Api, workflow: str) -> str:
         return f"{workflow} is done"
 
     async def play() -> None:
@@ -141,7 +141,7 @@ def test_who_only_looks_is_told_what_is_kept(monkeypatch: pytest.MonkeyPatch) ->
         kept.set_result(None)
         assert str(await looking) == "w-1 is done"
 
-    monkeypatch.setattr(Api, "told", told)
+    monkeypatch.setattr(Api, "state_of", state_of)
     asyncio.run(play())
 
 

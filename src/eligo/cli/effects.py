@@ -18,6 +18,8 @@ ID = re.compile(r"w-[0-9a-f]+")
 READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace")
 #: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
 NOT_ON_SERVER = (
+    "stream",
+    "joblog",
     "again",
     "fresh",
     "dry_run",
@@ -29,8 +31,20 @@ NOT_ON_SERVER = (
     "history",
     "page",
 )
-NOT_ON_DAGMAN = ("again", "fresh", "dry_run", "batch", "fat", "max_failures", "skip_done", "page", "quiet")
-NOT_REHEARSED = ("again", "fresh", "dry_run", "skip_done", "directory", "ignore", "page", "quiet")
+NOT_ON_DAGMAN = (
+    "stream",
+    "joblog",
+    "again",
+    "fresh",
+    "dry_run",
+    "batch",
+    "fat",
+    "max_failures",
+    "skip_done",
+    "page",
+    "quiet",
+)
+NOT_REHEARSED = ("stream", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore", "page", "quiet")
 #: the options of `work` about how tasks are run, which a client that serves others does not do
 NOT_OF_LEAVES = (
     "workers", "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace",
@@ -78,6 +92,8 @@ def check_run(context: typer.Context) -> None:
         refuse_useless(context, "without FILE (the original reading options apply)", "lines", *READING)
     elif on.startswith(SERVER):
         refuse_useless(context, "with FILE", "resume")
+    if params["dry_run"]:
+        refuse_useless(context, "with --dry-run", "stream", "joblog", "page", "quiet")
     if params["lines"]:
         refuse_useless(context, "with --lines", *READING)
     if params["folder"] is not None:

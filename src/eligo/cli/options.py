@@ -433,8 +433,9 @@ class RunRequest:
         str,
         typer.Option(
             metavar="ENGINE",
-            help="Engine: local, dask[=ADDRESS], ray[=ADDRESS], parsl, slurm, slurm-steps, htcondor, htcondor-dagman, or"
-            " an eligo server's URL.",
+            show_default=False,
+            help="local, dask[=ADDR], ray[=ADDR], htcondor[-dagman], parsl, slurm[-steps], server URL."
+            " [default: local]",
         ),
     ] = "local"
     policy: Annotated[
@@ -468,6 +469,10 @@ class RunRequest:
     )
     page: Annotated[bool, typer.Option("--page", help="Serve a live web page of the run and print its URL.")] = False
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the result.")] = False
+    stream: Annotated[bool, typer.Option("--stream", help="Print the output of each task when it ends.")] = False
+    joblog: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Append a line per attempt, as GNU parallel does.")
+    ] = None
     json: Json = False
     folder: Annotated[
         str | None, typer.Option("--run", metavar="FOLDER", help="Folder for state and logs. [default: FILE.run]")

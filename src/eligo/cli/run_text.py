@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from eligo.cli.effects import SERVER, full_address
+from eligo.cli.endings import Follow, JobLog, all_of, print_output
 from eligo.cli.live_display import watching
 from eligo.cli.look import MOST_SHOWN, save_report
 from eligo.cli.options import Access, Reading, RunRequest
@@ -112,11 +113,12 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
             tell(_resume_lines(resumed, place))
+        runner.follow = all_of(follows_of(request))
         plan = folder.store.curves().get("plan", ())
         process = WatchedProcess(flow, runner, request.settings().slots, plan)
         with (
             live_page(place) if request.page else nullcontext(),
-            watching(process, sys.stderr, request.quiet),
+            watching(process, sys.stderr, request.quiet or request.stream),
             interruptible(runner),
             _warn_of_shortage(runner, place),
         ):
@@ -124,6 +126,12 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell(_write_rescue(flow, result, place))
     report = save_report(place)
     return _print_result(runner, result, place, request, report)
+
+
+def follows_of(request: RunRequest) -> list[Follow]:
+    """What happens at the end of every attempt."""
+    follows: list[Follow] = [print_output] if request.stream else []
+    return [*follows, *([] if request.joblog is None else [JobLog(request.joblog)])]
 
 
 def print_dry_run(tasks: Sequence[Upcoming], json: bool) -> int:

@@ -25,10 +25,9 @@ def run(
     reading: Reading,
     access: Access,
 ) -> int:
-    """Run the tasks of a workflow.
+    """Run a workflow, or a command for each value: 'gzip {}' ::: a b.
 
     Run it again to resume, even after kill -9; finished tasks do not rerun.
-    `eligo run 'COMMAND {}' ::: VALUE ...` runs one task per value.
     """
     check_run(context)
     from eligo.cli.plan_text import read_workflow, recall

@@ -298,7 +298,9 @@ class RunFolder:
         rest = resumed.tasks or self.store.tasks()
         parked = {name: rest[name].hex() for name in done if name not in now}
         kept = [name for name in game.executed if name in flow.dag]
-        return replace(resumed, execution=Execution(flow, executed=kept), kept=len(kept), tasks=now, parked=parked)
+        return replace(
+            resumed, execution=Execution(flow, executed=kept), kept=len(kept), new=0, gone=0, tasks=now, parked=parked
+        )
 
     def done_before(self) -> dict[str, bytes]:
         """The tasks that an earlier run completed, with their digests."""

@@ -100,6 +100,8 @@ class Runner:
     #: accepts tasks that are added during the run; None: none can be added
     growth: RunGrowth | None = None
     watch: Callable[["Runner"], None] = lambda runner: None
+    #: called with the ending of every attempt
+    follow: Callable[[Ending], None] = lambda ending: None
     #: values of functions, endings of permanently failed tasks, and the attempts at unfinished tasks
     values: Values = field(default_factory=Values)
     failures: dict[Name, Ending] = field(default_factory=dict)
@@ -173,6 +175,13 @@ class Runner:
         except OSError:
             self.watch = lambda runner: None
 
+    def _tell(self, ending: Ending) -> None:
+        """Pass an ending on; if its output is closed, the run continues without it."""
+        try:
+            self.follow(ending)
+        except OSError:
+            self.follow = lambda ending: None
+
     @property
     def jobs_started(self) -> int:
         """The number of started jobs."""
@@ -245,6 +254,7 @@ class Runner:
             if ending.last:
                 self.running.pop(ending.job.number, None)
             self._note(ending)
+            self._tell(ending)
             if ending.attempt.failure is None:
                 self._complete(ending)
             else:

@@ -134,7 +134,7 @@ class TaskFiles:
         all done is not. A child without declared inputs counts as a reader of all outputs of its parents.
         """
         remaining, invalid, below = set(done), set[int](), set[int]()
-        suspects = [v for v in remaining if self._outputs[v]]
+        suspects = [v for v in remaining if self._outputs[v] or v in outdated]
         while suspects:
             v = suspects.pop()
             owed = (file for file in self._outputs[v] if v in remaining and self._is_owed(file, v, remaining))
