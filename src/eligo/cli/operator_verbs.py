@@ -139,7 +139,7 @@ def drain(
 ) -> int:
     """Stop a server from handing out more tasks.
 
-    Lasts until --stop or the next start of the server. Running tasks finish.
+    Running tasks finish. The server hands out tasks again after `eligo drain --stop` or a restart.
     """
     from eligo.cli.operator import drain as drain_server
 

@@ -385,7 +385,7 @@ class CompareRequest:
             "-j",
             "--jobs",
             metavar="N,...",
-            help="Numbers of steady workers, if all run times are known: 4,16,64.",
+            help="Also compare on these numbers of equal workers that never leave, such as 4,16,64. Needs all run times.",
         ),
     ] = None
     rates: Annotated[str, typer.Option(metavar="N,...", help="Mean numbers of simultaneous requests.")] = (

@@ -81,7 +81,7 @@ def serve(
     ] = 0.0,
     allow_host: AllowHost = None,
     address: Annotated[
-        str | None, typer.Option(metavar="URL", help="URL for other servers on the same database.")
+        str | None, typer.Option(metavar="URL", help="URL at which other servers on the same database reach this one.")
     ] = None,
     ignore: Ignore = None,
     from_: From = None,
@@ -145,7 +145,8 @@ def work(
         str | None, typer.Option(metavar="SIZE", help="Size limit of the file cache. [default: 10G]")
     ] = None,
     size: Annotated[
-        int | None, typer.Option(metavar="N", help="Tasks per request. [default: 1; --serve: as needed]")
+        int | None,
+        typer.Option(metavar="N", help="Tasks per request. [default: 1; with --serve, as many as its clients need]"),
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Request this much work at once, instead of --size.")

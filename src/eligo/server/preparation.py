@@ -1,4 +1,4 @@
-"""Preparation of submitted workflows and additions: two processes with limits read and plan them, owners in turn.
+"""Preparation of submitted workflows and additions. Two processes with limits read and plan them; owners take turns.
 
 A submission may take very long, or more memory than the machine has. Then its process is ended and replaced, and only this
 submission is refused. One of the two processes takes only small bodies, so that these never wait for large ones.
@@ -52,7 +52,7 @@ class Submission:
 
     @property
     def what(self) -> str:
-        """The word for it in errors."""
+        """What error messages call this submission."""
         return "addition" if self.wishes is None else "workflow"
 
 
