@@ -146,7 +146,7 @@ def work(
     ] = None,
     size: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Tasks per request. [default: 1; with --serve, as many as its clients need]"),
+        typer.Option(metavar="N", help="Tasks per request. [default: 1; as needed with --serve]"),
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Request this much work at once, instead of --size.")
