@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from eligo.server.http.reading import SMALL
+from eligo.server.http.json_body import SMALL
 from eligo.server.schema import DeliverWords, InputsWords, ReleaseWords, RenewWords, RetryWords
 from measured_server import MeasuredServer
 from test_server_scopes import TABLE, words_for

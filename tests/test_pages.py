@@ -19,7 +19,7 @@ from eligo.clusters import cluster
 from eligo.dag import Dag
 from eligo.errors import NotBuiltError
 from eligo.explaining import explain
-from eligo.pages.dag_drawing import Drawn
+from eligo.pages.dag_picture import Drawn
 from eligo.pages.html import NO_SCRIPT, data_text, save_page, static_page
 from eligo.pages.plans import plan_page, reasons
 from eligo.pages.reports import cluster_report, report_page

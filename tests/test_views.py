@@ -13,7 +13,7 @@ import pytest
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
-from eligo.pages.dag_drawing import MOST_TASKS, Drawn
+from eligo.pages.dag_picture import MOST_TASKS, Drawn
 from eligo.pages.details import detail, lineage, longest_path
 from eligo.pages.folder_source import WatchedRun
 from eligo.pages.html import static_page

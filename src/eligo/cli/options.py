@@ -407,9 +407,12 @@ class CompareRequest:
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random numbers.")] = 0
     clients: Annotated[int, typer.Option(metavar="N", help="Number of clients that come and go.")] = 16
     stay: Annotated[
-        float, typer.Option(metavar="TIME", help="Mean time a client stays, in mean task times; inf: always.")
+        float,
+        typer.Option(metavar="TIME", help="Mean stay of a client, in multiples of the mean task time, or inf."),
     ] = 10.0
-    away: Annotated[float, typer.Option(metavar="TIME", help="Mean time a client is away, in mean task times.")] = 10.0
+    away: Annotated[float, typer.Option(metavar="TIME", help="Mean absence, in multiples of the mean task time.")] = (
+        10.0
+    )
     processes: Annotated[
         int, typer.Option("-p", "--processes", metavar="N", help="Number of simulations that run at once.")
     ] = 1

@@ -10,7 +10,7 @@ from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import counted
 from eligo.estimating import estimate, kind_of
-from eligo.pages.dag_drawing import Drawn
+from eligo.pages.dag_picture import Drawn
 from eligo.pages.reports import figure_of, title_of
 from eligo.pages.views import MOST_COLUMNS, Sampled
 from eligo.planning import VERDICTS, Plan, gain_sentence, percent

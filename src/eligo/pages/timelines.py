@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from eligo.errors import counted
 from eligo.estimating import lasting
-from eligo.pages.dag_drawing import numbered
+from eligo.pages.dag_picture import numbered
 from eligo.pages.tables import Query, Stand, stand, table
 from eligo.pages.views import last_lines, view
 from eligo.pages.watched import ROW, UNUSED, WENT_WELL, Watched

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from eligo.estimating import Estimate, estimate
 from eligo.execution import COMPLETE, ELIGIBLE, FAIL, GROW, MANY, RELEASE, WAITING, Addition, Execution, unpacked
-from eligo.pages.dag_drawing import Drawn
+from eligo.pages.dag_picture import Drawn
 from eligo.rows import Ints, places, released
 from eligo.running.states import Curve, Forecast, Looked, TimeLeft, order_of
 from eligo.stores import Attempt

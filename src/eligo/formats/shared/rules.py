@@ -36,7 +36,7 @@ class Allowance:
         self.remaining = signs
 
     def spend(self, signs: int, depth: int, line: int | None) -> None:
-        """Count the value of a variable, which has *signs* characters; raises if there are too many."""
+        """Subtract a value of *signs* characters; raises if no allowance remains, or the value is nested too deeply."""
         self.remaining -= signs + 16
         if self.remaining < 0 or depth > DEEPEST:
             raise FormatError("variables expand to too much, or to themselves", line=line)

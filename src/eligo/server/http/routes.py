@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from eligo.errors import EligoError, shorten
 from eligo.server.auth.tokens import demand
 from eligo.server.http.guard import FILES, HANDLERS
-from eligo.server.http.reading import SMALL, Reader, read_small
+from eligo.server.http.json_body import SMALL, Reader, read_small
 from eligo.server.http.refusals import PROBLEM, RefusedError, explain_fault
 from eligo.server.rules.clients import Client
 from eligo.server.rules.prepared import Wishes
