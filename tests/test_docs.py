@@ -263,3 +263,11 @@ def test_what_plays_an_attack_is_there(page: str) -> None:
     played = [span for span in spans if TEST.fullmatch(span) or BENCHMARK.fullmatch(span) or ALONE.fullmatch(span)]
     assert len(played) > 40
     assert [span for span in spans if missing_test(span)] == []
+
+
+@pytest.mark.parametrize("title", ["From a file to results: `eligo run`", "From a request to a result: `eligo serve`"])
+def test_the_walk_of_a_task_has_at_most_twelve_steps(title: str) -> None:
+    section = text_of("docs/develop/architecture.md").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    steps = re.findall(r"^\| (\d+) \|", section, re.MULTILINE)
+    assert steps == [str(number) for number in range(1, len(steps) + 1)]
+    assert 8 <= len(steps) <= 12
