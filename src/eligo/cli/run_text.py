@@ -231,6 +231,7 @@ def _resume_lines(resumed: Resumed, place: str) -> list[str]:
             (resumed.kept, "already done"),
             (resumed.changed, "changed since and will run again"),
             (resumed.repeated, "will run again as requested"),
+            (resumed.renewed, "will run again because inputs changed"),
             (resumed.unmade, "will run again because outputs are missing"),
             (resumed.dependent, "will run again because they depend on these"),
             (resumed.new, "new"),

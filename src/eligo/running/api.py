@@ -26,6 +26,7 @@ from eligo.running.commands import Commands
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import INBOX, RunGrowth
+from eligo.running.input_files import look_up
 from eligo.running.loop import Runner, Settings
 from eligo.running.selection import EVERYTHING, Selection
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
@@ -224,13 +225,16 @@ def _resume(  # noqa: PLR0913, PLR0917
 def redo_tasks(  # noqa: PLR0913, PLR0917
     everything: Workflow, flow: Workflow, settings: Settings, folder: RunFolder, resumed: Resumed, place: str
 ) -> tuple[Resumed, Redone]:
-    """Resume the selected tasks, with tasks undone whose outputs are missing or old, or that are to run again."""
+    """Resume the selected tasks, with tasks undone that must run again because of their files, or on request."""
     files = TaskFiles(LiveWorkflow(everything, resumed.execution).flow, place)
-    done = resumed.execution.numbers(EXECUTED)
-    repeated = settings.selection.repeated(everything, flow)
-    outdated = [*repeated, *(files.outdated(done) if settings.skip_done else ())]
-    redone = files.to_redo(done, set(outdated))
-    resumed = folder.redo(everything, resumed, redone, repeated)
+    done, sources, before = resumed.execution.numbers(EXECUTED), files.sources(), folder.inputs()
+    now = look_up(sources, place, before)
+    changed = [path for path, state in now.items() if path in before and before[path].differs(state)]
+    renewed = frozenset(v for path in changed for v in sources[path] if v in done)
+    requested = frozenset(settings.selection.repeated(everything, flow))
+    outdated = files.outdated(done) if settings.skip_done else ()
+    redone = files.to_redo(done, {*requested, *renewed, *outdated})._replace(requested=requested, renewed=renewed)
+    resumed = replace(folder.redo(everything, resumed, redone), inputs={**before, **now})
     return resumed if flow is everything else folder.narrow(flow, resumed), redone
 
 

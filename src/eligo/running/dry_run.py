@@ -17,6 +17,7 @@ from eligo.workflow import Workflow
 
 UNDONE, CHANGED = "it is not done yet", "its command, files or parents changed"
 OUTDATED, REQUESTED = "an output is missing or older than an input", "it is to run again"
+RENEWED = "an input changed"
 
 
 class Upcoming(NamedTuple):
@@ -38,8 +39,8 @@ def dry_run(everything: Workflow, settings: Settings, folder: RunFolder) -> list
         skip_up_to_date(flow, game, place, resumed.doubts)
     files, names = TaskFiles(LiveWorkflow(flow, game).flow, place), everything.dag.labels
     files.check_inputs(game.executed)
-    repeated = {names[v] for v in settings.selection.repeated(everything, flow)}
-    reasons = {**dict.fromkeys((names[v] for v in redone.gone), OUTDATED), **dict.fromkeys(repeated, REQUESTED)}
+    causes = ((redone.gone, OUTDATED), (redone.renewed, RENEWED), (redone.requested, REQUESTED))
+    reasons = {names[v]: reason for tasks, reason in causes for v in tasks}
     times, order, upcoming = _known_times(flow), _in_order(flow, game, settings), dict[str, Upcoming]()
     now = digests(flow)
     for task in order:

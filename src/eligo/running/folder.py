@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -18,6 +18,7 @@ from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.planning import plan
+from eligo.running.input_files import InputFile, load, save
 from eligo.running.task_files import NO_DOUBTS, Doubts, Redone, unfinished_tasks
 from eligo.stores import Store, added_names, read_facts, read_tasks, readable
 from eligo.workflow import Workflow
@@ -104,8 +105,11 @@ class Resumed:
     #: number of tasks that must run again because outputs are missing; that depend on such tasks
     unmade: int = 0
     dependent: int = 0
-    #: number of tasks that must run again because that was requested
+    #: number of tasks that must run again because that was requested; because an input changed
     repeated: int = 0
+    renewed: int = 0
+    #: the states of the inputs that no task writes
+    inputs: Mapping[str, InputFile] = field(default_factory=dict)
     #: reasons to distrust existing files
     doubts: Doubts = NO_DOUBTS
     #: sentences about settings of the workflow that this run ignores
@@ -219,6 +223,8 @@ class RunFolder:
         self._keep_workflow(flow)
         if resumed.tasks is not None:
             self.store.begin(resumed.tasks, list(resumed.execution.journal), resumed.execution.additions)
+        if resumed.inputs and resumed.inputs != self.inputs():
+            save(self.path, resumed.inputs)
         if new := {**stored, **(curves or {})} if resumed.tasks is not None or not stored else {}:
             self.store.keep_curves(**new)
         self.store.remember(**facts)
@@ -276,18 +282,29 @@ class RunFolder:
         unfinished = frozenset(json.loads(self.store.facts().get("unfinished", "[]")))
         return Doubts(unfinished_tasks(self.store, unfinished), tuple(self.store.killed_sessions()))
 
-    def redo(
-        self, flow: Workflow, resumed: Resumed, redone: Redone, requested: Collection[int] = frozenset()
-    ) -> Resumed:
-        """Resume with tasks undone whose outputs are missing, and those that depend on them."""
+    def redo(self, flow: Workflow, resumed: Resumed, redone: Redone) -> Resumed:
+        """Resume with tasks undone that must run again, and those that depend on them."""
         if not redone.gone:
             return resumed
-        gone, dependent = (len(each.difference(requested)) for each in (redone.gone, redone.dependent))
-        repeated = len(redone.gone | redone.dependent) - gone - dependent
-        done = set(resumed.execution.numbers(EXECUTED)) - redone.gone - redone.dependent
+        undone = redone.gone | redone.dependent
+        renewed = redone.renewed - redone.requested
+        named = redone.requested | renewed
+        done = set(resumed.execution.numbers(EXECUTED)) - undone
         game = restart_execution(flow, resumed.execution, resumed.execution.graph.named(done))
-        again = replace(resumed, repeated=repeated, unmade=gone, dependent=dependent)
-        return replace(again, execution=game, kept=len(done), tasks=digests(flow))
+        return replace(
+            resumed,
+            execution=game,
+            kept=len(done),
+            tasks=digests(flow),
+            repeated=len(undone & redone.requested),
+            renewed=len(undone & renewed),
+            unmade=len(redone.gone - named),
+            dependent=len(redone.dependent - named),
+        )
+
+    def inputs(self) -> dict[str, InputFile]:
+        """The states of the inputs that no task writes, as the last run found them; a copied folder has none."""
+        return {} if self.copied else load(self.path)
 
     def narrow(self, flow: Workflow, resumed: Resumed) -> Resumed:
         """Resume only the tasks of *flow*, which were selected; the others that are done are parked."""

@@ -32,10 +32,13 @@ def are_outputs_owed(flow: Workflow) -> bool:
 class Redone(NamedTuple):
     """Tasks that were done and must run again, by number."""
 
-    #: tasks with a missing output that is needed
+    #: tasks with a missing output that is needed, or that must run again for another reason
     gone: frozenset[int]
     #: tasks that depend on them
     dependent: frozenset[int]
+    #: tasks that are to run again on request; tasks of which an input changed
+    requested: frozenset[int] = frozenset()
+    renewed: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,17 @@ class TaskFiles:
         path = os.path.join(self.folder, file)
         return os.path.exists(path) or (_refresh(os.path.dirname(path)) and os.path.exists(path))
 
-    # Missing inputs
+    # Inputs that no task writes
+
+    def sources(self) -> dict[str, list[int]]:
+        """The input files that no task writes, each with the tasks that read it."""
+        written = {plain_path(file) for files in self.flow.column("outputs") for file in files or ()}
+        readers: dict[str, list[int]] = {}
+        for v, files in enumerate(self._inputs):
+            for file in files:
+                if plain_path(file) not in written and not self._writer(file):
+                    readers.setdefault(plain_path(file), []).append(v)
+        return readers
 
     def check_inputs(self, done: Container[Name], is_written: Callable[[str], bool] = lambda file: False) -> None:
         """Refuse inputs of unfinished tasks that neither exist nor are written by a task, here or elsewhere."""
