@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,23 @@ def test_a_table_that_cannot_be_written_is_refused_before_anything_runs(
     assert run(["run", str(file), "--joblog", str(file.parent / "no" / "jobs.tsv")]) == 2
     assert "cannot be written: No such file" in capsys.readouterr().err
     assert not file.with_name("tries").exists()
+
+
+@pytest.mark.parametrize("kind", ["workflow", "other", "folder", "pipe"])
+def test_a_file_of_something_else_is_not_written_to(file: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """And it is refused before anything that was done is done again."""
+    assert run(["run", str(file), "a", "-q"]) == 0
+    places = {"workflow": file, "other": file.with_name("other"), "folder": file.parent, "pipe": file.with_name("pipe")}
+    places["other"].write_text("precious")
+    os.mkfifo(places["pipe"])
+    before = file.read_text()
+    assert run(["run", str(file), "a", "--fresh", "--joblog", str(places[kind])]) == 2
+    assert "--joblog" in capsys.readouterr().err
+    assert (file.read_text(), places["other"].read_text()) == (before, "precious")
+    assert run(["run", str(file), "a"]) == 0
+    assert "already done" in capsys.readouterr().out
+
+
+def test_outputs_are_not_mixed_into_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", str(file), "--stream", "--json"]) == 2
+    assert "--stream has no effect with --json" in capsys.readouterr().err

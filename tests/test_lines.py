@@ -22,7 +22,7 @@ def test_a_list_of_commands_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("c.txt").write_text("# twice\necho a > a\n\necho b > b\n")
     assert run(["run", "--lines", "c.txt"]) == 0
     assert (Path("a").read_text(), Path("b").read_text()) == ("a\n", "b\n")
-    assert formats.read("c.txt", "lines").dag.tasks == ("2", "4")
+    assert formats.read("c.txt", "lines").dag.tasks == ("echo a > a", "echo b > b")
 
 
 def test_a_list_of_commands_has_no_dependencies() -> None:
@@ -64,6 +64,8 @@ def test_a_command_is_run_for_each_value(
         (["--reverse", "echo", ":::", "a"], "--reverse has no effect"),
         (["echo {3}", ":::", "a", ":::", "b"], "must be 1 to 2"),
         (["echo", ":::", "a", "a"], "'a' are given twice"),
+        (["cat '{}'", ":::", "a;b"], "{} is inside quotes, where 'a;b' cannot be inserted"),
+        (["echo", *[word for _ in range(4) for word in (":::", *map(str, range(100)))]], "100,000,000 combinations"),
     ],
 )
 def test_wrong_values_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

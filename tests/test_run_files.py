@@ -103,8 +103,26 @@ def test_a_success_after_a_failure_counts_as_well(tmp_path: Path) -> None:
     assert ran(flow, "--retries", "0") == 1
     (tmp_path / "go").touch()
     assert ran(flow) == 0
-    assert ran(written(tmp_path, pair("echo >> ran; echo 2 > half; test -e go")), "--skip-done") == 0
+    more = [*pair("echo >> ran; echo 1 > half; test -e go"), {"name": "new", "run": "true"}]
+    assert ran(written(tmp_path, more), "--skip-done") == 0
     assert len(lines(tmp_path / "ran")) == 2
+    assert ran(written(tmp_path, pair("echo >> ran; echo 2 > half; test -e go")), "--skip-done") == 0
+    assert len(lines(tmp_path / "ran")) == 3  # another command makes other files, however new the present ones are
+
+
+def test_a_deleted_output_is_made_again_for_a_task_that_does_not_say_what_it_reads(tmp_path: Path) -> None:
+    """Also if another task does say so, and is done."""
+    tasks = [
+        {"name": "t0", "run": "echo 0 > o0", "outputs": ["o0"]},
+        {"name": "t1", "run": "cat o0 > o1", "inputs": ["o0"], "outputs": ["o1"]},
+        {"name": "t2", "run": "cat o0 o1 > o2", "after": ["t0", "t1"], "outputs": ["o2"]},
+    ]
+    flow = written(tmp_path, tasks)
+    assert ran(flow) == 0
+    for name in ("o0", "o2"):
+        (tmp_path / name).unlink()
+    assert ran(flow, "--retries", "0") == 0
+    assert (tmp_path / "o2").read_text() == "0\n0\n"
 
 
 # Outputs that a task declares and does not make

@@ -122,7 +122,15 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a range backwards": ({"foreach": {"x": "3..1"}}, r"range 3\.\.1"),
     "too many": ({"foreach": dict.fromkeys("abc", "1..1000")}, "1,000,000,000 combinations"),
     "other variables": ({"foreach": [{"x": 1}, {"y": 1}]}, "the same variables"),
-    "a truth value": ({"foreach": {"x": [True]}}, "must be a string or a number, got true"),
+    "a truth value": ({"foreach": {"x": [True]}}, "must be a string or an integer, got true"),
+    "a fraction": ({"foreach": {"x": [0.1]}}, "must be a string or an integer, got 0.1 .put numbers"),
+    "a number alone": ({"foreach": 5}, "must be an object, a list, or the name of a .csv or .tsv file, got a number"),
+    "the same name twice": ({"foreach": {"x": [1, 1]}}, "gives two tasks the name 't-1'"),
+    "a value inside quotes": (
+        {"run": "cat '{x}'", "foreach": {"x": ["a b"]}},
+        "has {x} inside quotes, where 'a b' cannot",
+    ),
+    "too many rows together": ({"foreach": {"x": "1..1000000"}}, "more than 1,000,000 tasks after expansion"),
     "its own files as a variable": ({"foreach": {"inputs": [1]}}, "not inputs or outputs, got 'inputs'"),
     "a parent without such a value": ({"foreach": {"v": [1, 2]}, "after": ["p"]}, "'p', which has no task with v=2"),
     "another kind of file": ({"foreach": "x.txt"}, r"the name of a .csv or .tsv file, got 'x.txt'"),
@@ -134,6 +142,39 @@ def test_what_is_wrong_is_refused_with_its_reason(case: str) -> None:
     row, message = WRONG[case]
     with pytest.raises(InputError, match=message):
         tasks_of({"name": "p", "foreach": {"v": [1]}}, {"name": "t", **row})
+
+
+def test_values_that_need_no_quotes_may_stand_inside_them() -> None:
+    rows = tasks_of({"name": "t", "foreach": {"x": ["a.fq"]}, "run": "cat \"{x}\" '{x}'", "outputs": ["o"]})
+    assert rows[0]["run"] == "cat \"a.fq\" 'a.fq'"
+
+
+def test_references_to_other_tasks_are_bounded() -> None:
+    many = [{"name": "p", "foreach": {"x": "1..3000"}}, {"name": "c", "foreach": {"y": "1..3000"}, "after": ["p"]}]
+    with pytest.raises(InputError, match="refer to others more than 5,000,000 times"):
+        tasks_of(*many)
+
+
+@pytest.mark.parametrize("number", ["007", "1:30", "-01"])
+def test_numbers_that_yaml_reads_with_another_base_are_refused(number: str) -> None:
+    with pytest.raises(InputError, match=f"line 2: YAML does not read {number} as a decimal number .put it in quotes"):
+        formats.parse(f"tasks:\n- {{name: t, foreach: {{x: [{number}]}}, run: 'true'}}\n", "yaml")
+
+
+def test_a_table_must_be_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "samples.csv").write_bytes(b"id\ncaf\xe9\n")
+    (tmp_path / "x.json").write_text('{"tasks": [{"name": "t", "foreach": "samples.csv", "run": "true"}]}')
+    with pytest.raises(InputError, match="is not UTF-8"):
+        formats.read(tmp_path / "x.json")
+
+
+def test_values_in_a_yaml_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "values.yaml").write_text("n: seven\n")
+    path = tmp_path / "x.yaml"
+    path.write_text("params: {n: 1, m: 2}\ntasks:\n- {name: a, run: 'echo {n} {m}'}\n")
+    words = ["convert", str(path), "-", "--to", "json", "-p", str(tmp_path / "values.yaml"), "-p", "m=ref.yaml"]
+    assert run(words) == 0
+    assert "echo seven ref.yaml" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("foreach", ["samples.csv", {"x": "*.txt"}])
@@ -185,6 +226,27 @@ def test_a_running_task_adds_a_task_for_each_file_that_it_wrote(tmp_path: Path) 
     path.write_text("tasks:\n- {name: split, run: 'printf abc > part1; printf de > part2; cp more.yaml $ELIGO_ADD'}\n")
     assert run(["run", str(path)]) == 0
     assert (tmp_path / "sum").read_text().split() == ["3", "2"]
+
+
+def test_tasks_that_a_task_added_run_again_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They may read what it wrote without saying so; what it adds again, as it is, is no other task."""
+    (tmp_path / "more.yaml").write_text(
+        "tasks:\n- {name: count, foreach: {part: 'part*'}, run: 'wc -c < {part} > {part}.n', outputs: ['{part}.n']}\n"
+    )
+    path = tmp_path / "split.yaml"
+    path.write_text("tasks:\n- {name: split, run: 'sh split; cp more.yaml $ELIGO_ADD'}\n")
+    (tmp_path / "split").write_text("printf abc > part1")
+    assert run(["run", str(path), "-q"]) == 0
+    for words, text, size in ((["--again", "split"], "ab", 2), (["--fresh"], "a", 1)):
+        (tmp_path / "split").write_text(f"printf {text} > part1; rm -f *.n")
+        assert run(["run", str(path), "-n", *words]) == 0
+        assert "count-part1" in capsys.readouterr().out
+        assert run(["run", str(path), "-q", *words]) == 0
+        assert (tmp_path / "part1.n").read_text().strip() == str(size)
+    (tmp_path / "split").write_text("printf abcd > part1; printf x > part2; rm -f *.n")
+    assert run(["run", str(path), "-q", "--again", "split"]) == 0
+    assert (tmp_path / "part2.n").read_text().strip() == "1"
+    assert run(["run", str(path), "-q", "--again", "count-part2"]) == 0
 
 
 def test_an_addition_from_outside_looks_for_files_beside_itself(tmp_path: Path) -> None:

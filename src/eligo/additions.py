@@ -42,6 +42,13 @@ class NewTasks:
     #: whether files imply arcs
     linked: bool
 
+    def behind(self, task: Name) -> "NewTasks":
+        """The same tasks, of which those that depend on no others come after the task that adds them."""
+        following = {child for _, child in self.after}
+        dag = self.flow.dag
+        first = [str(name) for v, name in enumerate(dag.tasks) if not dag.indegree[v] and name not in following]
+        return replace(self, after=(*self.after, *((str(task), child) for child in first)))
+
     def make_ready(self) -> None:
         """Compute in advance what `LiveWorkflow.add` needs, since the thread that adds them must be quick."""
         _ = self.tasks, self.rows
@@ -142,15 +149,18 @@ class LiveWorkflow:
         _ = self._names, self._files
 
     def add(self, new: NewTasks) -> tuple[str, ...]:
-        """Add tasks. Returns their names; none if exactly these tasks were added before."""
-        tasks = new.tasks
-        if all(self._details.added.get(name) == task for name, task in tasks.items()):
+        """Add tasks. Returns their names, without those that were added before exactly as they are now."""
+        tasks = {name: task for name, task in new.tasks.items() if self._details.added.get(name) != task}
+        if not tasks:
             return ()
         for name in tasks:
             if name in self.execution.graph or name in self._names:
-                raise InputError(f"task {shorten(name)!r} already exists: choose another name")
+                raise InputError(f"task {shorten(name)!r} already exists, and is another one: choose another name")
         arcs = [*new.flow.dag.arcs(), *self._outer_arcs(new)]
-        self.execution.grow(new.flow.dag.tasks, arcs, new.rows)
+        if len(tasks) < len(new.tasks):  # tasks that are there keep the parents that they have
+            arcs = [(u, v) for u, v in arcs if v in tasks or v not in new.tasks]
+        rows = [row for row in new.rows if row["name"] in tasks]
+        self.execution.grow([name for name in new.flow.dag.tasks if name in tasks], arcs, rows)
         self._details.learn(tasks)
         self._note_files(tasks)
         return tuple(tasks)
@@ -186,7 +196,7 @@ class LiveWorkflow:
     def _check_free(self, task: Task) -> None:
         """Refuse a new task that writes the output of another task."""
         for file in task.outputs:
-            if (writer := self.writer(file)) is not None:
+            if (writer := self.writer(file)) not in {None, task.name}:
                 both = f"tasks {shorten(writer)!r} and {shorten(task.name)!r} both write {shorten(file)!r}"
                 raise InputError(f"{both}: list it in the outputs of one of them")
 

@@ -17,6 +17,12 @@ ID = re.compile(r"w-[0-9a-f]+")
 #: the options about how a workflow's file is read
 READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace")
 #: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
+#: options of `run`, each with those that have no effect beside it
+USELESS_BESIDE = {
+    "json": ("stream",), "dry_run": ("stream", "joblog", "page", "quiet"), "lines": READING,
+    "folder": ("resume",), "batch": ("policy",),
+}  # fmt: skip
+OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
 NOT_ON_SERVER = (
     "stream",
     "joblog",
@@ -84,22 +90,10 @@ def check_cluster(context: typer.Context) -> None:
 def check_run(context: typer.Context) -> None:
     """Refuse options of `eligo run` that have no effect with the others."""
     params, on = context.params, str(context.params["on"])
-    if params["values"] is not None:
-        if params["file"] is None:
-            raise InputError("give the command before `:::`, in quotes")
-        refuse_useless(context, "with `:::`", "resume", "lines", *READING)
-    elif params["file"] is None:
-        refuse_useless(context, "without FILE (the original reading options apply)", "lines", *READING)
-    elif on.startswith(SERVER):
-        refuse_useless(context, "with FILE", "resume")
-    if params["dry_run"]:
-        refuse_useless(context, "with --dry-run", "stream", "joblog", "page", "quiet")
-    if params["lines"]:
-        refuse_useless(context, "with --lines", *READING)
-    if params["folder"] is not None:
-        refuse_useless(context, "with --run", "resume")
-    if params["batch"]:
-        refuse_useless(context, "with --batch", "policy")
+    _check_subject(context, on.startswith(SERVER))
+    for option, useless in USELESS_BESIDE.items():
+        if params[option] not in {None, False}:
+            refuse_useless(context, f"with --{OPTION_NAMES.get(option, option)}", *useless)
     if params["rehearse"] is not None:
         refuse_useless(context, "with --rehearse", *NOT_REHEARSED)
     elif on.startswith(SERVER):
@@ -108,6 +102,19 @@ def check_run(context: typer.Context) -> None:
         refuse_useless(context, f"with --on {on}", *NOT_ON_DAGMAN)
     if not on.startswith(SERVER):
         refuse_useless(context, "unless --on names a server", "token_file", "ca")
+
+
+def _check_subject(context: typer.Context, on_server: bool) -> None:
+    """Refuse options of `eligo run` that do not fit what it runs: a file, a command for many values, or an earlier run."""
+    params = context.params
+    if params["values"] is not None:
+        if params["file"] is None:
+            raise InputError("give the command before `:::`, in quotes")
+        refuse_useless(context, "with `:::`", "resume", "lines", *READING)
+    elif params["file"] is None:
+        refuse_useless(context, "without FILE (the original reading options apply)", "lines", *READING)
+    elif on_server:
+        refuse_useless(context, "with FILE", "resume")
 
 
 def check_token(context: typer.Context, place: str, name: str | None) -> None:

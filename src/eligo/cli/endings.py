@@ -1,5 +1,6 @@
 """What `eligo run` does at the end of every attempt: print its output, and add a line to a table."""
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -53,10 +54,16 @@ class JobLog:
     _count: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
+        head = _row(COLUMNS)
         try:
-            with open(self.path, "ab") as file:
-                if file.tell() == 0:
-                    file.write(_row(COLUMNS))
+            if os.path.exists(self.path) and not os.path.isfile(self.path):
+                raise InputError(f"{self.path}: --joblog must be a regular file")
+            with open(self.path, "ab+") as file:
+                file.seek(0)
+                start = file.read(len(head))
+                if start and start != head:
+                    raise InputError(f"{self.path}: not a table of --joblog (choose another file)")
+                file.write(b"" if start else head)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written: {error.strerror}") from None
 

@@ -121,7 +121,20 @@ def _arguments(words: Sequence[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
-        values |= {name: Typed(value)} if equals and name.isidentifier() else read_arguments(word)
+        if equals and name.isidentifier():
+            values[name] = Typed(value)
+        else:
+            values |= _yaml_arguments(word) if word.endswith((".yaml", ".yml")) else read_arguments(word)
+    return values
+
+
+def _yaml_arguments(path: str) -> dict[str, Any]:
+    """The values in a YAML file."""
+    from eligo.formats.shared import files, yaml_text
+
+    values = yaml_text.load(files.load(path))
+    if not isinstance(values, dict):
+        raise InputError(f"{path}: must be one object of names and values")
     return values
 
 

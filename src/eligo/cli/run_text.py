@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -78,9 +79,15 @@ def resumed_request(request: RunRequest, given: Collection[str]) -> RunRequest:
     """The request for a resumed run: its own options, except for those that are given now."""
     resumed = request.as_before(facts_of_run(request.resume), given)
     before, now = request.remembered(), resumed.remembered()
-    words = [f"--{name.replace('_', '-')} {value}" for name, value in now.items() if value != before[name]]
+    words = [_option(name, value) for name, value in now.items() if value != before[name]]
     tell([f"resuming with the options of the run: {' '.join(words)}"] if words else [])
     return resumed
+
+
+def _option(name: str, value: object) -> str:
+    """An option as it is written on a command line."""
+    words = [shlex.quote(str(each)) for each in value] if isinstance(value, list) else [str(value)]
+    return " ".join(words) if name == "targets" else f"--{name.strip('_').replace('_', '-')} {' '.join(words)}"
 
 
 def facts_to_keep(request: RunRequest, reading: Reading | None, ignore: Collection[str]) -> dict[str, str]:
@@ -101,6 +108,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     if served:
         return by_server(request.selection.applied(flow), request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
+    follows = follows_of(request)
     with closing(RunFolder(place)) as folder:
         if request.dry_run:
             return print_dry_run(dry_run(flow, request.settings(), folder), request.json)
@@ -113,7 +121,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
             tell(_resume_lines(resumed, place))
-        runner.follow = all_of(follows_of(request))
+        runner.follow = all_of(follows)
         plan = folder.store.curves().get("plan", ())
         process = WatchedProcess(flow, runner, request.settings().slots, plan)
         with (

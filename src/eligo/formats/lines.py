@@ -4,11 +4,12 @@
     gzip a.txt
     gzip 'b c.txt'
 
-A task is named by the number of its line. The format is never detected: `--lines`, or `--from lines`, selects it.
+A task is named by its command, so that lines can be added before it; the same command again is `COMMAND #2`. The format is
+never detected: `--lines`, or `--from lines`, selects it.
 
 >>> flow = parse("echo a\\n\\n# twice\\necho b\\n")
->>> flow.dag.tasks, flow.task("4").command
-(('1', '4'), 'echo b')
+>>> flow.dag.tasks
+('echo a', 'echo b')
 >>> print(generate(flow), end="")
 echo a
 echo b
@@ -23,14 +24,17 @@ mappingproxy({'x/a.jpg': Task('x/a.jpg', command='convert x/a.jpg x/a.png')})
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
+from math import prod
 from pathlib import PurePath
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.detection import WORDS
+from eligo.formats.shared.templates import MOST_TASKS, is_unsafe_in_quotes
 from eligo.workflow import Origin, Task, Workflow
 
 NAME = "lines"
@@ -50,12 +54,18 @@ _PLACE = re.compile(r"\{(\d*)(/?\.|//?|)\}|\{#\}")
 
 def parse(text: str) -> Workflow:
     """The tasks of a list of commands."""
-    rows = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
-    commands = {str(number): line for number, line in rows if line and not line.startswith("#")}
-    for name, line in commands.items():
+    tasks, times = dict[str, Task](), Counter[str]()
+    for number, row in enumerate(text.split("\n"), 1):
+        line = row.strip()
+        if not line or line.startswith("#"):
+            continue
         if line.endswith("\\"):
-            raise FormatError("a command must stand on one line, and this one ends in a backslash", line=int(name))
-    return _flow({name: Task(name=name, command=line) for name, line in commands.items()})
+            raise FormatError("a command must stand on one line, and this one ends in a backslash", line=number)
+        name = " ".join(line.split())
+        times[name] += 1
+        name = f"{name} #{times[name]}" if times[name] > 1 else name
+        tasks[name] = Task(name=name, command=line)
+    return _flow(tasks)
 
 
 def generate(flow: Workflow) -> str:
@@ -85,6 +95,8 @@ def commands_for(template: str, sources: Sequence[Sequence[str]]) -> Workflow:
     """
     if not all(sources) or not sources:
         raise InputError("`:::` must be followed by at least one value")
+    if (count := prod(map(len, sources))) > MOST_TASKS:
+        raise InputError(f"the values have {count:,} combinations, more than the limit of {MOST_TASKS:,}")
     command = template if _PLACE.search(template) else f"{template} {{}}"
     tasks = dict[str, Task]()
     for number, values in enumerate(product(*sources), 1):
@@ -103,6 +115,11 @@ def _filled(values: Sequence[str], number: int, place: re.Match[str]) -> str:
     if place[1] and not 1 <= int(place[1]) <= len(values):
         raise InputError(f"{place[0]} must be 1 to {len(values)}, the number of sources after `:::`")
     chosen = [values[int(place[1]) - 1]] if place[1] else values
+    if is_unsafe_in_quotes(place, chosen):
+        unsafe = next(value for value in chosen if shlex.quote(value) != value)
+        raise InputError(
+            f"{place[0]} is inside quotes, where {shorten(unsafe)!r} cannot be inserted: remove the quotes"
+        )
     return shlex.join(_PARTS[place[2]](value) for value in chosen)
 
 

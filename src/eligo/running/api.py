@@ -226,12 +226,13 @@ def redo_tasks(  # noqa: PLR0913, PLR0917
     everything: Workflow, flow: Workflow, settings: Settings, folder: RunFolder, resumed: Resumed, place: str
 ) -> tuple[Resumed, Redone]:
     """Resume the selected tasks, with tasks undone that must run again because of their files, or on request."""
-    files = TaskFiles(LiveWorkflow(everything, resumed.execution).flow, place)
+    grown = LiveWorkflow(everything, resumed.execution).flow
+    files = TaskFiles(grown, place)
     done, sources, before = resumed.execution.numbers(EXECUTED), files.sources(), folder.inputs()
     now = look_up(sources, place, before)
     changed = [path for path, state in now.items() if path in before and before[path].differs(state)]
     renewed = frozenset(v for path in changed for v in sources[path] if v in done)
-    requested = frozenset(settings.selection.repeated(everything, flow))
+    requested = frozenset(settings.selection.repeated(grown, grown if flow is everything else flow))
     outdated = files.outdated(done) if settings.skip_done else ()
     redone = files.to_redo(done, {*requested, *renewed, *outdated})._replace(requested=requested, renewed=renewed)
     resumed = replace(folder.redo(everything, resumed, redone), inputs={**before, **now})

@@ -37,9 +37,9 @@ def dry_run(everything: Workflow, settings: Settings, folder: RunFolder) -> list
     game = resumed.execution
     if settings.skip_done:
         skip_up_to_date(flow, game, place, resumed.doubts)
-    files, names = TaskFiles(LiveWorkflow(flow, game).flow, place), everything.dag.labels
-    files.check_inputs(game.executed)
+    TaskFiles(LiveWorkflow(flow, game).flow, place).check_inputs(game.executed)
     causes = ((redone.gone, OUTDATED), (redone.renewed, RENEWED), (redone.requested, REQUESTED))
+    names = (LiveWorkflow(flow, game).flow if flow is everything else everything).dag.labels
     reasons = {names[v]: reason for tasks, reason in causes for v in tasks}
     times, order, upcoming = _known_times(flow), _in_order(flow, game, settings), dict[str, Upcoming]()
     now = digests(flow)
@@ -53,11 +53,9 @@ def dry_run(everything: Workflow, settings: Settings, folder: RunFolder) -> list
 
 def _reason(label: str, known: bytes | None, now: bytes | None, parents: Sequence[str]) -> str:
     """Why a task runs, from its digests before and now, and its parents that run."""
-    if known is None:
-        return UNDONE
-    if known != now:
+    if known is not None and known != now:
         return CHANGED
-    return f"it needs {shorten(parents[0])}, which runs" if parents else UNDONE
+    return f"it needs {shorten(parents[0])}, which runs" if parents and (known or not now) else UNDONE
 
 
 def _known_times(flow: Workflow) -> Mapping[Name, float]:

@@ -275,7 +275,7 @@ class RunFolder:
         game.give_up(*list(game.allocated), *list(game.held))
         for task in list(game.failed):
             game.release(task)
-        return replace(resumed, doubts=doubts)
+        return replace(resumed, doubts=replace(doubts, unfinished=doubts.unfinished | resumed.doubts.unfinished))
 
     def _doubts(self) -> Doubts:
         """The tasks that never completed; `begin` stores them, since a new journal does not contain earlier attempts."""
@@ -296,6 +296,9 @@ class RunFolder:
             execution=game,
             kept=len(done),
             tasks=digests(flow),
+            doubts=replace(
+                resumed.doubts, unfinished=resumed.doubts.unfinished.union(map(str, game.graph.named(undone)))
+            ),
             repeated=len(undone & redone.requested),
             renewed=len(undone & renewed),
             unmade=len(redone.gone - named),
@@ -360,9 +363,10 @@ class RunFolder:
             if same and all(u in unchanged for u in parents) and not (name in parked and v in renewed):
                 unchanged.add(v)
         game = restart_execution(flow, grown, dag.named(unchanged))
-        changed = len([name for name in done if name in now or name in added]) - len(unchanged)
+        kept = {dag.labels[v] for v in unchanged}
+        changed = frozenset(name for name in done if (name in now or name in added) and name not in kept)
         new, removed = len(now.keys() - before.keys()), len(before.keys() - now.keys())
-        return Resumed(game, len(unchanged), changed, new, removed, now)
+        return Resumed(game, len(unchanged), len(changed), new, removed, now, doubts=Doubts(changed))
 
     def _attempted_since_begin(self) -> list[int]:
         """The tasks that were attempted since the present journal began."""

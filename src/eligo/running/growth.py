@@ -72,13 +72,13 @@ class RunGrowth:
         """See `Runner`."""
         return self.files.absent if self.files.any_outputs else None
 
-    def take_from(self, work: Work) -> str | None:
+    def take_from(self, task: Name, work: Work) -> str | None:
         """Add the tasks that a finished attempt wrote to $ELIGO_ADD. Returns why they are refused, or None."""
         path = work.environment.get(ADD) if isinstance(work, Command) else None
         try:
             text = None if path is None else read_added(path, refresh=self.engine.name != "local")
             if text is not None:
-                self._add(text, Beside(os.path.join(self.commands.folder, ADD)))
+                self._add(text, Beside(os.path.join(self.commands.folder, ADD)), task)
         except InputError as error:
             return f"invalid tasks in $ELIGO_ADD: {reason(error)}"
         return None
@@ -94,8 +94,9 @@ class RunGrowth:
             except InputError as error:
                 refuse(path, reason(error))
 
-    def _add(self, text: bytes, beside: Beside | None = None) -> None:
+    def _add(self, text: bytes, beside: Beside | None = None, task: Name | None = None) -> None:
         new, size = read_addition(text, beside), len(self.live.execution.graph)
+        new = new if task is None else new.behind(task)
         self.check_room(new.flow)
         check_inputs(new, self.live, self.commands.folder)
         if self.live.add(new):

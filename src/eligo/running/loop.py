@@ -282,7 +282,7 @@ class Runner:
         """Add the tasks that a successful task submitted; returns why they are refused, or None."""
         if self.growth is None or ending.task in self.execution.executed:
             return None
-        return self.growth.take_from(ending.job.works[ending.place])
+        return self.growth.take_from(ending.task, ending.job.works[ending.place])
 
     def _take_inbox(self, last: bool = False) -> bool:
         """Add tasks from the inbox, at intervals or at the *last* moment; returns whether there were any."""

@@ -6,6 +6,7 @@
 (('a', 'b'), ('c',))
 """
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -13,6 +14,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from eligo.errors import InputError, shorten
+from eligo.estimating import all_kinds
 from eligo.formats.shared.data_arcs import plain_path
 from eligo.rows import Ints
 from eligo.workflow import Workflow
@@ -64,6 +66,8 @@ def select(flow: Workflow, targets: Sequence[str] = (), except_: Sequence[str] =
         name = shorten(flow.dag.labels[lacking])
         raise InputError(f"target {name!r} is an exception, or depends on one: leave one of them out")
     chosen = reached(wanted, flow.dag.parents_of) - out
+    if not chosen and len(flow):
+        raise InputError("no task is selected: every task is an exception, or depends on one")
     dag = flow.dag.induced(np.array(sorted(chosen), np.int32))
     return replace(flow, dag=dag, details={name: flow.task(name) for name in dag.tasks if name in flow.details})
 
@@ -81,21 +85,29 @@ class _Index:
         self.names = {label: [v] for v, label in enumerate(flow.dag.labels)}
         self.files: dict[str, list[int]] = {}
         self.categories: dict[str, list[int]] = {}
-        for v, (outputs, category) in enumerate(zip(flow.column("outputs"), flow.column("category"), strict=True)):
+        for v, (outputs, category) in enumerate(zip(flow.column("outputs"), all_kinds(flow), strict=True)):
             for file in outputs or ():
                 self.files.setdefault(plain_path(file), []).append(v)
-            if category:
-                self.categories.setdefault(category, []).append(v)
+            self.categories.setdefault(category, []).append(v)
+        path = flow.origin.path if flow.origin else None
+        self.folder = None if path is None else os.path.dirname(os.path.abspath(path))
 
     def find(self, word: str) -> list[int]:
         """The tasks that a word names."""
-        numbers = self.names.get(word) or self.files.get(plain_path(word)) or self.categories.get(word)
+        numbers = self.names.get(word) or self.files.get(plain_path(word)) or self._in_folder(word)
+        numbers = numbers or self.categories.get(word)
         if numbers is None:
             words = [*self.names, *self.files, *self.categories]
             near = get_close_matches(word, words, 1) if len(words) <= MOST_COMPARED else []
             hint = f" (did you mean {shorten(near[0])!r}?)" if near else ""
             raise InputError(f"no task, output or category is named {shorten(word)!r}{hint}")
         return numbers
+
+    def _in_folder(self, word: str) -> list[int] | None:
+        """The tasks that write a file whose path counts from the current folder, or from the root."""
+        if self.folder is None:
+            return None
+        return self.files.get(plain_path(os.path.relpath(os.path.abspath(word), self.folder)))
 
 
 def reached(start: Iterable[int], neighbours: Callable[[int], Ints]) -> set[int]:

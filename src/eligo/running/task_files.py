@@ -162,7 +162,7 @@ class TaskFiles:
     def _is_owed(self, file: str, v: int, done: Collection[int]) -> bool:
         """Whether a file that task v wrote is final, or is read by a task that is not done."""
         dag, inputs = self.flow.dag, self._inputs
-        readers = self._readers.get(plain_path(file)) or [w for w in dag.children_of(v).tolist() if not inputs[w]]
+        readers = [*self._readers.get(plain_path(file), ()), *(w for w in dag.children_of(v).tolist() if not inputs[w])]
         return not readers or any(w not in done for w in readers)
 
     def _dependants(self, v: int, among: Collection[int]) -> list[int]:

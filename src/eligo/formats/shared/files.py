@@ -258,6 +258,7 @@ class Beside:
         self._inside = os.path.realpath(self._folder or os.curdir)
         self._size = 0
         self._texts: dict[str, str] = {}
+        self._latin_1: set[str] = set()
 
     def place(self, name: str, folder: str = "") -> str:
         """The path of a file with this name in *folder*, which is relative to the root's folder."""
@@ -272,6 +273,13 @@ class Beside:
             raise FormatError(outside).cured_by("allow_outside")
         return path
 
+    def load_utf_8(self, path: str) -> str:
+        """The text of the file at a path that `place` returned, which must be UTF-8."""
+        text = self.load(path)
+        if path in self._latin_1:
+            raise not_utf_8(text, path)
+        return text
+
     def load(self, path: str) -> str:
         """The text of the file at a path that `place` returned."""
         if path not in self._texts:
@@ -280,6 +288,7 @@ class Beside:
             data = load_any(path, max(0, self.limit - self._size))
             self._size += len(data.text)
             self._texts[path] = data.text
+            self._latin_1 |= {path} if data.encoding == "latin-1" else set()
         return self._texts[path]
 
     def matches(self, pattern: str) -> list[str]:

@@ -25,7 +25,8 @@ import csv
 import io
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, product
 from pathlib import PurePosixPath
@@ -48,6 +49,8 @@ from eligo.workflow import Workflow
 
 #: limit of tasks in a document after expansion
 MOST_TASKS = 1_000_000
+#: limit of references of tasks to others, each by `after` or by the files that others write
+MOST_REFERENCES = 5_000_000
 
 Values = Mapping[str, str]
 
@@ -92,9 +95,10 @@ def expanded(document: object, beside: Beside | None = None, arguments: Mapping[
     if not isinstance(document.get("tasks"), list):
         raise MisfitError(f'"{PARAMS}" needs "tasks", which this document does not have', PARAMS)
     rows = document["tasks"]
-    families = [_family(row, number, params, beside) for number, row in enumerate(rows, 1)]
-    if sum(len(family.members) for family in families) > MOST_TASKS:
-        raise MisfitError(f"the document has more than {MOST_TASKS:,} tasks after expansion", FOREACH)
+    families, room = list[_Family](), MOST_TASKS
+    for number, row in enumerate(rows, 1):
+        families.append(_family(row, number, params, beside, room))
+        room -= len(families[-1].members)
     by_label = {family.label: family for family in families}
     if len(by_label) < len(families):
         raise DuplicateTaskError(next(each.label for each in families if by_label[each.label] is not each))
@@ -167,13 +171,15 @@ class _Family:
         return self._by_values[common][key]
 
 
-def _family(row: object, number: int, params: Values, beside: Beside | None) -> _Family:
-    """The tasks of a row, with their names and the files that they write."""
+def _family(row: object, number: int, params: Values, beside: Beside | None, room: int) -> _Family:
+    """The tasks of a row, with their names and the files that they write; raises if there is no *room* for them."""
     if not isinstance(row, dict):
         raise MisfitError(f"task {number} must be an object, got {kind(row)}")
     label = string(row.get("name"), f"the name of task {number}")
     bindings = [{}] if row.get(FOREACH) is None else _bindings(row[FOREACH], label, params, beside)
     variables = tuple(bindings[0]) if bindings else ()
+    if len(bindings) > room:
+        raise MisfitError(f"the document has more than {MOST_TASKS:,} tasks after expansion", FOREACH)
     twice = next((name for name in variables if name in params), None)
     if twice is not None:
         raise MisfitError(f'"{FOREACH}" of {shorten(label)!r} has the variable {twice!r}, which is a parameter', twice)
@@ -184,6 +190,14 @@ def _family(row: object, number: int, params: Values, beside: Beside | None) -> 
         if values and name == label:
             name = "-".join((label, *values.values()))
         members.append(_Member(values, name, [text.filled(file) for file in outputs]))
+    names = Counter(member.name for member in members)
+    if len(names) < len(members):
+        name = shorten(names.most_common(1)[0][0])
+        raise MisfitError(
+            f'"{FOREACH}" of {shorten(label)!r} gives two tasks the name {name!r}: use all variables in its name, and no'
+            " value twice",
+            label,
+        )
     return _Family(row, label, params, variables, members)
 
 
@@ -197,6 +211,8 @@ def _bindings(foreach: object, label: str, params: Values, beside: Beside | None
         rows = _table(_Text(label, params).filled(foreach), what, beside)
     elif isinstance(foreach, list):
         rows = [_binding(row, what) for row in foreach]
+    elif not isinstance(foreach, dict):
+        raise MisfitError(f"{what} must be an object, a list, or the name of a .csv or .tsv file, got {kind(foreach)}")
     else:
         values = {
             _variable(key): _choices(each, what, label, params, beside) for key, each in mapping(foreach, what).items()
@@ -259,7 +275,7 @@ def _table(name: str, what: str, beside: Beside | None) -> list[dict[str, str]]:
             f"{what} must be an object, a list, or the name of a .csv or .tsv file, got {shorten(name)!r}", name
         )
     folder = _folder(beside, what)
-    reader = csv.reader(io.StringIO(folder.load(folder.place(name))), delimiter=separator, strict=True)
+    reader = csv.reader(io.StringIO(folder.load_utf_8(folder.place(name))), delimiter=separator, strict=True)
     try:
         titles, *rows = [row for row in reader if row]
     except (csv.Error, ValueError) as error:
@@ -289,12 +305,38 @@ def _variable(name: object) -> str:
 
 def _scalar(value: object, what: str) -> str:
     """A value as it is written: a string, or the digits of a number."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise MisfitError(f"{what} must be a string or a number, got {kind(value)}")
+    if isinstance(value, float):
+        raise MisfitError(f"{what} must be a string or an integer, got {value} (put numbers with a fraction in quotes)")
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise MisfitError(f"{what} must be a string or an integer, got {kind(value)}")
     return str(value)
 
 
 # Placeholders
+
+
+def is_unsafe_in_quotes(place: re.Match[str], values: Iterable[str]) -> bool:
+    """Whether a placeholder stands inside quotes of a shell line, and one of its values needs quotes of its own.
+
+    >>> [is_unsafe_in_quotes(re.search("{}", line), ["a b"]) for line in ("echo {}", "echo '{}'", 'echo "x" {}')]
+    [False, True, False]
+    """
+    return any(shlex.quote(value) != value for value in values) and _is_quoted(place.string[: place.start()])
+
+
+def _is_quoted(line: str) -> bool:
+    """Whether the text after this beginning of a shell line is inside quotes."""
+    quote, escaped = "", False
+    for sign in line:
+        if escaped:
+            escaped = False
+        elif sign == "\\" and quote != "'":
+            escaped = True
+        elif quote:
+            quote = "" if sign == quote else quote
+        elif sign in {"'", '"'}:
+            quote = sign
+    return bool(quote)
 
 
 @dataclass
@@ -333,11 +375,25 @@ class _Text:
             return f"{{{literal}}}" if literal else match[0]
         files = self._files(name, part)
         if files is not None:
+            self._check_quotes(match, files)
             return shlex.join(files)
         if name not in self.values or (part is not None and part not in _PARTS):
             raise self._unknown(match[0], name)
         value = self.values[name] if part is None else _PARTS[part](PurePosixPath(self.values[name]))
-        return shlex.quote(value) if name in self.quoted else value
+        if name not in self.quoted:
+            return value
+        self._check_quotes(match, [value])
+        return shlex.quote(value)
+
+    def _check_quotes(self, place: re.Match[str], values: Sequence[str]) -> None:
+        """Refuse values that need quotes at a place that is inside quotes."""
+        if is_unsafe_in_quotes(place, values):
+            unsafe = next(value for value in values if shlex.quote(value) != value)
+            raise MisfitError(
+                f"task {shorten(self.label)!r} has {place[0]} inside quotes, where {shorten(unsafe)!r} cannot be inserted"
+                " (remove the quotes: eligo adds those that are needed)",
+                place[0],
+            )
 
     def _unknown(self, place: str, name: str) -> MisfitError:
         known = f"parts: {', '.join(_PARTS)}" if name in self.values else f"known: {', '.join(self.values) or 'none'}"
@@ -353,6 +409,7 @@ class _Expansion:
 
     families: Sequence[_Family]
     by_label: Mapping[str, _Family]
+    _references: int = 0
 
     def tasks(self) -> list[dict[str, Any]]:
         """The rows without templates, in order."""
@@ -386,17 +443,27 @@ class _Expansion:
     def _parents(self, name: object, member: _Member, text: _Text) -> Sequence[object]:
         """The names of the tasks for which one name in `after` stands."""
         family = self.by_label.get(name) if isinstance(name, str) else None
+        if family is not None:
+            self._count(family, member)
         return (
             (text.filled(name),)
             if family is None
             else [each.name for each in family.matching(member.values, member.name)]
         )
 
+    def _count(self, family: _Family, member: _Member) -> None:
+        """Refuse a document whose tasks refer to too many others."""
+        self._references += len(family.matching(member.values, member.name))
+        if self._references > MOST_REFERENCES:
+            raise MisfitError(f"tasks of the document refer to others more than {MOST_REFERENCES:,} times", FOREACH)
+
     def _text(self, family: _Family, member: _Member) -> _Text:
         """What fills in the strings of a task."""
 
         def outputs(name: str) -> Sequence[str] | None:
             other = self.by_label.get(name)
+            if other is not None:
+                self._count(other, member)
             return (
                 None
                 if other is None

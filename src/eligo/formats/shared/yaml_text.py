@@ -133,6 +133,10 @@ def _refuse_references(event: Any, line: int) -> None:
         raise FormatError(f"the tag {shorten(event.tag)!r} is not allowed", line=line)
 
 
+#: integers that look decimal, but that YAML reads with another base: octal numbers, minutes and seconds
+_NOT_DECIMAL = re.compile(r"[-+]?(?:0[0-9]|[^:]*:)")
+
+
 def _scalar(loader: Any, event: Any, line: int) -> object:
     import yaml
 
@@ -145,6 +149,8 @@ def _scalar(loader: Any, event: Any, line: int) -> object:
     if tag in {_tag("bool"), _tag("timestamp")}:
         what = "a boolean" if tag == _tag("bool") else "a date"
         raise FormatError(f"YAML reads {text} as {what} (put it in quotes)", line=line)
+    if tag == _tag("int") and _NOT_DECIMAL.match(text):
+        raise FormatError(f"YAML does not read {text} as a decimal number (put it in quotes)", line=line)
     if tag in {_tag("int"), _tag("float"), _tag("null")}:
         with suppress(ValueError):  # YAML's pattern matches 0x_, which is not a number
             return loader.yaml_constructors[tag](loader, yaml.ScalarNode(tag, text))
