@@ -152,8 +152,8 @@ def print_dry_run(tasks: Sequence[Upcoming], json: bool) -> int:
         return 0
     rows = [(task.task, "" if task.seconds is None else lasting(task.seconds), task.reason) for task in tasks]
     print_table(("task", "time", "reason"), rows, uncut=("task",))
-    known = [task.seconds for task in tasks if task.seconds is not None]
-    work = f", {lasting(sum(known))} of work" if known and len(known) == len(tasks) else ""
+    times = [task.seconds for task in tasks if task.seconds is not None]
+    work = f", {lasting(sum(times))} of work" if times and len(times) == len(tasks) else ""
     print_lines([f"{counted(len(tasks), 'task')} would run{work}"])
     return 0
 

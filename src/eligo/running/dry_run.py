@@ -44,18 +44,18 @@ def dry_run(everything: Workflow, settings: Settings, folder: RunFolder) -> list
     times, order, upcoming = _known_times(flow), _in_order(flow, game, settings), dict[str, Upcoming]()
     now = digests(flow)
     for task in order:
-        label, known = str(task), before.get(str(task))
+        label, digest = str(task), before.get(str(task))
         parents = [str(parent) for parent in game.dag.parents(task) if str(parent) in upcoming]
-        reason = reasons.get(label) or _reason(label, known, now.get(label), parents)
+        reason = reasons.get(label) or _reason(digest, now.get(label), parents)
         upcoming[label] = Upcoming(label, reason, times.get(task))
     return list(upcoming.values())
 
 
-def _reason(label: str, known: bytes | None, now: bytes | None, parents: Sequence[str]) -> str:
+def _reason(before: bytes | None, now: bytes | None, parents: Sequence[str]) -> str:
     """Why a task runs, from its digests before and now, and its parents that run."""
-    if known is not None and known != now:
+    if before is not None and before != now:
         return CHANGED
-    return f"it needs {shorten(parents[0])}, which runs" if parents and (known or not now) else UNDONE
+    return f"it needs {shorten(parents[0])}, which runs" if parents and (before or not now) else UNDONE
 
 
 def _known_times(flow: Workflow) -> Mapping[Name, float]:

@@ -131,10 +131,10 @@ class Runner:
     def _restore_tries(self, store: Store) -> None:
         """Count the attempts of earlier processes at unfinished tasks; those that the run stopped are not failures."""
         codes, forgiven = self.execution.codes, int(store.facts().get(FORGIVEN, 0))
-        begun = Counter(v for v in store.attempted() if v < len(codes) and codes[v] != EXECUTED)
+        attempts = Counter(v for v in store.attempted() if v < len(codes) and codes[v] != EXECUTED)
         failed = ((v, answer in LOSSES) for v, answer, why in store.failed_attempts(forgiven) if why != STOPPED)
-        self.tries.begun.update(begun)
-        self.tries.recount(((v, lost) for v, lost in failed if v in begun), self.settings.retries)
+        self.tries.begun.update(attempts)
+        self.tries.recount(((v, lost) for v, lost in failed if v in attempts), self.settings.retries)
 
     def run(self) -> None:
         """Run until every task is done or blocked, or the run was stopped and its running tasks have ended."""

@@ -393,8 +393,8 @@ def _check_keys(value: object, what: str, keys: Collection[str]) -> dict[str, An
         raise MisfitError(f"{what} must be an object with the keys {', '.join(keys)}, got {kind(value)}")
     for key in value:
         if key not in keys:
-            known = ", ".join((*keys, PARAMS if "tasks" in keys else FOREACH))
-            message = f"{what} has the unknown key {shorten(str(key))!r} (known keys: {known})"
+            allowed = ", ".join((*keys, PARAMS if "tasks" in keys else FOREACH))
+            message = f"{what} has the unknown key {shorten(str(key))!r} (known keys: {allowed})"
             raise MisfitError(message, str(key))
     return value
 

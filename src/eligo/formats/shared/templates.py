@@ -126,8 +126,8 @@ def _params(document: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[s
     values = {_variable(key): _scalar(value, f"parameter {key!r}") for key, value in rows.items()}
     for name, value in arguments.items():
         if name not in values:
-            known = f"known: {', '.join(values)}" if values else f'it has no "{PARAMS}"'
-            raise MisfitError(f"the document has no parameter {shorten(name)!r} ({known})")
+            choices = f"known: {', '.join(values)}" if values else f'it has no "{PARAMS}"'
+            raise MisfitError(f"the document has no parameter {shorten(name)!r} ({choices})")
         values[name] = _scalar(value, f"parameter {name!r}")
     return values
 
@@ -396,9 +396,9 @@ class _Text:
             )
 
     def _unknown(self, place: str, name: str) -> MisfitError:
-        known = f"parts: {', '.join(_PARTS)}" if name in self.values else f"known: {', '.join(self.values) or 'none'}"
+        choices = f"parts: {', '.join(_PARTS)}" if name in self.values else f"known: {', '.join(self.values) or 'none'}"
         return MisfitError(
-            f"task {shorten(self.label)!r} has {place}, which stands for nothing ({known}; write {{{place}}} for the braces)",
+            f"task {shorten(self.label)!r} has {place}, which stands for nothing ({choices}; write {{{place}}} for the braces)",
             place,
         )
 
