@@ -396,9 +396,9 @@ class _Text:
             )
 
     def _unknown(self, place: str, name: str) -> MisfitError:
-        choices = f"parts: {', '.join(_PARTS)}" if name in self.values else f"known: {', '.join(self.values) or 'none'}"
+        words = f"parts: {', '.join(_PARTS)}" if name in self.values else f"known: {', '.join(self.values) or 'none'}"
         return MisfitError(
-            f"task {shorten(self.label)!r} has {place}, which stands for nothing ({choices}; write {{{place}}} for the braces)",
+            f"task {shorten(self.label)!r} has {place}, which stands for nothing ({words}; write {{{place}}} for the braces)",
             place,
         )
 
