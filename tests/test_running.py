@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import stat
@@ -465,7 +466,8 @@ def test_ctrl_c_lets_what_runs_end_and_begins_nothing_more(tmp_path: Path) -> No
         out, rest = run.communicate(timeout=240)
         err += rest
     assert run.returncode == 130
-    assert "no more tasks are started; waiting for 2 running tasks" in err
+    # a process may have begun while the run is still noting that it has
+    assert re.search("no more tasks are started; waiting for (1 running task|2 running tasks);", err)
     assert f"eligo run --resume {flow}.run" in err
     assert "2 of 6 tasks done" in out
     assert len(lines(tmp_path / "ended")) == len(list(tmp_path.glob("began*"))) == 2
