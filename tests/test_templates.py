@@ -149,6 +149,16 @@ def test_values_that_need_no_quotes_may_stand_inside_them() -> None:
     assert rows[0]["run"] == "cat \"a.fq\" 'a.fq'"
 
 
+def test_words_of_a_command_are_what_they_stand_for() -> None:
+    """No shell reads them, so they get no quotes."""
+    run_ = ["cat", "{x}", "--to={outputs}", "{p.outputs}", "it's {x}"]
+    rows = tasks_of(
+        {"name": "p", "outputs": ["a b", "c"]},
+        {"name": "t", "foreach": {"x": ["b c.fq"]}, "run": run_, "outputs": ["{x}.out"]},
+    )
+    assert rows[1]["run"] == ["cat", "b c.fq", "--to=b c.fq.out", "a b", "c", "it's b c.fq"]
+
+
 def test_references_to_other_tasks_are_bounded() -> None:
     many = [{"name": "p", "foreach": {"x": "1..3000"}}, {"name": "c", "foreach": {"y": "1..3000"}, "after": ["p"]}]
     with pytest.raises(InputError, match="refer to others more than 5,000,000 times"):

@@ -233,20 +233,19 @@ def _warn_of_shortage(runner: Runner, place: str) -> Iterator[None]:
 
 def _resume_lines(resumed: Resumed, place: str) -> list[str]:
     """The message about a resumed run, if there is anything to say."""
-    parts = [
-        f"{count:,} {what}"
-        for count, what in (
-            (resumed.kept, "already done"),
-            (resumed.changed, "changed since and will run again"),
-            (resumed.repeated, "will run again as requested"),
-            (resumed.renewed, "will run again because inputs changed"),
-            (resumed.unmade, "will run again because outputs are missing"),
-            (resumed.dependent, "will run again because they depend on these"),
-            (resumed.new, "new"),
-            (resumed.gone, "removed"),
-        )
-        if count and (what != "new" or resumed.kept or resumed.changed or resumed.unmade or resumed.gone)
-    ]
+    counts = (
+        (resumed.kept, "already done"),
+        (resumed.changed, "changed since and will run again"),
+        (resumed.repeated, "will run again as requested"),
+        (resumed.renewed, "will run again because inputs changed"),
+        (resumed.unmade, "will run again because outputs are missing"),
+        (resumed.dependent, "will run again because they depend on these"),
+        (resumed.new, "new"),
+        (resumed.gone, "removed"),
+    )
+    parts = [f"{count:,} {what}" for count, what in counts if count]
+    if len(parts) == 1 and resumed.new:  # a first run
+        return []
     return [f"resuming {place}: {', '.join(parts)}"] if parts else []
 
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -195,7 +195,8 @@ def prepare_run(
     with close_on_error(engine):
         check = partial(_check_engine, on, settings, engine)
         check(flow)
-        resumed, files = _resume(everything, flow, engine, settings, folder, commands.folder)
+        before = folder.resume(everything, engine)
+        resumed, files, _ = settle_files(Selected(everything, flow), before, settings, folder, commands.folder)
         live = LiveWorkflow(flow, resumed.execution)
         effort = PLAN_EFFORT.get(settings.policy)
         curves = {} if effort is None else folder.planned(flow, resumed, effort)
@@ -209,34 +210,48 @@ def prepare_run(
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
 
 
-def _resume(  # noqa: PLR0913, PLR0917
-    everything: Workflow, flow: Workflow, engine: Engine, settings: Settings, folder: RunFolder, place: str
-) -> tuple[Resumed, TaskFiles]:
-    """Resume the selected tasks of the run in a folder, which run in *place*, with all that their files require."""
-    resumed = redo_tasks(everything, flow, settings, folder, folder.resume(everything, engine), place)[0]
-    files = TaskFiles(LiveWorkflow(flow, resumed.execution).flow, place)
+class Selected(NamedTuple):
+    """The workflow of a run, and the part of it that was selected; both are the same if all of it was."""
+
+    everything: Workflow
+    flow: Workflow
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether only a part was selected."""
+        return self.flow is not self.everything
+
+
+def settle_files(
+    selected: Selected, resumed: Resumed, settings: Settings, folder: RunFolder, place: str
+) -> tuple[Resumed, TaskFiles, Redone]:
+    """Resume the selected tasks, with those undone that must run again because of their files, or on request.
+
+    Tasks run in *place*. Missing inputs are refused.
+    """
+    resumed, redone = _redo_tasks(selected, resumed, settings, folder, place)
+    files = TaskFiles(LiveWorkflow(selected.flow, resumed.execution).flow, place)
     if settings.skip_done:
         skip_up_to_date(files.flow, resumed.execution, place, resumed.doubts)
     files.check_spelling()
     files.check_inputs(resumed.execution.executed)
-    return resumed, files
+    return resumed, files, redone
 
 
-def redo_tasks(  # noqa: PLR0913, PLR0917
-    everything: Workflow, flow: Workflow, settings: Settings, folder: RunFolder, resumed: Resumed, place: str
+def _redo_tasks(
+    selected: Selected, resumed: Resumed, settings: Settings, folder: RunFolder, place: str
 ) -> tuple[Resumed, Redone]:
-    """Resume the selected tasks, with tasks undone that must run again because of their files, or on request."""
-    grown = LiveWorkflow(everything, resumed.execution).flow
+    grown = LiveWorkflow(selected.everything, resumed.execution).flow
     files = TaskFiles(grown, place)
     done, sources, before = resumed.execution.numbers(EXECUTED), files.sources(), folder.inputs()
     now = look_up(sources, place, before)
     changed = [path for path, state in now.items() if path in before and before[path].differs(state)]
     renewed = frozenset(v for path in changed for v in sources[path] if v in done)
-    requested = frozenset(settings.selection.repeated(grown, grown if flow is everything else flow))
+    requested = frozenset(settings.selection.repeated(grown, selected.flow if selected.is_narrow else grown))
     outdated = files.outdated(done) if settings.skip_done else ()
     redone = files.to_redo(done, {*requested, *renewed, *outdated})._replace(requested=requested, renewed=renewed)
-    resumed = replace(folder.redo(everything, resumed, redone), inputs={**before, **now})
-    return resumed if flow is everything else folder.narrow(flow, resumed), redone
+    resumed = replace(folder.redo(selected.everything, resumed, redone), inputs={**before, **now})
+    return folder.narrow(selected.flow, resumed) if selected.is_narrow else resumed, redone
 
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:

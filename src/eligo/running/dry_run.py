@@ -3,16 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from eligo.additions import LiveWorkflow
 from eligo.allocating import Ask
 from eligo.errors import shorten
 from eligo.estimating import estimate
 from eligo.execution import Execution
 from eligo.names import Name
-from eligo.running.api import allocator_of, redo_tasks
+from eligo.running.api import Selected, allocator_of, settle_files
 from eligo.running.folder import RunFolder, digests
 from eligo.running.loop import Settings
-from eligo.running.task_files import TaskFiles, skip_up_to_date
 from eligo.workflow import Workflow
 
 UNDONE, CHANGED = "it is not done yet", "its command, files or parents changed"
@@ -33,13 +31,11 @@ def dry_run(everything: Workflow, settings: Settings, folder: RunFolder) -> list
     """The tasks that a run would execute, in the order of its policy on one worker; none is executed."""
     flow = settings.selection.applied(everything)
     place, before = folder.place_of(flow, settings.directory), folder.done_before()
-    resumed, redone = redo_tasks(everything, flow, settings, folder, folder.recall(everything), place)
+    selected = Selected(everything, flow)
+    resumed, files, redone = settle_files(selected, folder.recall(everything), settings, folder, place)
     game = resumed.execution
-    if settings.skip_done:
-        skip_up_to_date(flow, game, place, resumed.doubts)
-    TaskFiles(LiveWorkflow(flow, game).flow, place).check_inputs(game.executed)
     causes = ((redone.gone, OUTDATED), (redone.renewed, RENEWED), (redone.requested, REQUESTED))
-    names = (LiveWorkflow(flow, game).flow if flow is everything else everything).dag.labels
+    names = (everything if selected.is_narrow else files.flow).dag.labels
     reasons = {names[v]: reason for tasks, reason in causes for v in tasks}
     times, order, upcoming = _known_times(flow), _in_order(flow, game, settings), dict[str, Upcoming]()
     now = digests(flow)

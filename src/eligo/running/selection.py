@@ -7,7 +7,7 @@
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
@@ -16,7 +16,7 @@ import numpy as np
 from eligo.errors import InputError, shorten
 from eligo.estimating import all_kinds
 from eligo.formats.shared.data_arcs import plain_path
-from eligo.rows import Ints
+from eligo.growing import reached
 from eligo.workflow import Workflow
 
 #: the most words that are compared with a misspelt one
@@ -59,13 +59,14 @@ def select(flow: Workflow, targets: Sequence[str] = (), except_: Sequence[str] =
 
     A target or an exception is a task, a file that a task writes, or a category. Without targets, all tasks are targets.
     """
-    wanted = find_tasks(flow, targets) if targets else range(len(flow))
-    out = reached(find_tasks(flow, except_), flow.dag.children_of)
+    exceptions = find_tasks(flow, except_)
+    out = {*exceptions, *reached(flow.dag, exceptions).tolist()}
+    wanted = find_tasks(flow, targets) if targets else [*range(len(flow))]
     lacking = next((v for v in wanted if v in out), None) if targets else None
     if lacking is not None:
         name = shorten(flow.dag.labels[lacking])
         raise InputError(f"target {name!r} is an exception, or depends on one: leave one of them out")
-    chosen = reached(wanted, flow.dag.parents_of) - out
+    chosen = {*wanted, *reached(flow.dag, wanted, up=True).tolist()} - out
     if not chosen and len(flow):
         raise InputError("no task is selected: every task is an exception, or depends on one")
     dag = flow.dag.induced(np.array(sorted(chosen), np.int32))
@@ -108,14 +109,3 @@ class _Index:
         if self.folder is None:
             return None
         return self.files.get(plain_path(os.path.relpath(os.path.abspath(word), self.folder)))
-
-
-def reached(start: Iterable[int], neighbours: Callable[[int], Ints]) -> set[int]:
-    """These tasks and all that are reached from them."""
-    seen = set(start)
-    waiting = list(seen)
-    while waiting:
-        new = [v for v in neighbours(waiting.pop()).tolist() if v not in seen]
-        seen.update(new)
-        waiting += new
-    return seen

@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, product
+from math import prod
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -139,7 +140,6 @@ class _Member:
     values: Values
     name: str
     outputs: list[str]
-    inputs: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -214,9 +214,7 @@ def _bindings(foreach: object, label: str, params: Values, beside: Beside | None
     elif not isinstance(foreach, dict):
         raise MisfitError(f"{what} must be an object, a list, or the name of a .csv or .tsv file, got {kind(foreach)}")
     else:
-        values = {
-            _variable(key): _choices(each, what, label, params, beside) for key, each in mapping(foreach, what).items()
-        }
+        values = {_variable(key): _choices(each, what, label, params, beside) for key, each in foreach.items()}
         rows = [dict(zip(values, each, strict=True)) for each in _combinations(values, what)]
     if not rows or not rows[0]:
         raise MisfitError(f"{what} has no values", FOREACH)
@@ -226,9 +224,7 @@ def _bindings(foreach: object, label: str, params: Values, beside: Beside | None
 
 
 def _combinations(values: Mapping[str, Sequence[str]], what: str) -> Iterator[tuple[str, ...]]:
-    count = 1
-    for choices in values.values():
-        count *= len(choices)
+    count = prod(map(len, values.values()))
     if count > MOST_TASKS:
         raise MisfitError(f"{what} has {count:,} combinations, more than the limit of {MOST_TASKS:,}", FOREACH)
     return product(*values.values())
@@ -349,8 +345,8 @@ class _Text:
     outputs: Callable[[str], Sequence[str] | None] = lambda name: None
     #: the task's own inputs and outputs, which a command may name
     own: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    #: the variables whose values are quoted in a line for a shell
-    quoted: frozenset[str] = frozenset()
+    #: the variables whose values are quoted; None: all text is inserted as it is, since no shell reads it
+    quoted: frozenset[str] | None = None
 
     def filled(self, text: object) -> Any:
         """The text with values for its placeholders; other values are unchanged."""
@@ -375,18 +371,14 @@ class _Text:
             return f"{{{literal}}}" if literal else match[0]
         files = self._files(name, part)
         if files is not None:
-            self._check_quotes(match, files)
-            return shlex.join(files)
+            return " ".join(files) if self.quoted is None else self._quote(match, files)
         if name not in self.values or (part is not None and part not in _PARTS):
             raise self._unknown(match[0], name)
         value = self.values[name] if part is None else _PARTS[part](PurePosixPath(self.values[name]))
-        if name not in self.quoted:
-            return value
-        self._check_quotes(match, [value])
-        return shlex.quote(value)
+        return self._quote(match, [value]) if self.quoted and name in self.quoted else value
 
-    def _check_quotes(self, place: re.Match[str], values: Sequence[str]) -> None:
-        """Refuse values that need quotes at a place that is inside quotes."""
+    def _quote(self, place: re.Match[str], values: Sequence[str]) -> str:
+        """The values as words of a shell line; refused if they need quotes where the line is inside quotes already."""
         if is_unsafe_in_quotes(place, values):
             unsafe = next(value for value in values if shlex.quote(value) != value)
             raise MisfitError(
@@ -394,6 +386,7 @@ class _Text:
                 " (remove the quotes: eligo adds those that are needed)",
                 place[0],
             )
+        return shlex.join(values)
 
     def _unknown(self, place: str, name: str) -> MisfitError:
         words = f"parts: {', '.join(_PARTS)}" if name in self.values else f"known: {', '.join(self.values) or 'none'}"
@@ -437,37 +430,27 @@ class _Expansion:
                 return list(chain.from_iterable(self._parents(name, member, text) for name in value))
             case "run":
                 text.own = {"inputs": inputs, "outputs": member.outputs}
-                text.quoted = frozenset(family.variables)
+                text.quoted = frozenset(family.variables) if isinstance(value, str) else None
         return text.words(value) if isinstance(value, list) else text.filled(value)
 
     def _parents(self, name: object, member: _Member, text: _Text) -> Sequence[object]:
         """The names of the tasks for which one name in `after` stands."""
         family = self.by_label.get(name) if isinstance(name, str) else None
-        if family is not None:
-            self._count(family, member)
-        return (
-            (text.filled(name),)
-            if family is None
-            else [each.name for each in family.matching(member.values, member.name)]
-        )
+        return (text.filled(name),) if family is None else [each.name for each in self._related(family, member)]
 
-    def _count(self, family: _Family, member: _Member) -> None:
-        """Refuse a document whose tasks refer to too many others."""
-        self._references += len(family.matching(member.values, member.name))
+    def _related(self, family: _Family, member: _Member) -> Sequence[_Member]:
+        """The tasks of a family to which a task refers; refused if the tasks of the document refer to too many others."""
+        related = family.matching(member.values, member.name)
+        self._references += len(related)
         if self._references > MOST_REFERENCES:
             raise MisfitError(f"tasks of the document refer to others more than {MOST_REFERENCES:,} times", FOREACH)
+        return related
 
     def _text(self, family: _Family, member: _Member) -> _Text:
         """What fills in the strings of a task."""
 
         def outputs(name: str) -> Sequence[str] | None:
             other = self.by_label.get(name)
-            if other is not None:
-                self._count(other, member)
-            return (
-                None
-                if other is None
-                else [f for each in other.matching(member.values, member.name) for f in each.outputs]
-            )
+            return None if other is None else [file for each in self._related(other, member) for file in each.outputs]
 
         return _Text(member.name, {**family.params, **member.values}, outputs)
