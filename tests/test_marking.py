@@ -12,7 +12,7 @@ from eligo.dag import Dag
 from eligo.deciding import modules
 from eligo.deciding.effort import EFFORTS
 from eligo.deciding.elimination import eliminate, exact_maxima
-from eligo.deciding.modules import closest, marked, maxima_by_marks, ranked
+from eligo.deciding.marks import closest, marked, maxima_by_marks, ranked
 from eligo.deciding.moves import largest_area
 from eligo.deciding.positions import Marked
 from eligo.deciding.work import Work

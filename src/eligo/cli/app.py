@@ -6,15 +6,12 @@ import typer
 
 from eligo.cli.effects import BESIDE_EXPERIMENTS, NOT_OF_EXPERIMENTS, check_cluster, check_plan, refuse_useless
 from eligo.cli.options import (
-    ClusterRequest,
-    CompareRequest,
     EffortOption,
     File,
     Force,
     Histories,
     Json,
     Picture,
-    PlanRequest,
     Reading,
     SearchSeconds,
     To,
@@ -22,6 +19,7 @@ from eligo.cli.options import (
     offered,
 )
 from eligo.cli.output import print_facts, print_json, version_line
+from eligo.cli.requests import ClusterRequest, CompareRequest, PlanRequest
 from eligo.errors import InputError
 
 app = typer.Typer(

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eligo.cli.options import ClusterRequest
 from eligo.cli.output import print_facts, print_json, sparkline
 from eligo.cli.plan_text import accept, listed_names, tell, working
+from eligo.cli.requests import ClusterRequest
 from eligo.clusters import FatTask, cluster, fat_task
 from eligo.clusters.chains import chain_text
 from eligo.clusters.export import EXPORTS, exported

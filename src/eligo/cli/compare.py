@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from eligo.cli.options import CompareRequest
 from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import tell
+from eligo.cli.requests import CompareRequest
 from eligo.errors import InputError
 from eligo.formats import generate, read_history
 from eligo.formats.shared.files import display_path

@@ -10,9 +10,9 @@ import numpy as np
 
 from eligo.choice import SHOWN, Candidate, ChosenOrder, choose
 from eligo.cli.export import check_place, export, next_steps, text_to_write
-from eligo.cli.options import PlanRequest
 from eligo.cli.output import chart, json_text, print_json, print_lines
 from eligo.cli.plan_text import first_tasks, headline, plan_document, print_details, searching, tell, tell_cut
+from eligo.cli.requests import PlanRequest
 from eligo.estimating import lasting
 from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence

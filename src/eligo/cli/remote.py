@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from eligo.cli.effects import ServerTarget, full_address
 from eligo.cli.look import failure_lines, note_lines
-from eligo.cli.options import RunRequest
 from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import accept, heeding, tell, working
+from eligo.cli.requests import RunRequest
 from eligo.client.owner import Owner, hash_files
 from eligo.client.transfers import HashedFile
 from eligo.errors import InputError, counted, shorten

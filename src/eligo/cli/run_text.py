@@ -1,34 +1,27 @@
-"""`eligo run` and `eligo page`: a run, a rehearsal or a live page, and what they print."""
+"""`eligo run`: a run, on this machine, by an engine or by DAGMan, and what it prints."""
 
 import json
 import os
 import shlex
 import signal
-import subprocess
 import sys
 import time
-import webbrowser
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
-from functools import partial
-from html import escape
-from pathlib import Path
-from threading import Thread
 from types import FrameType
 from typing import Any
-from urllib.parse import quote
 
-from eligo.cli.effects import SERVER, full_address
+from eligo.cli.effects import SERVER
 from eligo.cli.endings import Follow, JobLog, all_of, print_output
 from eligo.cli.live_display import watching
 from eligo.cli.look import MOST_SHOWN, save_report
-from eligo.cli.options import Access, Reading, RunRequest
+from eligo.cli.options import Access, Reading
 from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.plan_text import accept, heeding, read_workflow, tell, working
 from eligo.cli.remote import FAILED, INTERRUPTED, Ended, by_server
-from eligo.client.options import place_of, state_folder, token_for
-from eligo.client.owner import split_address
+from eligo.cli.requests import RunRequest
+from eligo.cli.run_page import live_page
 from eligo.errors import InputError, ShortageError, counted, shorten
 from eligo.estimating import lasting
 from eligo.formats.fidelity import words_in
@@ -39,15 +32,12 @@ from eligo.running import Result, Resumed, RunFolder, Runner, execute, prepare_r
 from eligo.running.api import commands_in
 from eligo.running.dagman import DagmanJob, Fate, run_dagman
 from eligo.running.dry_run import Upcoming, dry_run
-from eligo.running.rehearsal import Rehearsal, Stage, build_stage, rehearse
 from eligo.running.states import BAD, BLOCKED, DONE
 from eligo.running.task_files import TaskFiles
 from eligo.workflow import Workflow, in_priority_order
 
 RESCUE = "rescue.dag"
 SELDOM = 30.0  # seconds between two lines about the progress of DAGMan
-ALIKE = 0.01  # rehearsals that differ by a smaller share count as equal
-TITLES = ("policy", "rehearsed", "predicted", "ratio")
 UNSAID = "[null, false, false, [null, false, null, null]]"  # how a file is read without options
 
 
@@ -340,152 +330,3 @@ def _print_fates(fates: Mapping[Any, Fate], ended: Ended, request: RunRequest) -
         return
     lines = [f"{shorten(harmless(task))}: {harmless(why)}" for task, why in list(failed.items())[:MOST_SHOWN]]
     print_lines([*lines, f"{end_headline(counts, ended.tasks, ended.seconds)}; logs: {ended.run}/logs"])
-
-
-# Rehearsals
-
-
-def rehearse_all(flow: Workflow, request: RunRequest, seconds: float) -> int:
-    """Rehearse the requested policies one after another, and print how long each takes; returns the exit code."""
-    policies = list(dict.fromkeys(name for name in request.used_policy.split(",") if name))
-    if not policies:
-        raise InputError("--policy must name at least one policy to rehearse")
-    stage = build_stage(request.selection.applied(flow), request.settings(policies[0]), seconds)
-    tell(stage.remarks)
-    rehearsals = rehearse(stage, request.on, policies, partial(_live_display, stage))
-    if request.json:
-        print_json(rehearsal_document(stage, rehearsals))
-    else:
-        print_lines([_rehearsal_sentence(stage)])
-        sys.stdout.writelines(f"{line}\n" for line in rehearsal_table(rehearsals))
-    return 0 if len(rehearsals) == len(policies) else INTERRUPTED
-
-
-@contextmanager
-def _live_display(stage: Stage, runner: Runner) -> Iterator[None]:
-    process = WatchedProcess(stage.flow, runner, stage.settings.slots)
-    with watching(process, sys.stderr), interruptible(runner):
-        yield
-
-
-def rehearsal_document(stage: Stage, rehearsals: list[Rehearsal]) -> dict[str, Any]:
-    """The results of rehearsals as plain data."""
-    best = min(rehearsals, key=lambda each: each.makespan, default=None)
-    return {
-        "tasks": len(stage.flow),
-        "workers": stage.settings.slots,
-        "scale": stage.scale,
-        "known": stage.estimates.level,
-        "rehearsals": [each.document() for each in rehearsals],
-        "best": best and best.policy,
-    }
-
-
-def rehearsal_table(rehearsals: list[Rehearsal]) -> list[str]:
-    """A row for every policy, with a mark at the best unless they are alike."""
-    times = [each.makespan for each in rehearsals]
-    most = min(times, default=0.0) * (1 + ALIKE)
-    alike = max(times, default=0.0) <= most
-    rows = [TITLES, *(_rehearsal_row(each, not alike and each.makespan <= most) for each in rehearsals)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(TITLES))]
-    remarks = (
-        [f"They differ by less than {100 * ALIKE:g} %, so none is better."] if alike and len(rehearsals) > 1 else []
-    )
-    return [
-        "  ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip() for row in rows
-    ] + remarks
-
-
-def _rehearsal_row(each: Rehearsal, best: bool) -> tuple[str, str, str, str]:
-    foreseen = "unknown" if each.predicted is None else lasting(each.predicted)
-    ratio = "" if each.ratio is None else f"{each.ratio:.3f}"
-    return (each.policy, lasting(each.makespan) + (", the best" if best else ""), foreseen, ratio)
-
-
-def _rehearsal_sentence(stage: Stage) -> str:
-    count = stage.settings.slots
-    slower = 1 / stage.scale
-    speed = (
-        f"{slower:,.3g} times faster than real time"
-        if slower >= 1
-        else f"{stage.scale:,.3g} times slower than real time"
-    )
-    return f"Rehearsed {len(stage.flow):,} tasks as sleeps, {speed}, on {counted(count, 'worker')}:"
-
-
-# The page of a run
-
-
-PATIENT = 5.0  # seconds within which the page must end
-
-
-def show_page(name: str, port: int, browse: bool, with_parent: bool) -> int:
-    """Serve the page of a run until the user stops it."""
-    from eligo.pages.sources import run_folder
-    from eligo.server.view.run_page import show_run
-
-    def ready(address: str) -> None:
-        sys.stdout.write(f"page: {address}\n")
-        sys.stdout.flush()
-        if browse:
-            webbrowser.open(address)
-
-    with suppress(KeyboardInterrupt):
-        show_run(name if with_parent else run_folder(name), port, ready, with_parent)
-    return 0
-
-
-def link_page(place: str, token_file: str | None, browse: bool) -> int:
-    """Print or open the link to a server's page, with the token behind a #, which browsers never send."""
-    server, workflow = split_address(full_address(place))
-    token = token_for(server, token_file)
-    if token is None:
-        tell([
-            f"warning: no token for {server} was found, so the link has none: unless the server is open, the page asks for"
-            " one (give it with --token-file or ELIGO_TOKEN_FILE)"
-        ])  # fmt: skip
-    link = f"{server}/#" + "&".join(f"{name}={quote(value)}" for name, value in _fragment(token, workflow))
-    if browse:
-        webbrowser.open(_redirect(server, link))
-        tell([f"page: {server}/"])
-    else:
-        sys.stdout.write(f"{link.removesuffix('#')}\n")
-    return 0
-
-
-def _fragment(token: str | None, workflow: str | None) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in (("token", token), ("workflow", workflow)) if value]
-
-
-def _redirect(server: str, link: str) -> str:
-    """A page, readable only by this user, that redirects to the link: command lines of browsers are public."""
-    path = Path(state_folder(), "pages", f"{place_of(server)}.html")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={escape(link)}">\n')
-    return path.as_uri()
-
-
-@contextmanager
-def live_page(place: str) -> Iterator[None]:
-    """Serve the page of a run in a process of its own, so that viewers do not slow the run."""
-    words = [sys.executable, "-m", "eligo", "page", place, "--port", "0", "--with-parent"]
-    page = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
-    Thread(target=_say, args=(page,), daemon=True).start()
-    try:
-        yield
-    finally:
-        if page.stdin is not None:
-            page.stdin.close()
-        try:
-            page.wait(PATIENT)
-        except subprocess.TimeoutExpired:
-            page.kill()
-            page.wait()
-
-
-def _say(page: "subprocess.Popen[str]") -> None:
-    """Print the address of the page, or why there is none."""
-    for line in page.stdout or ():
-        tell([line.strip().removeprefix("eligo: ")])

@@ -8,7 +8,8 @@ import typer
 
 from eligo.cli.app import app
 from eligo.cli.effects import check_look, check_run, given_names, is_server, refuse_useless
-from eligo.cli.options import WITH_COMMANDS, Access, Json, Reading, RunPlace, RunRequest, TaskName, Token, grouped
+from eligo.cli.options import WITH_COMMANDS, Access, Json, Reading, RunPlace, TaskName, Token, grouped
+from eligo.cli.requests import RunRequest
 
 __all__ = ["app"]
 
@@ -31,7 +32,8 @@ def run(
     """
     check_run(context)
     from eligo.cli.plan_text import read_workflow, recall
-    from eligo.cli.run_text import answer, flow_of_run, rehearse_all, resumed_request
+    from eligo.cli.rehearsal_text import rehearse_all
+    from eligo.cli.run_text import answer, flow_of_run, resumed_request
     from eligo.formats.lines import NAME, commands_for
 
     if file is None and request.rehearse is None:
@@ -158,7 +160,7 @@ def page(
 
     For a server, print the link to its page; the link contains your token.
     """
-    from eligo.cli.run_text import link_page, show_page
+    from eligo.cli.run_page import link_page, show_page
 
     if is_server(context):
         refuse_useless(context, "with a server", "port")
