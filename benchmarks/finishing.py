@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.timing import REAL, fastest, heading, row, verdict
 from eligo import families
-from eligo.estimating import estimate, kind_of, with_records, without_seconds
+from eligo.estimates import estimate, kind_of, with_records, without_seconds
 from eligo.finishing import heads_and_tails, window_bound
 from eligo.formats import read
 from eligo.planning import plan
@@ -21,7 +21,7 @@ from eligo.policies import Floats, Policy, fifo, policy
 from eligo.pools import Pool
 from eligo.prioritising import finishing_rules, soonest_on
 from eligo.rows import places
-from eligo.scheduling import Schedule, Terms, improved_schedule, terms_of
+from eligo.schedules import Schedule, Terms, improved_schedule, terms_of
 from eligo.simulation.pebble import run_seeds
 from eligo.simulation.volatile import Clients, volatile
 from eligo.theory.eligibility import Order

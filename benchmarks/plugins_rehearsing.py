@@ -16,7 +16,7 @@ from pathlib import Path
 
 import eligo
 from benchmarks.plugins_turns import compare
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 
 HERE = Path(__file__).resolve().parent
 for folder in ("tests", "tests/plugins", "tests/plugins/airflow"):

@@ -21,7 +21,7 @@ from benchmarks.timing import REAL, fastest, heading, row, verdict
 from eligo import families, policies, simulation
 from eligo.allocating import PRUDENT, Rules, informed
 from eligo.dag import Dag
-from eligo.estimating import estimate, kind_of, with_records, without_seconds
+from eligo.estimates import estimate, kind_of, with_records, without_seconds
 from eligo.formats import read
 from eligo.planning import Plan, plan
 from eligo.policies import Policy

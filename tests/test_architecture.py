@@ -16,12 +16,12 @@ import eligo.simulation
 ROOT = Path(eligo.__file__).parent
 LEVELS = {
     "version": 0, "errors": 0, "work": 0, "stores": 0,
-    "kernels": 0, "rows": 0, "names": 0, "dag": 0, "workflow": 0, "estimating": 0,
-    "growing": 1, "families": 1, "formats": 1, "interop": 1, "pools": 1, "theory": 1,
+    "kernels": 0, "rows": 0, "names": 0, "dag": 0, "workflow": 0, "estimates": 0,
+    "grown_dag": 1, "families": 1, "formats": 1, "interop": 1, "pools": 1, "theory": 1,
     "border": 2,
     "execution": 3, "deciding": 3, "verifying": 3,
     "additions": 4, "planning": 4, "times": 4,
-    "batches": 5, "clusters": 5, "finishing": 5, "policies": 5, "scheduling": 5,
+    "batches": 5, "clusters": 5, "finishing": 5, "policies": 5, "schedules": 5,
     "allocating": 6, "prioritising": 6,
     "simulation": 7, "engines": 7,
     "choice": 8, "running": 8, "client": 8,
@@ -30,7 +30,7 @@ LEVELS = {
     "server": 11,
     "cli": 12,
 }  # fmt: skip
-FOUNDATION = ["version", "errors", "work", "stores", "kernels", "rows", "names", "dag", "workflow", "estimating"]
+FOUNDATION = ["version", "errors", "work", "stores", "kernels", "rows", "names", "dag", "workflow", "estimates"]
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

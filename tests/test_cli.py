@@ -18,7 +18,7 @@ import typer
 from eligo.cli import run
 from eligo.cli.output import chart, sparkline
 from eligo.cli.serve_verbs import app
-from eligo.estimating import kind_of
+from eligo.estimates import kind_of
 from eligo.workflow import Task
 
 SCREEN = 24  # lines of a terminal

@@ -14,7 +14,7 @@ import pytest
 
 import eligo
 from eligo.errors import EligoError, InputError
-from eligo.estimating import without_seconds
+from eligo.estimates import without_seconds
 from eligo.families import out_mesh
 from eligo.formats import read, write
 from eligo.planning import plan

@@ -18,7 +18,7 @@ from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.finishing import FinishBound, earliest_finish, heads_and_tails, window_bound
 from eligo.pools import Pool
-from eligo.scheduling import Terms
+from eligo.schedules import Terms
 from eligo.simulation.steady import finish_on
 from eligo.verifying.finishes import finish_holds
 from eligo.workflow import Task, Workflow

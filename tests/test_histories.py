@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import eligo
 from eligo.cli import run
 from eligo.errors import EligoError, FormatError, InputError
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 from eligo.formats import History, read_history
 from eligo.formats.histories import table
 from eligo.verifying.finishes import finish_holds

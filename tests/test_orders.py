@@ -14,12 +14,12 @@ import eligo
 from eligo import families
 from eligo.cli import run
 from eligo.cli.plan import table
-from eligo.estimating import lasting
+from eligo.estimates import lasting
 from eligo.finishing import own_seconds
 from eligo.planning import plan
 from eligo.pools import Pool
 from eligo.prioritising import finishing_rules, order_to_follow, soonest_on
-from eligo.scheduling import soonest, terms_of
+from eligo.schedules import soonest, terms_of
 from eligo.simulation.batched import order_figures
 from eligo.simulation.steady import finish_on
 from eligo.workflow import Task, Workflow

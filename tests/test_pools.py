@@ -21,7 +21,7 @@ from eligo.formats import read, read_order
 from eligo.policies import Policy, policy
 from eligo.pools import Pool, cores_of
 from eligo.prioritising import order_to_follow, priorities
-from eligo.scheduling import MOST_PLAYED, Terms, improved_schedule, terms_of
+from eligo.schedules import MOST_PLAYED, Terms, improved_schedule, terms_of
 from eligo.simulation.pebble import run_seeds
 from eligo.simulation.steady import finish_on
 from eligo.simulation.volatile import Clients, volatile
@@ -289,7 +289,7 @@ def test_no_more_schedules_are_looked_at_than_is_said(monkeypatch: pytest.Monkey
         flow = some_flow(rng, 40)
         improved(flow, seconds_of(flow), 3, policy("random", flow).order())
         assert len(looked) <= MOST_PLAYED
-    monkeypatch.setattr("eligo.scheduling.MOST_TASKS", 10)
+    monkeypatch.setattr("eligo.schedules.MOST_TASKS", 10)
     looked.clear()
     improved(flow, seconds_of(flow), 3, policy("random", flow).order())
     assert len(looked) <= 3

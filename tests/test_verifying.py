@@ -632,7 +632,7 @@ def test_a_proof_nested_without_end_is_refused(diamond: Dag) -> None:
 
 
 #: of the kernels, only the loops of tables: tests hold them against enumeration
-ROOMS_BELOW = ("border", "dag", "errors", "estimating", "kernels", "pools", "rows", "version", "workflow")
+ROOMS_BELOW = ("border", "dag", "errors", "estimates", "kernels", "pools", "rows", "version", "workflow")
 
 
 def test_the_checker_does_not_know_the_planner() -> None:

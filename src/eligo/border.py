@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eligo import estimating
+from eligo import estimates
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
 from eligo.names import Name
@@ -46,15 +46,15 @@ def as_workflow(source: object) -> Workflow:
 def with_history(flow: object, *histories: "StrPath | History | Iterable[Record]") -> Workflow:
     """The workflow with run times of earlier runs: files, folders, `History` objects, or records.
 
-    Names are matched first, then kinds: see `eligo.estimating`.
+    Names are matched first, then kinds: see `eligo.estimates`.
 
     >>> flow = with_history({"fit_1": [], "fit_2": [], "plot": ["fit_1"]}, [("fit_1", None, 4.0), (None, "plot", 2.0)])
-    >>> estimating.estimate(flow).seconds.tolist()
+    >>> estimates.estimate(flow).seconds.tolist()
     [4.0, 4.0, 2.0]
     """
     workflow = as_workflow(flow)
     for history in histories:
-        workflow = estimating.with_records(workflow, _records(history))
+        workflow = estimates.with_records(workflow, _records(history))
     return workflow
 
 

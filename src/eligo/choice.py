@@ -14,7 +14,7 @@ import numpy as np
 
 from eligo.border import as_workflow
 from eligo.deciding.work import Clock, Outlook
-from eligo.estimating import without_seconds
+from eligo.estimates import without_seconds
 from eligo.finishing import FinishBound, own_seconds, window_bound
 from eligo.names import Name
 from eligo.planning import Plan
@@ -23,7 +23,7 @@ from eligo.policies import PLAN_EFFORT, Policy, present_name
 from eligo.pools import Pool, cores_of
 from eligo.prioritising import check_order, finishing_rules, has_classes, is_promised, numbered_order, soonest_on
 from eligo.rows import Ints
-from eligo.scheduling import Soonest, Terms, terms_of
+from eligo.schedules import Soonest, Terms, terms_of
 from eligo.simulation.batched import MOST_PLAYED, REQUESTS, order_figures
 from eligo.simulation.steady import Finish
 from eligo.theory.eligibility import Counts, eligible_counts

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError, MoveError, StateError, shorten
-from eligo.growing import Addition, Additions, Growing, Tasks, executed_first, reached
+from eligo.grown_dag import Addition, Additions, Growing, Tasks, executed_first, reached
 from eligo.names import Name
 from eligo.rows import Arrivals, Ints, Settled, released
 

@@ -32,7 +32,7 @@ import numpy as np
 from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import InputError, counted, shorten
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 from eligo.kernels import graph, pools
 from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints, distinct

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 from eligo.formats import read_order
 from eligo.kernels.boards import Board
 from eligo.kernels.games import pebbles

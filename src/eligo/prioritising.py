@@ -16,14 +16,14 @@ from os.path import isfile
 
 from eligo.border import as_workflow
 from eligo.errors import InputError
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 from eligo.names import Name
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
 from eligo.policies import POLICIES, Policy, from_order, in_classes, policy, present_name
 from eligo.pools import Pool
 from eligo.rows import Ints
-from eligo.scheduling import Soonest, Terms, soonest, terms_of
+from eligo.schedules import Soonest, Terms, soonest, terms_of
 from eligo.theory.eligibility import check_schedule
 from eligo.workflow import Workflow, priority_numbers
 

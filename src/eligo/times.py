@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from eligo.errors import InputError
-from eligo.estimating import Estimate, estimate, reached, with_records
+from eligo.estimates import Estimate, estimate, reached, with_records
 from eligo.formats import History, read_history
 from eligo.formats.histories.reader import is_run
 from eligo.formats.shared.files import display_path

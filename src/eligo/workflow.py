@@ -139,7 +139,7 @@ class Workflow:
     origin: Origin | None = None
     #: the sizes in bytes of the files that tasks read and write, where known
     file_sizes: Mapping[str, int] = field(default_factory=dict)
-    #: run times of tasks in earlier runs of this or a similar workflow; see `eligo.estimating`
+    #: run times of tasks in earlier runs of this or a similar workflow; see `eligo.estimates`
     history: tuple["Timed", ...] = ()
 
     def __post_init__(self) -> None:

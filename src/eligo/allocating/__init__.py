@@ -21,7 +21,7 @@ from eligo.allocating.prudent import PRUDENT, Prudent, Rules, informed
 from eligo.allocating.speeds import Speeds
 from eligo.border import as_workflow
 from eligo.errors import InputError
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 from eligo.execution import Execution
 from eligo.policies import order_grown, policy, rank_of
 from eligo.theory.eligibility import Order

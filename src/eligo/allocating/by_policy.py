@@ -6,7 +6,7 @@ import numpy as np
 
 from eligo.allocating.asks import Ask, Grant, Refusals, Saves, all_or_none, whole_seed
 from eligo.errors import InputError
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 from eligo.execution import COMPLETE, ELIGIBLE, FAIL, HOLD, RELEASE, TAKE, Execution, unpacked
 from eligo.names import Name
 from eligo.policies import Floats, Policy, grown, in_classes

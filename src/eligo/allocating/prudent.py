@@ -22,7 +22,7 @@ from eligo.allocating.asks import Allocator, Ask, Fits, Grant, all_or_none
 from eligo.allocating.by_policy import ByPolicy
 from eligo.allocating.speeds import FasterClients, Speeds
 from eligo.errors import InputError, is_amount
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 from eligo.execution import ALLOCATED, COMPLETE, DROP, FAIL, HELD, HOLD, RELEASE, TAKE, Execution, unpacked
 from eligo.names import Name
 from eligo.workflow import Workflow

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from eligo.errors import EligoError, InputError
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 from eligo.formats import format_for_priorities, module, read, refuse_source, write_priorities
 from eligo.formats.fidelity import rewritten
 from eligo.formats.reader import order_text

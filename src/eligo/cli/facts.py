@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from eligo.cli.output import print_facts, print_json, sparkline
 from eligo.cli.plan_text import average_share, headline, listed_names, working
 from eligo.errors import InputError, ScheduleError
-from eligo.estimating import Estimate, all_kinds, lasting
+from eligo.estimates import Estimate, all_kinds, lasting
 from eligo.planning import VERDICTS, judge
 from eligo.pools import Pool
 from eligo.theory.eligibility import eligible_counts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from eligo.cli.output import format_rate, harmless, is_unicode
 from eligo.errors import shorten
-from eligo.estimating import lasting
+from eligo.estimates import lasting
 from eligo.pages.folder_source import WatchedProcess
 from eligo.pages.views import curve_of, summary
 from eligo.running import Runner

@@ -12,7 +12,7 @@ from eligo.cli.options import Access
 from eligo.cli.output import harmless, print_facts, print_json, print_lines, with_new_keys
 from eligo.cli.plan_text import tell, working
 from eligo.errors import InputError, NotBuiltError, counted, shorten
-from eligo.estimating import lasting
+from eligo.estimates import lasting
 from eligo.pages.details import why_document
 from eligo.pages.html import save_page
 from eligo.pages.sources import Document, FolderSource, RunSource, ServerSource, only_run, run_folder

@@ -13,7 +13,7 @@ from eligo.cli.export import check_place, export, next_steps, text_to_write
 from eligo.cli.output import chart, json_text, print_json, print_lines
 from eligo.cli.plan_text import first_tasks, headline, plan_document, print_details, searching, tell, tell_cut
 from eligo.cli.requests import PlanRequest
-from eligo.estimating import lasting
+from eligo.estimates import lasting
 from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
 from eligo.pools import Pool, cores_of

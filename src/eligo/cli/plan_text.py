@@ -15,7 +15,7 @@ from eligo.cli.options import Reading
 from eligo.cli.output import chart, harmless, print_facts, print_json, print_lines, width, wrapped
 from eligo.deciding.work import Clock, Outlook
 from eligo.errors import InputError, UnknownTaskError
-from eligo.estimating import lasting
+from eligo.estimates import lasting
 from eligo.formats.shared.drawings import ALL_DONE
 from eligo.names import without_shared_path
 from eligo.planning import VERDICTS, Plan, percent

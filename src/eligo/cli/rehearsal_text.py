@@ -13,7 +13,7 @@ from eligo.cli.remote import INTERRUPTED
 from eligo.cli.requests import RunRequest
 from eligo.cli.run_text import interruptible
 from eligo.errors import InputError, counted
-from eligo.estimating import lasting
+from eligo.estimates import lasting
 from eligo.pages.folder_source import WatchedProcess
 from eligo.running import Runner
 from eligo.running.rehearsal import Rehearsal, Stage, build_stage, rehearse

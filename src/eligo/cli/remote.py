@@ -20,7 +20,7 @@ from eligo.cli.requests import RunRequest
 from eligo.client.owner import Owner, hash_files
 from eligo.client.transfers import HashedFile
 from eligo.errors import InputError, counted, shorten
-from eligo.estimating import lasting
+from eligo.estimates import lasting
 from eligo.names import check_workflow_name
 from eligo.pages.sources import OVER
 from eligo.pages.views import count_words, headline

@@ -23,7 +23,7 @@ from eligo.cli.remote import FAILED, INTERRUPTED, Ended, by_server
 from eligo.cli.requests import RunRequest
 from eligo.cli.run_page import live_page
 from eligo.errors import InputError, ShortageError, counted, shorten
-from eligo.estimating import lasting
+from eligo.estimates import lasting
 from eligo.formats.fidelity import words_in
 from eligo.pages.folder_source import WatchedProcess
 from eligo.pages.views import end_headline

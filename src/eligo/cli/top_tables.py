@@ -8,7 +8,7 @@ from rich.text import Text
 
 from eligo.cli.top_style import Look, cut, one_line, said
 from eligo.errors import counted
-from eligo.estimating import lasting
+from eligo.estimates import lasting
 from eligo.pages.tables import COLUMNS
 
 LATE = 2.0  # tasks that run this many times as long as expected get a mark

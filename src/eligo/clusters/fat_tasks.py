@@ -15,7 +15,7 @@ from eligo.clusters.state import LARGEST_PLANNED, Ranking, State, ranked
 from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.deciding.effort import check_effort
 from eligo.errors import InputError
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 from eligo.execution import COMPLETE, ELIGIBLE, HOLD, RELEASE, TAKE, Execution, unpacked
 from eligo.names import Name
 from eligo.planning import Plan

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.estimating import all_kinds
+from eligo.estimates import all_kinds
 from eligo.plotting.layout import Groups, layered
 from eligo.rows import Ints
 from eligo.running.states import STATES

@@ -8,7 +8,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
-from eligo.growing import reached
+from eligo.grown_dag import reached
 from eligo.kernels.graph import longest_after
 from eligo.pages.watched import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG, Watched
 from eligo.rows import Ints

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import counted
-from eligo.estimating import estimate, kind_of
+from eligo.estimates import estimate, kind_of
 from eligo.pages.dag_picture import Drawn
 from eligo.pages.reports import figure_of, title_of
 from eligo.pages.views import MOST_COLUMNS, Sampled

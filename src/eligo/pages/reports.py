@@ -9,7 +9,7 @@ from typing import Any
 from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.errors import counted
-from eligo.estimating import kind_of
+from eligo.estimates import kind_of
 from eligo.plotting.comparison import draw_clusters, draw_picture
 from eligo.plotting.profiles import can_draw, svg_of
 from eligo.simulation import Dealing

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.errors import counted
-from eligo.estimating import lasting
+from eligo.estimates import lasting
 from eligo.pages.dag_picture import numbered
 from eligo.pages.tables import Query, Stand, stand, table
 from eligo.pages.views import last_lines, view

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.errors import counted
-from eligo.estimating import kind_of, lasting
+from eligo.estimates import kind_of, lasting
 from eligo.pages.watched import VANISHED, WENT_WELL, WENT_WRONG, Watched, Worker
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, time_left
 from eligo.work.attempts import Lease

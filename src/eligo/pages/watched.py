@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.estimating import Estimate, estimate
+from eligo.estimates import Estimate, estimate
 from eligo.execution import COMPLETE, ELIGIBLE, FAIL, GROW, MANY, RELEASE, WAITING, Addition, Execution, unpacked
 from eligo.pages.dag_picture import Drawn
 from eligo.rows import Ints, places, released

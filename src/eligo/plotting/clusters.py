@@ -12,7 +12,7 @@ from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.dag import Dag
 from eligo.errors import counted
-from eligo.estimating import kind_of
+from eligo.estimates import kind_of
 from eligo.planning import VERDICT_CLAUSES
 from eligo.plotting.dags import paint, paint_within, panel_size
 from eligo.plotting.labels import elided

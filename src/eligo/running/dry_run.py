@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from eligo.allocating import Ask
 from eligo.errors import shorten
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 from eligo.execution import Execution
 from eligo.names import Name
 from eligo.running.api import Selected, allocator_of, settle_files

@@ -18,7 +18,7 @@ from eligo.allocating import ALLOCATORS
 from eligo.engines import Engine
 from eligo.engines.registry import shares_machine
 from eligo.errors import InputError, shorten
-from eligo.estimating import Estimate, estimate
+from eligo.estimates import Estimate, estimate
 from eligo.running.api import execute, prepare_run
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Runner, Settings

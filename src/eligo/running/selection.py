@@ -14,9 +14,9 @@ from difflib import get_close_matches
 import numpy as np
 
 from eligo.errors import InputError, shorten
-from eligo.estimating import all_kinds
+from eligo.estimates import all_kinds
 from eligo.formats.shared.data_arcs import plain_path
-from eligo.growing import reached
+from eligo.grown_dag import reached
 from eligo.workflow import Workflow
 
 #: the most words that are compared with a misspelt one

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from eligo.allocating import ALLOCATORS
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
-from eligo.estimating import all_kinds, estimate, lasting, stem
+from eligo.estimates import all_kinds, estimate, lasting, stem
 from eligo.execution import ALLOCATED, EXECUTED, FAILED, HELD, Execution
 from eligo.execution import WAITING as NOT_READY
-from eligo.growing import reached
+from eligo.grown_dag import reached
 from eligo.kernels.graph import longest_after
 from eligo.policies import in_classes, policy
 from eligo.rows import Ints, gathered, places

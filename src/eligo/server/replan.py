@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.execution import EXECUTED
-from eligo.growing import reached
+from eligo.grown_dag import reached
 from eligo.planning import plan
 from eligo.policies import PLAN_EFFORT
 from eligo.rows import Ints, places

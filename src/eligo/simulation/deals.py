@@ -20,7 +20,7 @@ from eligo.clusters.fat_tasks import checked_size
 from eligo.clusters.state import ranked
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.estimating import estimate
+from eligo.estimates import estimate
 from eligo.execution import Execution
 from eligo.names import Name
 from eligo.policies import from_order

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 from eligo.allocating import PRUDENT, informed
 from eligo.errors import EligoError, InputError
-from eligo.estimating import Estimate, estimate
+from eligo.estimates import Estimate, estimate
 from eligo.finishing import earliest_finish
 from eligo.formats import read_order
 from eligo.planning import plan
 from eligo.policies import PLAN_EFFORT, Policy
 from eligo.prioritising import finishing_rules, soonest_on
 from eligo.rows import Ints
-from eligo.scheduling import terms_of
+from eligo.schedules import terms_of
 from eligo.simulation import SCHEDULERS, Player, batched, profiles, scheduler, volatile
 from eligo.simulation.settings import Cell, Experiment, Source, crowd_of
 from eligo.simulation.steady import makespans

@@ -10,7 +10,7 @@ from eligo.finishing import FinishBound, own_seconds, window_bound
 from eligo.policies import Policy, from_order
 from eligo.pools import Floats, Pool
 from eligo.prioritising import finishing_rules, is_promised, rule_to_follow, soonest_on
-from eligo.scheduling import improved_schedule, terms_of
+from eligo.schedules import improved_schedule, terms_of
 from eligo.simulation.pebble import Player, run_seeds
 from eligo.simulation.volatile import Clients, volatile
 from eligo.theory.eligibility import Order

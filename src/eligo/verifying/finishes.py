@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
-from eligo.estimating import estimate, lasting
+from eligo.estimates import estimate, lasting
 from eligo.pools import Pool, cores_of
 from eligo.verifying.documents import require
 from eligo.workflow import Workflow

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from eligo.errors import FormatError, InputError
-from eligo.estimating import all_kinds, kind_of
+from eligo.estimates import all_kinds, kind_of
 from eligo.formats import detection as detecting
 from eligo.formats.histories import History, Parsed, detect, left_out, module
 from eligo.formats.histories.htcondor import refusal

@@ -16,7 +16,7 @@ from eligo.allocating.prudent import PRUDENT
 from eligo.batches.component_solver import BRIEF
 from eligo.errors import EligoError, InputError, shorten
 from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD, RELEASE, Execution, unpacked
-from eligo.growing import reached
+from eligo.grown_dag import reached
 from eligo.names import Name
 from eligo.policies import POLICIES, from_order, order_grown
 from eligo.rows import Ints, places

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 
 from eligo.execution import FAILED, HELD, STATES
-from eligo.growing import reached
+from eligo.grown_dag import reached
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING
 from eligo.server.auth.tokens import Token
 from eligo.server.rules.clients import Client

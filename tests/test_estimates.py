@@ -9,7 +9,7 @@ import eligo
 from eligo.allocating import PRUDENT
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.estimating import estimate, with_records, without_seconds
+from eligo.estimates import estimate, with_records, without_seconds
 from eligo.policies import policy
 from eligo.workflow import Task, Timed, Workflow
 
