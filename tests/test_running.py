@@ -20,6 +20,7 @@ from eligo.allocating import Ask, allocator
 from eligo.cli import run as cli
 from eligo.dag import Dag
 from eligo.engines import Ending, Function, Job
+from eligo.engines.command_line import words_of
 from eligo.engines.futures import FutureEngine
 from eligo.engines.job_run import Performed, ending_of, perform
 from eligo.engines.local import LocalEngine
@@ -31,7 +32,7 @@ from eligo.planning import Plan
 from eligo.planning import plan as make_plan
 from eligo.running import Commands, Retries, RunFolder, Runner, Settings
 from eligo.running.api import run
-from eligo.running.commands import log_name, words_of
+from eligo.running.commands import log_name
 from eligo.stores import Attempt, Store, read_run
 from eligo.workflow import Task, Workflow
 from running_cases import COMMAND, attempts, completed, lines, ran, started, state_of, written
@@ -162,7 +163,7 @@ def test_a_script_without_a_first_line_runs_as_in_a_shell(tmp_path: Path) -> Non
 
 def test_signals_mean_to_tasks_what_they_mean_in_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    flow = written(tmp_path, [{"name": "a", "run": "yes | head -1 > out"}])
+    flow = written(tmp_path, [{"name": "a", "run": "yes | head -1 > out", "shell": "sh"}])
     assert ran(flow) == 0
     assert not (tmp_path / "flow.yaml.run" / "logs" / "000" / "a.err").exists()
 
@@ -861,5 +862,5 @@ def test_the_state_of_a_run_can_be_read_while_it_goes_on(tmp_path: Path) -> None
 
 
 def test_words_for_a_shell_are_quoted_by_the_user_alone() -> None:
-    assert words_of("sort a > b") == ("/bin/sh", "-c", "sort a > b")
-    assert words_of(shlex.join(["echo", "a b"])) == ("/bin/sh", "-c", "echo 'a b'")
+    assert words_of("sort a > b")[-1] == "sort a > b"
+    assert words_of(shlex.join(["echo", "a b"]))[-1] == "echo 'a b'"

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from eligo.dag import Dag
 from eligo.errors import InputError, UnknownTaskError, shorten
+from eligo.launch import Launch
 from eligo.names import Name, check_label
 
 MEGABYTE = 2**20  # as engines count memory
@@ -41,6 +42,8 @@ class Task:
     category: str | None = None
     #: among ready tasks, larger numbers go first
     priority: int | None = None
+    #: how its command is run: environment, folder, shell, time limit, retries, container
+    launch: Launch | None = None
 
     def __post_init__(self) -> None:
         for what, amount in (("seconds", self.seconds), ("cores", self.cores), ("memory", self.memory)):

@@ -85,13 +85,19 @@ def read_workflow(file: str, how: Reading) -> Workflow:
     return flow
 
 
-def accept(
-    flow: Workflow, ignore: Collection[str], elsewhere: bool = True, what: str = "running", served: bool = False
+def accept(  # noqa: PLR0913
+    flow: Workflow,
+    ignore: Collection[str],
+    elsewhere: bool = True,
+    what: str = "running",
+    served: bool = False,
+    *,
+    growing: bool = True,
 ) -> Workflow:
     """The workflow as it is run or exported; prints the features that are ignored, and refuses all others."""
     from eligo.formats.fidelity import as_runnable, listed, unused
 
-    flow = as_runnable(flow, ignore, elsewhere, served)
+    flow = as_runnable(flow, ignore, elsewhere, served, growing=growing)
     ignored = listed(flow)
     tell([harmless(f"warning: {what} without {', '.join(ignored)}")] if ignored else [])
     tell([harmless(f"warning: --ignore {word} has no effect on this file") for word in unused(flow, ignore)])

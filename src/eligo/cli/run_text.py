@@ -94,7 +94,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     """Run the workflow and print the result; returns the exit code."""
     served = request.on.startswith(SERVER)
     ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
-    flow = accept(flow, ignore, elsewhere=request.on != "local", served=served)
+    flow = accept(flow, ignore, elsewhere=request.on != "local", served=served, growing=request.on != "htcondor-dagman")
     if served:
         return by_server(request.selection.applied(flow), request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
@@ -305,7 +305,7 @@ class DagmanWatch:
 def by_dagman(flow: Workflow, request: RunRequest, folder: RunFolder) -> int:
     """Run a workflow with DAGMan, follow it to its end, and print the result; returns the exit code."""
     settings, order = request.settings(), tuple(in_priority_order(flow, order_to_follow(flow, request.used_policy)))
-    commands = commands_in(folder, flow, request.directory)
+    commands = commands_in(folder, flow, request.directory, elsewhere=True)
     files = TaskFiles(flow, commands.folder)
     if files.any_outputs:
         tell(["htcondor-dagman does not check declared outputs or recreate deleted ones; engine htcondor does"])

@@ -315,7 +315,7 @@ def work_document(work: object) -> dict[str, Any]:
     """A command in the form that the worker reads."""
     if not isinstance(work, Command):
         raise InputError("batch systems run commands, not functions: use another engine")
-    fields = {name: getattr(work, name) for name in ("argv", "folder", "out", "err")}
+    fields = {name: getattr(work, name) for name in ("argv", "folder", "out", "err", "timeout")}
     return {**fields, "environment": dict(work.environment)}
 
 

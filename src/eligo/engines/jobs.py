@@ -25,6 +25,8 @@ class Command:
     err: str = "/dev/null"
     #: a file that its processes hold open, by which they are found after their parent is gone
     marker: str = ""
+    #: its own time limit in seconds; None: that of its job
+    timeout: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,18 @@ class Job:
     cores: float = 1.0
     #: in bytes; 0 if unknown
     memory: int = 0
-    #: time limit of each task in seconds; None: unlimited
+    #: time limit in seconds of each task without one of its own; None: unlimited
     timeout: float | None = None
     #: the lease of each task; empty if attempts are not counted, then each is the first one
     leases: tuple[Lease, ...] = ()
     #: number of tasks that have ended, and the start of the next one by the wall clock
     ended: int = 0
     since: float = 0.0
+
+    def limit(self, place: int) -> float | None:
+        """The time limit of one of its tasks in seconds: the task's own, or that of the job."""
+        work = self.works[place]
+        return work.timeout if isinstance(work, Command) and work.timeout is not None else self.timeout
 
 
 class Ending(NamedTuple):

@@ -265,7 +265,7 @@ class LocalEngine:
 
     def _attend(self, running: _Running) -> None:
         """Watch a started task."""
-        timeout = running.job.timeout
+        timeout = running.job.limit(running.index)
         self._running[running.watch] = running
         self._poll.register(running.watch, select.POLLIN)
         if timeout is not None:

@@ -110,8 +110,9 @@ def _name(mark: str) -> str:
 def _limits(job: Job) -> list[str]:
     """The limits of a job, as far as known: memory, and the minutes after which Slurm ends it."""
     limits = _memory_option(job)
-    if job.timeout is not None:
-        limits.append(f"--time={1 + math.ceil(len(job.works) * (job.timeout + GRACE) / 60)}")
+    seconds = [job.limit(place) for place in range(len(job.works))]
+    if None not in seconds:
+        limits.append(f"--time={1 + math.ceil(sum(limit + GRACE for limit in seconds if limit) / 60)}")
     return limits
 
 

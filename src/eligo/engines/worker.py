@@ -112,8 +112,10 @@ def run_command(
 ) -> Performed:
     """Run a command in its own session; stop it once *stopped* returns True. When it ends, the whole session is killed.
 
-    The command's own environment is added to *base*, by default the environment of this process.
+    The command's own environment is added to *base*, by default the environment of this process. Its own time limit replaces
+    *timeout*.
     """
+    timeout = timeout if work.timeout is None else work.timeout
     began = time.time()
     try:
         child = _start(work, os.environ if base is None else base, stopped)

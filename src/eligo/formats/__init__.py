@@ -54,6 +54,7 @@ from eligo.formats import detection
 from eligo.formats.detection import MODULES, WORDS, Format, StrPath, detect, format_to_write, module
 from eligo.formats.histories import History
 from eligo.formats.histories.reader import read_history
+from eligo.formats.launches import OWN, with_own_shell
 from eligo.formats.reader import parse, parse_as, read, read_claim, read_order
 from eligo.formats.shared.files import LARGEST_FILE, display_path, load_bytes, save, save_bytes
 from eligo.formats.shared.names import rename_tasks, with_files
@@ -232,8 +233,9 @@ def lost(flow: Workflow, format: str) -> list[str]:
     chosen = module(format)
     counts = dict.fromkeys(WORDS, 0)
     of_task: Callable[[Task], Collection[str]] = getattr(chosen, "lost", lambda task: ())
+    always = {*chosen.CANNOT, *(() if format in OWN else ("launch",))}
     for task in flow.details.values():
-        for name in task.details().keys() & {*chosen.CANNOT, *of_task(task)}:
+        for name in task.details().keys() & {*always, *of_task(task)}:
             counts[name] += 1
     losses = [f"{WORDS[name]} ({n:,} task{'s' if n > 1 else ''})" for name, n in counts.items() if n]
     losses += _files_left_out(flow, chosen)
@@ -274,7 +276,7 @@ def _generate(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict[
         workflow, old = rename_tasks(workflow, chosen.fitted)
         if old:
             return chosen.generate(workflow, old=old), old
-    return chosen.generate(workflow), {}
+    return chosen.generate(with_own_shell(workflow) if format in OWN else workflow), {}
 
 
 def _in_classes(flow: Workflow, order: Sequence[str]) -> tuple[list[str], list[str]]:

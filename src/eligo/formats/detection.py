@@ -26,6 +26,7 @@ WORDS = {
     "name": "the workflow's name", "command": "commands", "inputs": "the files that tasks read",
     "outputs": "the files that tasks write", "seconds": "run times", "cores": "cores", "memory": "memory",
     "labels": "labels", "category": "categories", "priority": "priorities", "file_sizes": "sizes of files",
+    "launch": "how commands are run",
 }  # fmt: skip
 
 #: Further input for some formats, in words.

@@ -18,6 +18,7 @@ from dataclasses import replace
 from eligo.errors import InputError, UnhonouredError, shorten
 from eligo.formats.dagman.submission import UNHONOURED as SUBMIT_COMMANDS
 from eligo.formats.detection import MODULES, module
+from eligo.formats.launches import CONTAINER, SETUP, TIMEOUT, launch_features, with_own_shell, without
 from eligo.names import Name
 from eligo.workflow import Unhonoured, Workflow
 
@@ -38,30 +39,38 @@ KEYS: dict[str, tuple[str, ...]] = {
         "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
     ),
     "dax": ("condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "transformationCatalog"),
-    "json": (LABELS,),
-    "yaml": (LABELS,),
+    "json": (LABELS, CONTAINER, SETUP, TIMEOUT),
+    "yaml": (LABELS, CONTAINER, SETUP, TIMEOUT),
 }  # fmt: skip
 #: The keys that keep a task on the machine of the run, which needs no support if all tasks run there.
 HERE = frozenset({"local", "local_job"})
 
 
 def as_runnable(
-    flow: Workflow, ignore: str | Collection[str] = (), elsewhere: bool = False, served: bool = False
+    flow: Workflow,
+    ignore: str | Collection[str] = (),
+    elsewhere: bool = False,
+    served: bool = False,
+    *,
+    growing: bool = True,
 ) -> Workflow:
     """The workflow with the commands of its tasks; raises if its file uses unsupported features that are not ignored.
 
-    *elsewhere*: tasks may run on other machines. *served*: a server hands them out, which honours labels. The origin of the
-    result lists the ignored features.
+    *elsewhere*: tasks may run on other machines. *served*: a server hands them out, which honours labels. *growing*: a time
+    limit may differ between attempts. The origin of the result lists the ignored features.
     """
-    flow, words = _with_commands(flow), words_in(ignore)
+    flow, words = with_own_shell(_with_commands(flow)), words_in(ignore)
     features = [each for each in _unhonoured_features(flow) if elsewhere or _normal(each.key) not in HERE]
     features += [] if served else _label_features(flow)
+    lacking = launch_features(flow, served, growing)
+    features += lacking
     origin = flow.origin
     _check_words(words, features)
     remaining = [each for each in features if not _is_ignored(each, words)]
     if remaining:
         error = UnhonouredError(f"unsupported in a run: {', '.join(_lines(remaining))}", _keys(remaining))
         raise error if origin is None or origin.path is None else error.located(origin.path)
+    flow = without(flow, {each.key for each in lacking})
     return flow if origin is None else replace(flow, origin=replace(origin, unhonoured=tuple(features)))
 
 

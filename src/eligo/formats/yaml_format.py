@@ -33,7 +33,7 @@ TAKES = ("beside", "arguments")
 PRIORITIES = True
 CANNOT = ()
 
-_TOP_KEY = re.compile(r"^(?:name|params|tasks|arcs|nodes|files)[ \t]*:(?:\s|$)", re.MULTILINE)
+_TOP_KEY = re.compile(r"^(?:name|params|defaults|tasks|arcs|nodes|files)[ \t]*:(?:\s|$)", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _LONGEST_KEY = 1000  # in YAML, a key of more than 1024 characters needs a question mark
@@ -86,7 +86,7 @@ def _flow(value: object) -> str:
     if isinstance(value, float):
         return re.sub(r"^(-?\d+)e", r"\1.0e", repr(float(value)))  # YAML 1.1 wants the point
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
     return quote(value)

@@ -22,7 +22,7 @@ from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.policies import PLAN_EFFORT, POLICIES
-from eligo.running.commands import Commands
+from eligo.running.commands import Commands, check_launches
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import INBOX, RunGrowth
@@ -32,7 +32,7 @@ from eligo.running.selection import EVERYTHING, Selection
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
-from eligo.work.tries import Retries
+from eligo.work.tries import Retries, Tries
 from eligo.workflow import Workflow
 
 
@@ -189,7 +189,7 @@ def prepare_run(
 ) -> tuple[Runner, Resumed]:
     """Prepare a run of a workflow's commands in a folder, or resume the one that is there."""
     everything, flow = flow, settings.selection.applied(flow)
-    commands, wants = commands_in(folder, flow, settings.directory), Wants(flow)
+    commands, wants = commands_in(folder, flow, settings.directory, on != "local"), Wants(flow)
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
     engine = engine_on(on, settings.workers, needs=wants or None, scratch=scratch, mark=folder.mark)
     with close_on_error(engine):
@@ -206,7 +206,8 @@ def prepare_run(
         growth.begin(folder.adding)
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
-        runner = Runner(resumed.execution, chosen, engine, commands, folder.store, settings, growth=growth)
+        tries = Tries(lambda v: commands.own_retries(resumed.execution.graph.name(v)))
+        runner = Runner(resumed.execution, chosen, engine, commands, folder.store, settings, growth=growth, tries=tries)
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
 
 
@@ -254,10 +255,12 @@ def _redo_tasks(
     return folder.narrow(selected.flow, resumed) if selected.is_narrow else resumed, redone
 
 
-def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:
+def commands_in(folder: RunFolder, flow: Workflow, directory: str | None, elsewhere: bool) -> Commands:
     """The commands of all tasks, each of which must have one, with a folder for their output."""
     mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
-    commands = Commands(flow, folder.place_of(flow, directory), folder.logs, mark, folder.processes)
+    commands = Commands(
+        flow, folder.place_of(flow, directory), folder.logs, mark, folder.processes, elsewhere=elsewhere
+    )
     commands.check()
     commands.make_folders()
     return commands
@@ -276,7 +279,8 @@ def _check_room(flow: Workflow, cores: float, memory: float) -> None:
 
 
 def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow) -> None:
-    """Raise an error if a task needs more than the engine has, as far as that is known."""
+    """Raise an error if a task needs more than the engine has, as far as that is known, or cannot be started."""
+    check_launches(flow)
     if shares_machine(on):
         _check_room(flow, settings.slots, machine_memory())
     room = getattr(engine, "room", None)

@@ -1,50 +1,24 @@
 """The commands of a workflow's tasks; run without a shell if possible."""
 
-import os
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
 from eligo.engines import Command
+from eligo.engines.command_line import Site, argv_of, folder_of, words_of
 from eligo.errors import InputError, shorten
+from eligo.formats.launches import launch_features
 from eligo.names import Name
+from eligo.running.folder import MARK
 from eligo.running.task_files import are_outputs_owed
 from eligo.workflow import NOTHING, Workflow
 
-SHELL = "/bin/sh"
-_PLAIN = re.compile(r"[\w@%+=:,./ -]+")  # words without a special meaning to a shell
 _UNSAFE = re.compile(r"[^\w.+-]|^\.", re.ASCII)
 LONGEST_NAME = 150  # characters of a log file's name, far below the limits of file systems
 SHARD = 1000  # log files per folder
 ADD = "ELIGO_ADD"  # in a task's environment: the file to which it may write new tasks
-
-
-def words_of(command: str | tuple[str, ...]) -> tuple[str, ...]:
-    """The arguments to run: as given, or the words of a line, passed to a shell if the line needs one.
-
-    >>> words_of(("echo", "$HOME")), words_of("sort -n a.txt")
-    (('echo', '$HOME'), ('/usr/bin/sort', '-n', 'a.txt'))
-    >>> words_of("sort a.txt > b.txt")
-    ('/bin/sh', '-c', 'sort a.txt > b.txt')
-    """
-    if not isinstance(command, str):
-        return command
-    if _PLAIN.fullmatch(command):
-        words = command.split()
-        program = _find_program(words[0]) if words and "=" not in words[0] else None
-        if program is not None:
-            return (program, *words[1:])
-    return (SHELL, "-c", command)
-
-
-@lru_cache(maxsize=1024)
-def _find_program(program: str) -> str | None:
-    """The path of a program; None if only the shell may find it."""
-    return shutil.which(program) if os.sep not in program else program
 
 
 def log_name(task: str) -> str:
@@ -66,6 +40,15 @@ def empty_tasks(flow: Workflow) -> set[Name]:
     return {name for name in empty if not (owed and flow.task(name).outputs)}
 
 
+def check_launches(flow: Workflow) -> None:
+    """Refuse tasks whose commands cannot be run as they state: a program is missing, or a line is no list of words."""
+    for lacking in launch_features(flow, served=False, growing=True):
+        raise InputError(f"task {shorten(lacking.tasks[0])!r} has {lacking.key!r}, but {lacking.where} of this machine")
+    for name, launch in zip(flow.dag.tasks, flow.column("launch"), strict=True):
+        if launch is not None and launch.shell == "none":
+            words_of(flow.task(name).command or (), launch)
+
+
 @dataclass(eq=False)
 class Commands:
     """The commands of a workflow's tasks, run in one folder, with their output in another."""
@@ -79,6 +62,8 @@ class Commands:
     marker: str = ""
     #: the folder where tasks may write new tasks; empty if they cannot
     adding: str = ""
+    #: whether tasks may run on other machines
+    elsewhere: bool = False
 
     def check(self) -> None:
         """Refuse tasks without a command before any is started."""
@@ -89,11 +74,33 @@ class Commands:
 
     def __call__(self, task: Name, attempt: int) -> Command:
         """The command of an attempt at a task."""
-        out, err = self.log(task, attempt)
+        details, environment, log = self.flow.task(task), self._variables(task, attempt), self.log(task, attempt)
+        launch, command = details.launch, details.command or ()
+        if launch is None:
+            return Command(words_of(command, elsewhere=self.elsewhere), self.folder, environment, *log, self.marker)
+        environment = {**launch.env, **environment}
+        site = Site(
+            folder=self.folder,
+            place=folder_of(launch, self.folder),
+            name=f"eligo-{environment.get(MARK, '')}-{self.flow.dag.number(task)}-{attempt}",
+            variables=environment,
+            folders=(self.adding,) if self.adding else (),
+            elsewhere=self.elsewhere,
+        )
+        argv = argv_of(command, launch, site)
+        return Command(argv, site.place, environment, *log, self.marker, launch.limit(attempt))
+
+    def _variables(self, task: Name, attempt: int) -> dict[str, str]:
+        """The variables by which an attempt knows itself and the run."""
         environment = {"ELIGO_TASK": str(task), "ELIGO_ATTEMPT": str(attempt), **dict(self.environment)}
         if self.adding:
             environment[ADD] = f"{self.adding}/{self.flow.dag.number(task)}.{attempt}"
-        return Command(words_of(self.flow.task(task).command or ()), self.folder, environment, out, err, self.marker)
+        return environment
+
+    def own_retries(self, task: Name) -> int | None:
+        """The number of retries that a task asks for itself."""
+        launch = self.flow.task(task).launch
+        return None if launch is None else launch.retries
 
     def log(self, task: Name, attempt: int) -> tuple[str, str]:
         """The paths of an attempt's standard output and standard error."""

@@ -182,7 +182,8 @@ def _lines(job: DagmanJob) -> Iterator[str]:
         task = flow.task(name)
         kind, memory = ("large", f' memory="{-(-task.memory // 1024)}K"') if task.memory else ("plain", "")
         yield f'JOB n{v} {kind}.sub\nVARS n{v} job="{v}" cores="{max(1, -int(-(task.cores or 1) // 1))}"{memory}\n'
-        yield f"PRIORITY n{v} {numbers[name]}\nRETRY n{v} {job.retries}\n"
+        own = task.launch.retries if task.launch else None
+        yield f"PRIORITY n{v} {numbers[name]}\nRETRY n{v} {job.retries if own is None else own}\n"
         children = flow.dag.children_of(v).tolist()
         if children:
             yield f"PARENT n{v} CHILD {' '.join(f'n{w}' for w in children)}\n"

@@ -455,11 +455,12 @@ def restart_execution(flow: Workflow, before: Execution, done: Iterable[Name]) -
 
 
 def digests(flow: Workflow) -> dict[str, bytes]:
-    """A digest of every task by label, of its command, its files and its parents; it reveals changes."""
+    """A digest of every task by label, of its command and how it is run, its files and its parents; it reveals changes."""
     labels, result = flow.dag.labels, {}
     for v, name in enumerate(flow.dag.tasks):
         task = flow.task(name)
         parents = sorted(labels[u] for u in flow.dag.parents_of(v).tolist())
         content = repr((task.command, sorted(task.inputs), sorted(task.outputs), parents))
+        content += repr(launch) if task.launch and (launch := task.launch.content()) else ""
         result[labels[v]] = sha256(content.encode()).digest()[:16]
     return result

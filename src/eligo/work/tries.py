@@ -92,7 +92,9 @@ class Tries:
     (None, {7: 'exit code 1'})
     """
 
-    def __init__(self) -> None:
+    def __init__(self, own: Callable[[int], int | None] = lambda task: None) -> None:
+        #: the number of retries that a task asks for itself; None: those of its workflow
+        self.own = own
         #: for each task, the number of attempts, failures and lost workers
         self.begun: Counter[int] = Counter()
         self.failures: Counter[int] = Counter()
@@ -149,11 +151,14 @@ class Tries:
 
     def spent(self, task: int, retries: Retries) -> str | None:
         """Why a task is not handed out again; None if it is."""
-        if self.failures[task] > retries.most:
+        if self.failures[task] and self.failures[task] > self._most(task, retries):
             return TOO_MANY_FAILURES
         if self.losses[task] > retries.lost:
             return TOO_MANY_LOSSES
         return DISPUTED if self.is_disputed(task) else None
+
+    def _most(self, task: int, retries: Retries) -> int:
+        return retries.most if (own := self.own(task)) is None else own
 
     def after(self, task: int, failure: str | None, retries: Retries) -> Next:
         """What happens to a task after an attempt without a result; *failure* is None if the task did not fail."""

@@ -14,7 +14,8 @@ Or it lists tasks with their details, all optional except the name:
 `after` names the tasks that this one depends on, which may be defined further down. A task that reads a file (`inputs`) also
 depends on the task that writes it (`outputs`), unless the document has `"arcs_from": "after"`. `run` is a command line for
 a shell, or the words of one command. `seconds` may have a fraction; `memory` and the sizes of files are in bytes; `labels`
-are what the machine must have. Names are strings, in quotes if they look like numbers. Unknown keys are refused.
+are what the machine must have. The keys of `eligo.launch` say how `run` is run. `defaults` has keys for all tasks (see
+`eligo.formats.shared.defaults`). Names are strings, in quotes if they look like numbers. Unknown keys are refused.
 """
 
 import re
@@ -30,6 +31,7 @@ from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats.shared import data_arcs
 from eligo.formats.shared.json_text import line_of
+from eligo.launch import LAUNCH_KEYS, Launch, launch_of
 from eligo.names import check_label
 from eligo.rows import Ints
 from eligo.workflow import LazyDetails, Origin, Task, Workflow
@@ -41,11 +43,14 @@ Column = list[Any] | None
 #: checks a value, for the task's name and the key, and returns its meaning
 Reader = Callable[[object, str, str], Any]
 
-TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files", "arcs_from")
+TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files", "arcs_from", "defaults")
 #: the sources of arcs between tasks: `after` alone, or also files that one task writes and another reads
 AFTER, FILES = SOURCES = ("after", "files")
 TASK_KEYS = dict.fromkeys(  # a set in the order in which messages list it
-    ("name", "after", "run", "inputs", "outputs", "seconds", "cores", "memory", "labels", "category", "priority")
+    (
+        *("name", "after", "run", "inputs", "outputs", "seconds", "cores", "memory", "labels", "category", "priority"),
+        *LAUNCH_KEYS,
+    )
 ).keys()
 
 
@@ -93,8 +98,10 @@ def document_of(flow: Workflow) -> dict[str, object]:
     if any(task.details() for task in flow.details.values()):
         if _files_say_more(flow):
             document["arcs_from"] = AFTER
+        if shared := _shared_launch(flow):
+            document["defaults"] = shared.document()
         document["tasks"] = [
-            row_of(flow.details.get(name), name, needs)
+            row_of(flow.details.get(name), name, needs, shared)
             for name, needs in zip(flow.dag.tasks, parents(flow.dag), strict=True)
         ]
     else:
@@ -238,6 +245,7 @@ def _tasks(top: Mapping[str, Any]) -> tuple[Dag, Described]:
         for i, name in enumerate(names, 1):
             string(name, f"the name of task {i}")
     fields = {_FIELDS.get(key, key): _read(table[key], names, key) for key in _READERS}
+    fields["launch"] = _launches(table, names)
     inputs, outputs = fields["inputs"], fields["outputs"]
     linking = _source_of_arcs(top) == FILES and outputs is not None
     dag = _dag(names, table["after"], (inputs or [None] * len(names), outputs or []) if linking else None)
@@ -272,6 +280,22 @@ def _read(values: Column, names: Sequence[str], key: str) -> Column:
         None if value is None or value == [] else read(value, name, key)
         for value, name in zip(values, names, strict=True)
     ]
+
+
+def _launches(table: Columns, names: Sequence[str]) -> Column:
+    """How the command of each task is run; equal ones are one object, since there may be a million."""
+    columns = {key: values for key in LAUNCH_KEYS if (values := table[key]) is not None}
+    if not columns:
+        return None
+    launches, column = dict[str, Launch | None](), list[Launch | None]()
+    for name, *values in zip(names, *columns.values(), strict=True):
+        if (text := repr(values)) not in launches:
+            try:
+                launches[text] = launch_of(dict(zip(columns, values, strict=True)))
+            except InputError as error:
+                raise MisfitError(f"task {shorten(name)!r}: {error}", task=name) from None
+        column.append(launches[text])
+    return column
 
 
 def _dag(names: Sequence[str], needs: Column, files: _ReadAndWritten | None = None) -> Dag:
@@ -519,8 +543,16 @@ _PLAIN: dict[str, type] = {"run": str, "seconds": float, "category": str, "prior
 # Writing
 
 
-def row_of(task: Task | None, name: str, needs: tuple[str, ...] = ()) -> dict[str, object]:
-    """The row of a task in a document."""
+def _shared_launch(flow: Workflow) -> Launch | None:
+    """How the commands of all tasks are run; None if they differ, or nothing is stated."""
+    launches = set(flow.column("launch"))
+    return launches.pop() if len(launches) == 1 and len(flow) > 1 else None
+
+
+def row_of(
+    task: Task | None, name: str, needs: tuple[str, ...] = (), shared: Launch | None = None
+) -> dict[str, object]:
+    """The row of a task in a document, without what the defaults of the document say: how *shared* runs commands."""
     row: dict[str, object] = {"name": name}
     if needs:
         row["after"] = list(needs)
@@ -529,6 +561,8 @@ def row_of(task: Task | None, name: str, needs: tuple[str, ...] = ()) -> dict[st
             value = getattr(task, _FIELDS.get(key, key))
             if value is not None and value != ():
                 row[key] = list(value) if isinstance(value, tuple) else short(value)
+        if task.launch is not None and shared is None:
+            row.update(task.launch.document())
     return row
 
 

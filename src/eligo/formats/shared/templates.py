@@ -34,6 +34,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from eligo.errors import DuplicateTaskError, shorten
+from eligo.formats.shared.defaults import with_defaults
 from eligo.formats.shared.document import (
     FOREACH,
     PARAMS,
@@ -88,6 +89,7 @@ def expanded(document: object, beside: Beside | None = None, arguments: Mapping[
     {'name': 'sim-2', 'run': './sim 2', 'category': 'sim'}
     {'name': 'mean', 'run': './mean', 'after': ['sim-1', 'sim-2']}
     """
+    document = with_defaults(document)
     if not isinstance(document, dict):
         return document
     params = _params(document, arguments or {})
@@ -352,6 +354,12 @@ class _Text:
         """The text with values for its placeholders; other values are unchanged."""
         return _PLACE.sub(self._value, text) if isinstance(text, str) else text
 
+    def everywhere(self, value: object) -> Any:
+        """A value of any type, with values for the placeholders in its strings."""
+        if isinstance(value, dict):
+            return {key: self.everywhere(each) for key, each in value.items()}
+        return self.words(value) if isinstance(value, list) else self.filled(value)
+
     def words(self, items: Sequence[object]) -> list[Any]:
         """A list with values for its placeholders; an item that stands for several files becomes several."""
         words: list[Any] = []
@@ -431,7 +439,7 @@ class _Expansion:
             case "run":
                 text.own = {"inputs": inputs, "outputs": member.outputs}
                 text.quoted = frozenset(family.variables) if isinstance(value, str) else None
-        return text.words(value) if isinstance(value, list) else text.filled(value)
+        return text.everywhere(value)
 
     def _parents(self, name: object, member: _Member, text: _Text) -> Sequence[object]:
         """The names of the tasks for which one name in `after` stands."""

@@ -116,7 +116,7 @@ class Served:
         self.holding: dict[int, tuple[int, ...]] = {}  # the lease numbers of each assigned task
         self._out: dict[int, int] = {}  # how many leases of each grant are active, by its first number
         self.number = 0
-        self.tries = Tries()
+        self.tries = Tries(self._own_retries)
         self.failed_with: dict[int, set[str]] = {}
         self.votes: dict[int, dict[int, Vote]] = {}  # by task and lease number
         #: the owner for whom a client's result counts as a vote; None: it does not count
@@ -267,6 +267,11 @@ class Served:
         """The number of retries of its tasks."""
         most = self.wishes.retries
         return usual if most is None else replace(usual, most=most)
+
+    def _own_retries(self, task: int) -> int | None:
+        """The number of retries that a task asks for itself."""
+        launch = self.flow.task(self.flow.dag.tasks[task]).launch
+        return None if launch is None else launch.retries
 
     @cached_property
     def commands(self) -> Sequence[str | tuple[str, ...]]:
