@@ -6,6 +6,7 @@ Launch(env={'THREADS': '4'}, timeout=('10m', '1h'))
 (600.0, 3600.0)
 """
 
+import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -82,6 +83,17 @@ class Launch:
         values["setup"] = {key: _listed(value) for key in SETUP if (value := getattr(self, key))}
         return {key: _listed(value) for key, value in values.items() if value not in (None, (), {})}
 
+    @property
+    def labels(self) -> frozenset[str]:
+        """What a server's client must declare to be given the task: that it heeds these keys, and has the programs."""
+        demands = {
+            "container": bool(self.container),
+            "conda": bool(self.conda),
+            "modules": bool(self.modules),
+            "launch": bool(self.env or self.dir or self.shell not in {None, POSIX}),
+        }
+        return frozenset(label for label, demanded in demands.items() if demanded)
+
     def content(self) -> dict[str, Any]:
         """The part of the document that decides what the command does; a task is made again if it changes."""
         return {key: value for key, value in self.document().items() if key not in {"timeout", "retries"}}
@@ -102,7 +114,8 @@ def launch_of(document: Mapping[str, Any]) -> Launch | None:
     if not isinstance(setup, Mapping) or not setup.keys() <= set(SETUP):
         raise InputError(f"setup must be an object with the keys {', '.join(SETUP)}, got {_actual(setup)}")
     values |= {key: value for key, value in setup.items() if value is not None}
-    launch = Launch(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    launch = Launch(**values)
     return None if launch == Launch() else launch
 
 
@@ -156,6 +169,21 @@ def _actual(value: object) -> str:
 
 CONTAINER_ENGINES = ("podman", "docker", "apptainer", "singularity")
 CONDAS = ("conda", "micromamba", "mamba")
+#: where systems keep the definition of `module`
+MODULES = ("/etc/profile.d/modules.sh", "/etc/profile.d/lmod.sh")
+
+
+def own_labels(isolated: bool) -> tuple[str, ...]:
+    """What a client on this machine can do, as labels; an *isolated* command sees no programs but the system's.
+
+    Only podman and docker can limit what a container uses, as a client must.
+    """
+    there = {
+        "container": program_for(("podman", "docker")) is not None,
+        "conda": program_for(CONDAS) is not None,
+        "modules": any(map(os.path.exists, MODULES)),
+    }
+    return ("launch", *(label for label, has in there.items() if has and not isolated))
 
 
 def program_for(programs: Sequence[str]) -> str | None:

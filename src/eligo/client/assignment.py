@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from eligo.client.scratch import checked_name
 from eligo.client.transfers import HashedFile, parse_file
 from eligo.errors import FormatError, InputError, shorten
+from eligo.launch import Launch, launch_of
 
 T = TypeVar("T")
 MOST_TASKS = 10_000  # per answer, as on the server
@@ -37,15 +38,17 @@ class Assigned:
     signature: str | None = None
     #: what the owner signed apart from the command: inputs, outputs, workflow and environment
     signed: Mapping[str, Any] = field(default_factory=dict)
+    #: how its command is run
+    launch: Launch | None = None
     #: whether it may add tasks
     grow: bool = False
     #: why the task cannot be run, if its description is invalid
     wrong: str | None = None
 
     @property
-    def argv(self) -> tuple[str, ...]:
-        """The words of the command."""
-        return ("/bin/sh", "-c", self.command) if isinstance(self.command, str) else self.command
+    def in_container(self) -> bool:
+        """Whether its command runs in a container."""
+        return self.launch is not None and self.launch.container is not None
 
     @property
     def makes(self) -> tuple[str, ...]:
@@ -55,7 +58,7 @@ class Assigned:
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables set by the owner."""
-        return dict(self.signed.get("environment", {}))
+        return {**self.signed.get("environment", {}), **(self.launch.env if self.launch else {})}
 
     def reads(self) -> set[str]:
         """The files that it reads, as far as declared."""
@@ -104,6 +107,7 @@ def _details(words: Mapping[str, Any]) -> dict[str, Any]:
         "outputs": tuple(map(checked_name, _typed_value(words, "outputs", list, []))),
         "inside": tuple(map(checked_name, _typed_value(words, "inside", list, []))),
         "signature": _typed_value(words, "signature", str, None),
+        "launch": _launch(words),
         "grow": words.get("grow") is True,
         "signed": _parse_signed({} if words.get("signed") is None else _typed_value(words, "signed", dict)),
     }
@@ -116,6 +120,14 @@ def _command(words: Mapping[str, Any]) -> str | tuple[str, ...]:
     if not command or not all(isinstance(word, str) for word in command):
         raise FormatError("command must be a non-empty list of strings")
     return tuple(command)
+
+
+def _launch(words: Mapping[str, Any]) -> Launch | None:
+    """How the command is run; its folder is inside the task's own."""
+    launch = launch_of(_typed_value(words, "launch", dict, {}))
+    if launch is not None and launch.dir is not None:
+        checked_name(launch.dir)
+    return launch
 
 
 def _parse_signed(words: Mapping[str, Any]) -> Mapping[str, Any]:

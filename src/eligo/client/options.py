@@ -25,7 +25,7 @@ from eligo.names import check_label
 GIGABYTE = 2**30
 UNITS = {"k": 2**10, "m": 2**20, "g": GIGABYTE, "t": 2**40}
 SIZES = ("memory", "output", "cache")  # the options that are numbers of bytes
-MOST_LABELS = 64
+MOST_LABELS = 60  # a client adds what its machine can do, and the limit of a server is 64
 TOKEN_FILE = "ELIGO_TOKEN_FILE"  # noqa: S105 - the name of a variable
 TRIES = 50  # attempts to lock a note that another process may be reading
 

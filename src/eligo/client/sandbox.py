@@ -69,16 +69,17 @@ class Sandbox:
     def __init__(self, program: str | None, network: bool = False) -> None:
         self._program, self._network = program, network
 
-    def around(self, argv: Sequence[str], folder: str) -> tuple[str, ...]:
-        """The command line that runs a command in the sandbox, with one writable folder."""
+    def around(self, argv: Sequence[str], folder: str, place: str | None = None) -> tuple[str, ...]:
+        """The command line that runs a command in the sandbox, with one writable folder; *place*: where, inside that."""
         if self._program is None:
             return tuple(argv)
         binds = [word for path in SYSTEM_FOLDERS if os.path.exists(path) for word in _bind_option(path)]
         network = ("--share-net",) if self._network else ()
-        own = ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", folder, folder, "--chdir", folder)  # noqa: S108 - its own
+        own = ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", folder, folder)  # noqa: S108 - its own
+        where = ("--chdir", folder if place is None else place)
         return (
             *(self._program, "--unshare-all", *network, "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
-            *(*binds, *own, "--", *argv),
+            *(*binds, *own, *where, "--", *argv),
         )
 
 

@@ -6,8 +6,9 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 from eligo.client.assignment import Assigned
 from eligo.client.calls import ServerAwayError, pause
@@ -17,6 +18,7 @@ from eligo.client.sandbox import Cgroups, Cores, Sandbox, limit_command
 from eligo.client.scratch import Scratch
 from eligo.client.transfers import Depot, HashedFile
 from eligo.client.trust import Trust
+from eligo.engines.command_line import Site, argv_of, folder_of
 from eligo.engines.job_run import MARK
 from eligo.engines.jobs import Command
 from eligo.engines.worker import Performed, run_command
@@ -269,7 +271,7 @@ class TaskRun:
     def _run_limited(self) -> Performed:
         """Run the command with its memory limit, applied to all its processes together if the system supports that."""
         memory = min((each for each in (self._means.options.memory, self._task.memory) if each), default=None)
-        if memory is None or self._means.groups is None:
+        if memory is None or self._means.groups is None or self._task.in_container:
             return self._run(memory, "")
         with self._means.groups.group(memory) as group:
             result = self._run(None, group.entrance)
@@ -281,17 +283,31 @@ class TaskRun:
             return result._replace(memory=group.peak() or result.memory, failure=why)
 
     def _run(self, memory: int | None, group: str) -> Performed:
-        scratch = self._scratch
-        argv = self._means.sandbox.around(self._task.argv, scratch.folder)
-        argv = limit_command(argv, self._means.options.output, memory, group)
-        command = Command(argv, scratch.folder, {}, scratch.out, scratch.err)
-        return run_command(command, self._task.timeout, self._is_stopped, self._environment())
+        scratch, task, output = self._scratch, self._task, self._means.options.output
+        place = folder_of(task.launch, scratch.folder)
+        environment = self._environment(place)
+        argv = argv_of(task.command, task.launch, self._site(place, environment, memory))
+        if not task.in_container:  # its engine may need more, and limits the command itself
+            argv = limit_command(self._means.sandbox.around(argv, scratch.folder, place), output, memory, group)
+        command = Command(argv, place, {}, scratch.out, scratch.err)
+        return run_command(command, task.timeout, self._is_stopped, environment)
 
-    def _environment(self) -> dict[str, str]:
+    def _site(self, place: str, environment: Mapping[str, str], memory: int | None) -> Site:
+        """What the command needs to know of this machine; the variables of this client are not for containers."""
+        limits = (f"--ulimit=fsize={self._means.options.output}", *([] if memory is None else [f"--memory={memory}"]))
+        return Site(
+            folder=self._scratch.folder,
+            place=place,
+            name=f"eligo-{sha256(self._task.lease.encode()).hexdigest()[:32]}",
+            variables=[name for name in environment if name not in ALLOWED or name in self._task.environment],
+            limits=limits,
+        )
+
+    def _environment(self, cwd: str) -> dict[str, str]:
         """The command's environment: a few variables of the client, those of the task, and those that identify it."""
         task, folder = self._task, self._scratch.folder
         own = {name: word for name, word in os.environ.items() if name in ALLOWED or name.startswith("LC_")}
-        place = {"HOME": folder, "TMPDIR": folder, "PWD": folder}
+        place = {"HOME": folder, "TMPDIR": folder, "PWD": cwd}
         task_variables = {"ELIGO_TASK": task.task, "ELIGO_ATTEMPT": str(task.attempt), "ELIGO_WORKFLOW": task.workflow}
         task_variables |= {ADD: os.path.join(folder, ADDING)} if task.grow else {}
         return {"PATH": USUAL_PATH, **own, **place, **task.environment, **task_variables, MARK: self._means.mark}

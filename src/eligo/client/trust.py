@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from eligo.client.assignment import Assigned
 from eligo.errors import InputError
+from eligo.launch import Launch
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -62,11 +63,14 @@ class Seal(NamedTuple):
             return None
 
 
-def signed_task(  # noqa: PLR0913  the eight fields of the protocol
+def signed_task(  # noqa: PLR0913  the nine fields of the protocol
     workflow: str, task: str, command: str | Sequence[str] | None, *, expires: int, given: Mapping[str, str],
     inputs: Iterable[str] = (), outputs: Iterable[str] = (), environment: Mapping[str, str] | None = None,
+    launch: Launch | None = None,
 ) -> bytes:  # fmt: skip
     """The signed bytes: *workflow* is the name given at submission, *given* maps inputs to their SHA-256.
+
+    How the command is run is part of them only if the task states it.
 
     >>> signed_task("survey", "a", ["sort", "x"], expires=7, given={"x": "e3b0"}, inputs=["x"])[13:95]
     b'{"command":["sort","x"],"environment":{},"expires":7,"given":{"x":"e3b0"},"inputs"'
@@ -81,6 +85,7 @@ def signed_task(  # noqa: PLR0913  the eight fields of the protocol
         "task": task,
         "workflow": workflow,
     }
+    words |= {"launch": content} if launch and (content := launch.content()) else {}
     text = json.dumps(words, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return PREFIX + text.encode("utf-8", "surrogatepass")
 
@@ -115,7 +120,8 @@ def _message(assigned: Assigned, seal: Seal) -> bytes | None:
     signed = assigned.signed
     return signed_task(
         str(signed.get("workflow", "")), assigned.task, assigned.command, expires=seal.expires, given=digests,
-        inputs=signed.get("inputs", ()), outputs=signed.get("outputs", ()), environment=assigned.environment,
+        inputs=signed.get("inputs", ()), outputs=signed.get("outputs", ()),
+        environment=signed.get("environment"), launch=assigned.launch,
     )  # fmt: skip
 
 

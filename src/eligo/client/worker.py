@@ -22,6 +22,7 @@ from eligo.client.trust import Trust
 from eligo.engines.job_run import MARK
 from eligo.engines.sessions import end_marked
 from eligo.errors import FormatError, InputError
+from eligo.launch import own_labels
 
 LOOK = 0.05  # seconds between two checks for signals
 QUICK = 1.0  # maximum pause in seconds after an empty answer that came early and names no time to wait
@@ -53,6 +54,7 @@ class WorkLoop:
         self._courier = Courier(calls, depot, folder, leases, say)
         cores = Cores(options.cores)
         self._means = Means(options, depot, self._courier, leases, cores, trust, box, groups(), will, folder.mark, say)
+        self._labels = tuple(dict.fromkeys((*options.labels, *own_labels(isolated=options.sandbox is not None))))
         self._lock, self._runs = threading.Lock(), set[GrantRun]()
         self._busy, self._asked = time.monotonic(), False
         self._error: BaseException | None = None
@@ -182,7 +184,7 @@ class WorkLoop:
     def _request(self, wait: float) -> dict[str, Any]:
         options = self._options
         size = {"size": options.size, "seconds": options.seconds}
-        machine = {"cores": options.cores, "memory": options.memory, "labels": options.labels}
+        machine = {"cores": options.cores, "memory": options.memory, "labels": self._labels}
         return {"count": 1, **size, "wait": wait, **machine, "files": self._means.depot.kept()}
 
     def _ask(self) -> dict[str, Any]:

@@ -53,6 +53,8 @@ class Site:
     variables: Collection[str] = ()
     #: further folders that it uses
     folders: Collection[str] = ()
+    #: options for its container that limit what it uses
+    limits: Collection[str] = ()
     #: whether it may run on another machine
     elsewhere: bool = False
 
@@ -155,7 +157,13 @@ def _in_container(words: Words, image: str, site: Site) -> Words:
     options = (
         *("--rm", "--init", *keep, f"--user={user}:{group}", "--cap-drop=all", "--security-opt=no-new-privileges"),
         *("--security-opt=label=disable", *(f"--volume={folder}:{folder}" for folder in folders)),
-        *(f"--workdir={site.place}", *(f"--env={name}" for name in site.variables), "--entrypoint=", image),
+        *(
+            f"--workdir={site.place}",
+            *site.limits,
+            *(f"--env={name}" for name in site.variables),
+            "--entrypoint=",
+            image,
+        ),
     )
     return ("/bin/sh", "-c", _CONTAIN, "eligo", engine, site.name, *options, *words)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from hashlib import sha256
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -129,6 +129,8 @@ class TaskWords(Brief):
     outputs: list[str] = []
     inside: list[str] = []
     environment: dict[str, str] = {}
+    #: how the command is run: the keys `env`, `dir`, `shell`, `container`, `setup` and `retries` of a workflow file
+    launch: dict[str, Any] = {}
     signature: str | None = None
     signed: SignedWords | None = None
     #: whether it may add tasks

@@ -181,7 +181,7 @@ class Upstream:
         memory = None if want.memory == float("inf") else want.memory
         kind = {"seconds": options.seconds} if options.seconds is not None else {"size": size}
         count = 1 if options.seconds is not None else min(-(-tasks // size), MOST_GRANTS)
-        machine = {"cores": want.cores, "memory": memory, "labels": options.labels}
+        machine = {"cores": want.cores, "memory": memory, "labels": (*options.labels, "launch")}
         return {"count": count, **kind, "wait": options.poll, **machine}
 
     def _ask(self, words: Mapping[str, Any]) -> dict[str, Any]:

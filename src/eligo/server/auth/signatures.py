@@ -66,8 +66,9 @@ def signatures(
         if task.command is not None:
             digests = {each: files[each].sha256 for each in task.inputs if each in files}
             message = signed_task(
-                nonce, str(name), task.command, expires=expires, given=digests, inputs=task.inputs, outputs=task.outputs
-            )
+                nonce, str(name), task.command, expires=expires, given=digests, inputs=task.inputs, outputs=task.outputs,
+                launch=task.launch,
+            )  # fmt: skip
             signed[str(name)] = Seal(expires, frozenset(digests), key.sign(message)).text(task.inputs)
     return signed
 

@@ -17,6 +17,7 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.formats.shared.document import Described
+from eligo.launch import Launch, launch_of
 from eligo.rows import Ints
 from eligo.theory.skeleton import know_shortcuts, shortcut_mask
 from eligo.workflow import DETAILS, Timed, Workflow
@@ -62,7 +63,7 @@ def packed(flow: Workflow) -> bytes:
     for what in DETAILS:
         column = flow.column(what)
         if any(value not in (None, ()) for value in column):
-            columns[what] = _listed_frames(list(column)) if what in NUMBERS else _text_frames(column)
+            columns[what] = _frames_of(what, column)
     history = [(None if one.task is None else str(one.task), one.kind, one.seconds) for one in flow.history]
     sizes, times = _listed_frames(list(flow.file_sizes.items())), _listed_frames(history)
     counts = {what: len(frames) for what, frames in columns.items()}
@@ -70,6 +71,12 @@ def packed(flow: Workflow) -> bytes:
     arcs = (dag.outdegree.tobytes(), dag.child.tobytes(), np.packbits(shortcut_mask(dag)).tobytes())
     frames = [header, *arcs, *(frame for column in columns.values() for frame in column), *sizes, *times]
     return MARK + b"".join(part for frame in frames for part in _pack_frame(frame))
+
+
+def _frames_of(what: str, column: Sequence[Any]) -> list[bytes]:
+    if what == "launch":
+        return _listed_frames([None if launch is None else launch.document() for launch in column])
+    return _listed_frames(list(column)) if what in NUMBERS else _text_frames(column)
 
 
 def _pack_frame(data: bytes) -> tuple[bytes, bytes]:
@@ -175,13 +182,22 @@ def _dag(size: int, degree: Ints, heads: Ints, names: Sequence[Any]) -> Dag:
 def _column(what: str, frames: Frames, count: int, size: int) -> Any:
     if what not in {"name", *DETAILS}:
         raise InputError(f"unknown task column {what!r}")
-    if what in NUMBERS:
+    if what == "launch":
+        column = _launches(_values(frames, count, dict[str, Any] | None))
+    elif what in NUMBERS:
         column = tuple(_values(frames, count, int | float | None))
     else:
         column = _texts(np.frombuffer(next(frames), np.int32), _values(frames, count - 1, str))
     if len(column) != size:
         raise InputError(f"{len(column):,} values of {what!r} for {size:,} tasks")
     return column
+
+
+def _launches(documents: Sequence[Mapping[str, Any] | None]) -> tuple[Launch | None, ...]:
+    """How the command of each task is run; equal ones are one object."""
+    launches = {repr(document): document for document in documents}
+    objects = {text: None if document is None else launch_of(document) for text, document in launches.items()}
+    return tuple([objects[repr(document)] for document in documents])
 
 
 def _texts(kinds: Ints, texts: list[str]) -> tuple[Any, ...]:

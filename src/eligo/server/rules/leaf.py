@@ -7,7 +7,7 @@ the outcomes and files that this service keeps, so nothing else has to be stored
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from eligo.client.results import Delivery
 from eligo.client.transfers import HashedFile
 from eligo.dag import Dag
 from eligo.errors import FormatError
+from eligo.launch import Launch
 from eligo.server.rules.document import packed, unpacked_flow
 from eligo.server.rules.prepared import Prepared, Wishes
 from eligo.server.rules.served import CANCELLED, FINAL, PAUSED, Served
@@ -295,7 +296,6 @@ def prepare_grant(grant: HeldGrant) -> Prepared:
         name=str(tasks[0].signed.get("workflow") or tasks[0].workflow),
         owner=OWNER,
         policy="ready",
-        timeout=tasks[0].timeout,
         retries=grant.retries,
         signed=all(task.signature is not None for task in tasks),
         copies=1,  # the owner decides whether slow tasks are duplicated, and the parent does it
@@ -316,4 +316,5 @@ def _task(task: Assigned) -> Task:
         outputs=tuple(signed.get("outputs", task.makes)),
         cores=task.cores,
         memory=task.memory,
+        launch=task.launch if task.timeout is None else replace(task.launch or Launch(), timeout=task.timeout),
     )

@@ -86,9 +86,10 @@ class Needs:
     def _learn(self, flow: Workflow) -> None:
         """Group the tasks of a workflow too; they follow the present ones."""
         groups = {need: i for i, need in enumerate(self.groups)}
-        columns = (flow.column(what) for what in ("cores", "memory", "labels"))
+        columns = (flow.column(what) for what in ("cores", "memory", "labels", "launch"))
         keys = (
-            Need(cores or 1.0, memory or 0.0, frozenset(labels)) for cores, memory, labels in zip(*columns, strict=True)
+            Need(cores or 1.0, memory or 0.0, frozenset(labels) if launch is None else launch.labels.union(labels))
+            for cores, memory, labels, launch in zip(*columns, strict=True)
         )
         self.group.extend([groups.setdefault(key, len(groups)) for key in keys])
         self.groups = list(groups)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.allocating import ALLOCATORS, allocator
+from eligo.client.scratch import checked_name
 from eligo.dag import Dag
 from eligo.errors import InputError, check_choice, is_amount, shorten
 from eligo.formats.fidelity import as_runnable
@@ -93,6 +94,8 @@ def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     """Plan a workflow and make its document, which may take seconds; refuses a workflow that cannot be served."""
     check_workflow_name(wishes.name or flow.name or "")
     flow = as_runnable(flow, wishes.ignore, elsewhere=True, served=True).labelled()
+    for launch in {launch for launch in flow.column("launch") if launch is not None and launch.dir is not None}:
+        checked_name(launch.dir)  # a client runs the task in a folder of its own
     without = next(
         (name for name, command in zip(flow.dag.tasks, flow.column("command"), strict=True) if not command), None
     )

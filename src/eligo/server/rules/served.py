@@ -17,6 +17,7 @@ from eligo.batches.component_solver import BRIEF
 from eligo.errors import EligoError, InputError, shorten
 from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD, RELEASE, Execution, unpacked
 from eligo.grown_dag import reached
+from eligo.launch import Launch
 from eligo.names import Name
 from eligo.policies import POLICIES, from_order, order_grown
 from eligo.rows import Ints, places
@@ -152,7 +153,7 @@ class Served:
             return ()
         self.flow, self.codes = self.live.flow, self.execution.codes
         self.regrown = True
-        for cached in ("commands", "supply"):
+        for cached in ("commands", "launches", "supply"):
             self.__dict__.pop(cached, None)
         if "needs" in self.__dict__:
             self.needs = self.needs.grown(new.flow)
@@ -238,7 +239,7 @@ class Served:
 
     def make_ready(self) -> None:
         """Compute in advance what the first request would otherwise compute while all clients wait."""
-        _ = self.flow.dag.index, self.commands, self.needs.demanding and self.supply
+        _ = self.flow.dag.index, self.commands, self.launches, self.needs.demanding and self.supply
         self.allocator.hand_out([])
 
     # Properties
@@ -277,6 +278,12 @@ class Served:
     def commands(self) -> Sequence[str | tuple[str, ...]]:
         """The command of each task."""
         return self.flow.column("command")
+
+    @cached_property
+    def launches(self) -> Sequence[Launch | None]:
+        """How the command of each task is run; empty if no task states it."""
+        column = self.flow.column("launch")
+        return column if any(launch is not None for launch in column) else ()
 
     @cached_property
     def needs(self) -> Needs:

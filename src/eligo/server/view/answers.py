@@ -8,6 +8,7 @@ import numpy as np
 
 from eligo.execution import FAILED, HELD, STATES
 from eligo.grown_dag import reached
+from eligo.launch import Launch
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING
 from eligo.server.auth.tokens import Token
 from eligo.server.rules.clients import Client
@@ -54,6 +55,7 @@ def task_words(granted: Granted) -> Iterator[TaskWords]:
         name = served.flow.dag.tasks[lease.task]
         task = served.flow.task(name)
         words = TaskWords(lease.id, str(name), lease.attempt, task.command or (), served.wishes.timeout)
+        _add_launch(words, task.launch)
         words.cores, words.memory, words.grow = task.cores or 1.0, task.memory, served.wishes.grow
         if served.files is not None and (task.inputs or task.outputs):
             _add_files(words, served, lease.task, members, local_files)
@@ -83,9 +85,20 @@ def _command_words(granted: Granted) -> list[TaskWords]:
     """The tasks of a grant that have nothing but commands."""
     served, leases = granted.served, granted.leases
     names, commands, timeout = served.flow.dag.tasks, served.commands, served.wishes.timeout
-    return [
+    tasks = [
         TaskWords(lease.id, str(names[lease.task]), lease.attempt, commands[lease.task], timeout) for lease in leases
     ]
+    for words, lease in zip(tasks, leases, strict=True) if served.launches else ():
+        _add_launch(words, served.launches[lease.task])
+    return tasks
+
+
+def _add_launch(words: TaskWords, launch: Launch | None) -> None:
+    """Add how the command is run, and the time limit of this attempt, if the task has its own."""
+    if launch is not None:
+        limit = launch.limit(words.attempt)
+        words.timeout = words.timeout if limit is None else limit
+        words.launch = {key: value for key, value in launch.document().items() if key != "timeout"}
 
 
 def _add_files(words: TaskWords, served: Served, v: int, members: set[int], local_files: set[str]) -> None:
