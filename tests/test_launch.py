@@ -17,56 +17,16 @@ from eligo.engines.command_line import Site, argv_of, shell_words, words_of
 from eligo.engines.worker import process_table
 from eligo.formats import generate, parse
 from eligo.launch import POSIX, Launch
+from launch_cases import with_podman
 from running_cases import attempts, ran, started, written
 
 Captured = pytest.CaptureFixture[str]
 
-#: a program in place of podman: it runs the command of the container in a session of its own, as a service does
-PODMAN = """\
-#!{python}
-import os, signal, subprocess, sys, time
-state = os.path.dirname(os.path.abspath(sys.argv[0]))
-verb, words = sys.argv[1], sys.argv[2:]
-if verb == "run":
-    options = []
-    while words[0].startswith("--"):
-        options.append(words.pop(0))
-        if options[-1] == "--name":
-            options.append(words.pop(0))
-    image, *command = words
-    value = {{option.partition("=")[0]: option.partition("=")[2] for option in options}}
-    names = [option.partition("=")[2] for option in options if option.startswith("--env=")]
-    environment = {{"PATH": os.environ["PATH"], **{{name: os.environ[name] for name in names}}, "IMAGE": image}}
-    with open(os.path.join(state, "seen"), "a") as seen:
-        print(*options, image, file=seen)
-    child = subprocess.Popen(command, cwd=value["--workdir"], env=environment, start_new_session=True)
-    with open(os.path.join(state, options[options.index("--name") + 1]), "w") as file:
-        file.write(str(child.pid))
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.exit(child.wait() % 256)
-if verb == "stop":
-    name, late = os.path.join(state, words[-1]), time.monotonic() + float(words[1])
-    if not os.path.exists(name):
-        sys.exit(1)
-    pid = int(open(name).read())
-    os.killpg(pid, signal.SIGTERM)
-    while time.monotonic() < late and os.path.exists(f"/proc/{{pid}}"):
-        time.sleep(0.01)
-    if os.path.exists(f"/proc/{{pid}}"):
-        os.killpg(pid, signal.SIGKILL)
-"""
-
 
 @pytest.fixture
 def podman(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a `podman` that runs commands without a container."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    program = folder / "podman"
-    program.write_text(PODMAN.format(python=sys.executable), "utf-8")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    return folder
+    """The folder of a program in place of podman."""
+    return with_podman(tmp_path, monkeypatch)
 
 
 def until(holds: Callable[[], object]) -> None:

@@ -140,7 +140,7 @@ def test_the_task_of_a_client_adds_tasks(tmp_path: Path) -> None:
     new = {
         "tasks": [
             {"name": "x", "run": "cat a > x", "inputs": ["a"], "outputs": ["x"]},
-            {"name": "y", "run": "test -z $ELIGO_ADD"},
+            {"name": "y", "run": "test -z ${ELIGO_ADD:-}"},
         ]
     }
     adds = f"echo hello > a; printf %s '{json.dumps(new)}' > \"$ELIGO_ADD\""
@@ -154,7 +154,7 @@ def test_the_task_of_a_client_adds_tasks(tmp_path: Path) -> None:
 
 
 def test_a_client_tells_its_task_nothing_of_adding_unless_it_may(tmp_path: Path) -> None:
-    flow = written(tmp_path, [{"name": "a", "run": "test -z $ELIGO_ADD"}])
+    flow = written(tmp_path, [{"name": "a", "run": "test -z ${ELIGO_ADD:-}"}])
     with serving(tmp_path) as (url, _):
         workflow = told("submit", url, str(flow), "--retries", "0")[1].strip()
         worked(tmp_path, url)
