@@ -14,6 +14,7 @@ from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats import dagman, generate, parse
 from eligo.formats.dagman.writer import values, with_priority_lines
+from eligo.formats.launches import BY_POSIX_SHELL
 from eligo.workflow import Task, Workflow
 
 nasty = st.sampled_from(
@@ -279,7 +280,8 @@ def test_other_formats_go_both_ways(tmp_path: Path) -> None:
     assert by_priority(again) == ["a", "b"]
     formats.write_priorities(again, ["a", "b"], tmp_path / "flow.json", override=True)
     assert replace(formats.read(tmp_path / "flow.json"), origin=None) == Workflow(
-        flow.dag, {"a": Task(name="a", command="ls -l", priority=2), "b": Task(name="b", priority=1)}
+        flow.dag,
+        {"a": Task(name="a", command="ls -l", priority=2, launch=BY_POSIX_SHELL), "b": Task(name="b", priority=1)},
     )
 
 

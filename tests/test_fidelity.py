@@ -11,7 +11,7 @@ from eligo.cli import run as cli
 from eligo.errors import FormatError, InputError, UnhonouredError
 from eligo.formats import lost, parse, read
 from eligo.formats.fidelity import KEYS, as_runnable, listed
-from running_cases import completed, ran
+from running_cases import attempts, completed, ran
 from serving_cases import PATIENCE, got, serving, told
 
 Captured = pytest.CaptureFixture[str]
@@ -41,7 +41,6 @@ STATEMENTS = {
     "PROVISIONER": "PROVISIONER z z.sub",
     "SERVICE": "SERVICE z z.sub",
     "RETRY": "RETRY a 3 UNLESS-EXIT 2",
-    "DIR": "JOB b b.sub DIR sub",
     "ABORT-DAG-ON": "ABORT-DAG-ON a 3 RETURN 1",
     "MAXJOBS": "CATEGORY a heavy\nMAXJOBS heavy 1",
     "PRE-SKIP": "PRE_SKIP a 1",
@@ -74,10 +73,9 @@ def test_a_statement_that_a_run_does_not_honour_is_refused(tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("key", "line"),
     [
-        ("environment", 'environment = "A=1"'),
-        ("output", "output = a.txt"),
-        ("input", "Input = a.txt"),
-        ("initialdir", "initialdir = elsewhere"),
+        ("environment", 'environment = "A"'),
+        ("output", "output = $(Cluster).txt"),
+        ("initialdir", "initialdir = $ENV(HOME)"),
         ("universe", "universe = docker"),
         ("transfer_input_files", "transfer_input_files = data/a.txt"),
         ("success_exit_code", "success_exit_code = 3"),
@@ -172,7 +170,33 @@ def test_nodes_of_splices_are_named_in_full(tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "inner.dag").write_text(nodes("a", "c"))
     path.write_text("SPLICE S inner.dag DIR far\n")
-    assert listed(read(path)) == [f"DIR (2 tasks, first 'S+a', {path}:1)"]
+    assert listed(read(path)) == []
+
+
+def test_a_node_runs_in_its_folder_with_its_files_and_variables(tmp_path: Path) -> None:
+    """As in HTCondor, the executable counts from DIR, and files from initialdir; a splice has a DIR of its own."""
+    for folder in ("S/n/in", "S/n/deep"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "S" / "n" / "tool").write_text('#!/bin/sh\ncat; echo "$A $B"; pwd; echo oops >&2\n')
+    (tmp_path / "S" / "n" / "tool").chmod(0o755)
+    (tmp_path / "S" / "n" / "deep" / "given").write_text("given\n")
+    (tmp_path / "S" / "n" / "a.sub").write_text(
+        "executable = tool\ninitialdir = deep\ninput = given\noutput = $(name).out\nerror = err\n"
+        "environment = \"A=1 B='two words'\"\nqueue\n"
+    )
+    (tmp_path / "S" / "inner.dag").write_text('JOB a a.sub DIR n\nVARS a name="made"\n')
+    path = dag(tmp_path, "SPLICE S inner.dag DIR S\n")
+    assert ran(path) == 0
+    here = tmp_path / "S" / "n" / "deep"
+    assert (here / "made.out").read_text() == f"given\n1 two words\n{here}\n"
+    assert (here / "err").read_text() == "oops\n"
+
+
+def test_a_node_is_retried_as_often_as_it_says(tmp_path: Path) -> None:
+    text = "JOB a {\n executable = /bin/false\n}\nJOB b {\n executable = /bin/false\n}\nRETRY a 0\nRETRY b 1\n"
+    assert ran(dag(tmp_path, text), "--retries", "5") == 1
+    names = [attempt["task"] for attempt in attempts(tmp_path / "x.dag.run")]
+    assert (names.count("a"), names.count("b")) == (1, 2)
 
 
 # Macros
@@ -427,11 +451,11 @@ def test_what_a_conversion_does_not_write_is_named(
     """And commands stand for submit files, which mean nothing elsewhere."""
     monkeypatch.chdir(tmp_path)
     Path("x.dag").write_text("JOB A a.sub\nSCRIPT POST A check\n")
-    Path("a.sub").write_text("executable = /bin/echo\narguments = hi\noutput = o.txt\nqueue\n")
+    Path("a.sub").write_text("executable = /bin/echo\narguments = hi\nhold = true\nqueue\n")
     for words in (["convert", "x.dag", "x.yaml"], ["plan", "x.dag", "-o", "y.yaml"]):
         assert cli(words) == 0
         err = capsys.readouterr().err
-        assert "not written: POST (task 'A', x.dag:2), output (task 'A', a.sub:3)" in err
+        assert "not written: POST (task 'A', x.dag:2), hold (task 'A', a.sub:3)" in err
     for file in ("x.yaml", "y.yaml"):
         assert eligo.read(file).task("A").command == ("/bin/echo", "hi")
     assert cli(["convert", "x.dag", "z.dag"]) == 0

@@ -12,6 +12,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
+from eligo.formats.dagman.places import Place, is_setting
 from eligo.formats.dagman.scripts import Script, at, script_of
 from eligo.formats.dagman.splices import Joined, Joiner, Library, Note
 from eligo.formats.dagman.submission import Description, Facts, NodeJob, Variable, job_of, unhonoured_in, variables_in
@@ -32,6 +33,8 @@ class NodeScript:
 
     descriptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variables: Mapping[str, list[Note]] = field(default_factory=dict)
+    #: DIR and RETRY of nodes, with those of outer splices behind those of inner ones
+    settings: Mapping[str, list[Note]] = field(default_factory=dict)
     #: whether submit files may be outside the folder of the DAGMan file
     allow_outside: bool = False
 
@@ -68,37 +71,38 @@ class _DescriptionReader:
         if task.command is None:
             return replace(task, command=NOTHING)
         name = str(task.name)
+        place = Place.of(self.script.settings.get(name, ()), self.beside.root)
         try:
             description = self._description(task, name)
             if description is None:
-                return task
+                return replace(task, launch=place.launch())
             variables = self._variables(name)
-            asked = job_of(description, variables)
+            asked = job_of(description, [variable for _, variables in variables for variable in variables or ()])
         except FormatError as error:
             message = f"node {shorten(name)!r}: {error.message}"
             raise FormatError(message, error.path, error.line).cured_by(error.remedy or "") from None
         self._list(name, description, asked)
-        task = replace(task, inputs=asked.inputs, outputs=asked.outputs)
-        return replace(task, command=asked.facts.command, cores=asked.facts.cores, memory=asked.facts.memory)
+        for where, each in variables:
+            keys = ["VARS"] if each is None else unhonoured_in(each)
+            for key in [key for key in keys if key not in asked.settings]:
+                self._note(key, where, name)
+        return place.task_for(task, asked)
 
     def _list(self, name: str, description: Description, asked: NodeJob) -> None:
         """Record the features of a description that a run does not honour."""
         for key, line in description.unhonoured.items():
-            self._note(key, description.file if description.is_inline else f"{description.file}:{line}", name)
+            if key not in asked.settings:
+                self._note(key, description.file if description.is_inline else f"{description.file}:{line}", name)
         for key in asked.unhonoured:
             self._note(key, description.file, name)
 
     def _note(self, key: str, where: str, name: str) -> None:
         self.places.setdefault((key, where), []).append(name)
 
-    def _variables(self, name: str) -> list[Variable]:
-        result: list[Variable] = []
-        for note in self.script.variables.get(name, ()):
-            variables = variables_in(note.remark.text, name)
-            for key in ["VARS"] if variables is None else unhonoured_in(variables):
-                self._note(key, note.where, name)
-            result += variables or ()
-        return result
+    def _variables(self, name: str) -> list[tuple[str, list[Variable] | None]]:
+        """The variables of each VARS line with its place; None if they cannot be read."""
+        notes = self.script.variables.get(name, ())
+        return [(note.where, variables_in(note.remark.text, name)) for note in notes]
 
     def _description(self, task: Task, name: str) -> Description | None:
         """The submit description of a node; None if the node has a command instead."""
@@ -185,7 +189,7 @@ def _unhonoured_features(piece: Joined, left_out: set[int]) -> tuple[Unhonoured,
     places, tasks, file_level = dict[str, str](), dict[str, list[str]](), list[Unhonoured]()
     for note in piece.notes:
         key, concerned = note.remark.key, [piece.names[i] for i in note.nodes if i not in left_out]
-        if key == "VARS" or (note.nodes and not concerned):
+        if key == "VARS" or is_setting(note.remark) or (note.nodes and not concerned):
             continue
         if not concerned:
             file_level.append(Unhonoured(key, note.where))
@@ -198,13 +202,15 @@ def _unhonoured_features(piece: Joined, left_out: set[int]) -> tuple[Unhonoured,
 def _node_script(piece: Joined, beside: Beside | None) -> NodeScript:
     """The input for the commands of nodes in a run: VARS and inline descriptions."""
     variables: dict[str, list[Note]] = {}
+    settings: dict[str, list[Note]] = {}
     for note in piece.notes:
-        if note.remark.key == "VARS":
+        if note.remark.key == "VARS" or is_setting(note.remark):
+            chosen = variables if note.remark.key == "VARS" else settings
             for node in note.nodes:
-                variables.setdefault(piece.names[node], []).append(note)
+                chosen.setdefault(piece.names[node], []).append(note)
     named = zip(piece.names, piece.facts, strict=True) if Facts in set(map(type, piece.facts)) else ()
     descriptions = {name: facts.lines for name, facts in named if isinstance(facts, Facts) and facts.lines}
-    return NodeScript(descriptions, variables, beside is not None and beside.allow_outside)
+    return NodeScript(descriptions, variables, settings, beside is not None and beside.allow_outside)
 
 
 def without_joins(piece: Joined) -> tuple[Ints, Ints] | None:

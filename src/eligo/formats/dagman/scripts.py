@@ -375,7 +375,7 @@ class _Reading:
         script.facts.append(description)
 
     def _with_options(self, name: str, description: NodeFacts, options: list[str]) -> NodeFacts:
-        words, moved = iter(options), False
+        words, moved = iter(options), ""
         for word in words:
             option = keyword(word)
             if option == "DONE":
@@ -384,11 +384,11 @@ class _Reading:
                 description = None
             elif option == "DIR" and (folder := next(words, None)):
                 description = f"{folder}/{description}" if isinstance(description, str) else description
-                moved = folder != "."
+                moved = "" if folder == "." else folder
             else:
                 raise FormatError(f"unexpected {shorten(word)!r} (only DIR with a folder, NOOP or DONE may follow)")
         if moved and description is not None:
-            self._remark("DIR", name)
+            self._remark("DIR", name, moved)
         return description
 
     def _check_name(self, name: str) -> None:
@@ -496,7 +496,8 @@ class _Reading:
             self._remark("VARS", words[1], line.split(None, 2)[2])
 
     def _note(self, line: str, words: list[str]) -> None:
-        self._remark(words[0].replace("_", "-"), words[1] if NOTED[words[0]] and len(words) > 1 else "")
+        of_node = NOTED[words[0]]
+        self._remark(words[0].replace("_", "-"), "".join(words[1:2]) if of_node else "", " ".join(words[2:]))
 
     def _remark(self, key: str, node: str = "", text: str = "") -> None:
         self.script.statements.append(Remark(key, self.lines.start, node, text))

@@ -275,7 +275,7 @@ class _Scope:
                     arcs.append(self._put_in(splice, self.library.splice_key(key, splice)))
                 if splice.folder not in {"", "."}:
                     nodes = range(start, len(self.graph.names))
-                    self.graph.notes.append(Note(Remark("DIR", splice.line), script.path, nodes))
+                    self.graph.notes.append(Note(Remark("DIR", splice.line, text=splice.folder), script.path, nodes))
         self._obey(self.library.script(self.key), self.key)
         if rescue is not None:
             self.seen = len(self.graph.names)

@@ -21,7 +21,7 @@ node, but only inside VARS. Only HTCondor knows the values of other macros, so a
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -168,6 +168,8 @@ UNHONOURED = (
     "requirements", "retry_until", "success_exit_code", "transfer_input_files", "transfer_output_files",
     "transfer_output_remaps", "universe", "use",
 )  # fmt: skip
+#: Commands that a run honours if their values can be expanded.
+_SETTINGS = ("initialdir", "environment", "input", "output", "error")
 #: Values that are the same for every node, because a node has one job.
 _CONSTANT = {"dollar": "$(DOLLAR)", "process": "0", "procid": "0", "step": "0", "row": "0"}
 #: Statements whose effect is unknown, even on the executable.
@@ -289,6 +291,9 @@ class NodeJob(NamedTuple):
 
     facts: Facts
     unhonoured: list[str]
+    #: the values of other commands that are honoured: `initialdir`, `environment`, `input`, `output`, `error`
+    settings: Mapping[str, str]
+    environment: Mapping[str, str]
     #: the files that HTCondor would transfer to the job and back; it would hold the job without them
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
@@ -304,7 +309,21 @@ def job_of(description: Description, variables: Sequence[Variable]) -> NodeJob:
     facts = facts_in([*lines, *(f"{key} = {amount}" for key, amount in amounts.items())])
     requests = {"request_cpus": facts.cores, "request_memory": facts.memory}
     inputs, outputs = (_files(macros, f"transfer_{way}_files") for way in ("input", "output"))
-    return NodeJob(facts, [key for key in amounts if requests[key] is None], inputs, outputs)
+    settings = {key: value for key in _SETTINGS if (value := macros.amount(key)) not in {"", "/dev/null"}}
+    environment = _environment(settings.pop("environment", ""))
+    settings |= {"environment": ""} if environment else {}
+    return NodeJob(facts, [key for key in amounts if requests[key] is None], settings, environment, inputs, outputs)
+
+
+def _environment(text: str) -> dict[str, str]:
+    """The variables in `environment`; empty if they cannot be read.
+
+    >>> _environment("\"A=1 B='x y'\""), _environment("A=1;B=x y"), _environment("A")
+    ({'A': '1', 'B': 'x y'}, {'A': '1', 'B': 'x y'}, {})
+    """
+    words = _arguments(text) if text[:1] == '"' else [word.strip() for word in text.split(";") if word.strip()]
+    pairs = [word.partition("=") for word in words]
+    return {name: word for name, _, word in pairs} if all(name and equals for name, equals, _ in pairs) else {}
 
 
 def _files(macros: "_Macros", key: str) -> tuple[str, ...]:
