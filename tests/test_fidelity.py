@@ -195,7 +195,7 @@ def test_a_node_runs_in_its_folder_with_its_files_and_variables(tmp_path: Path) 
 def test_a_node_is_retried_as_often_as_it_says(tmp_path: Path) -> None:
     text = "JOB a {\n executable = /bin/false\n}\nJOB b {\n executable = /bin/false\n}\nRETRY a 0\nRETRY b 1\n"
     assert ran(dag(tmp_path, text), "--retries", "5") == 1
-    names = [attempt["task"] for attempt in attempts(tmp_path / "x.dag.run")]
+    names = [attempt["name"] for attempt in attempts(tmp_path / "x.dag.run")]
     assert (names.count("a"), names.count("b")) == (1, 2)
 
 
@@ -285,15 +285,12 @@ DAX = '<adag>{top}<job id="a" name="touch"><argument>a</argument>{inside}</job><
 NINJA = "rule cc\n  command = touch $out\n{rule}pool one\n  depth = 1\nbuild a: cc\n{edge}build b: cc\n{edge}"
 
 ASKS = [
-    ("makeflow", f"export PATH\n{RULE}", "export (line 1)"),
-    ("makeflow", f"export A=1\n{RULE}", "export (line 1)"),
-    ("makeflow", f"WALL_TIME=10\n{RULE}", "WALL_TIME (line 1)"),
+    ("makeflow", f"export PATH\n{RULE}", "export (task 'a', line 2)"),
+    ("makeflow", f"{RULE}export A=1\n", "export (line 3)"),
     ("makeflow", f".MAKEFLOW GPUS 1\n{RULE}", "GPUS (line 1)"),
     ("makeflow", f".UMBRELLA SPEC x\n{RULE}", "UMBRELLA (line 1)"),
     ("makeflow", 'a:\nBATCH_OPTIONS="-x"\n\ttouch a\n', "BATCH_OPTIONS (task 'a', line 1)"),
     ("makeflow", "a: far/b->b\n\tcp b a\n", "rename (task 'a', line 1)"),
-    ("jx", f'{{"environment": {{"A": "1"}}, "rules": [{JX_RULE.format(more="")}]}}', "environment (at the top)"),
-    ("jx", '{"rules": [' + JX_RULE.format(more=', "environment": {"A": "1"}') + "]}", "environment (task 'a', rule 1)"),
     ("jx", '{"rules": [' + JX_RULE.format(more=', "resources": {"gpus": 1}') + "]}", "gpus (task 'a', rule 1)"),
     (
         "jx",
@@ -302,12 +299,10 @@ ASKS = [
     ),
     ("ninja", NINJA.format(rule="  pool = one\n", edge=""), "pool (2 tasks, first 'a', line 6)"),
     ("ninja", NINJA.format(rule="", edge="  dyndep = a.dd\n"), "dyndep (2 tasks, first 'a', line 5)"),
-    ("pegasus", PEGASUS.format(more=", profiles: {env: {A: b, C: d}}"), "env (task 'a', its profiles)"),
     ("pegasus", PEGASUS.format(more=", profiles: {dagman: {retry: 3}}"), "dagman.retry (task 'a', its profiles)"),
     ("pegasus", PEGASUS.format(more=", hooks: {shell: []}"), "hooks (task 'a', its job)"),
     ("pegasus", "transformationCatalog: {x: []}\n" + PEGASUS.format(more=""), "transformationCatalog (at the top)"),
     ("dax", DAX.format(top='<executable name="x"/>', inside=""), "transformationCatalog (line 1)"),
-    ("dax", DAX.format(top="", inside='<profile namespace="env" key="A">1</profile>'), "env (task 'a', line 1)"),
 ]
 
 

@@ -315,4 +315,4 @@ def test_keys_that_are_not_read_are_named() -> None:
     origin = jx.parse(text).origin
     assert origin is not None
     assert origin.remarks == ("ignored data: disk (rules)",)
-    assert {each.key for each in origin.unhonoured} == {"environment", "local_job"}  # no rule is of the category
+    assert {each.key for each in origin.unhonoured} == {"local_job"}  # no rule is of the category

@@ -13,6 +13,7 @@ from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError
 from eligo.formats import jx, makeflow
 from eligo.formats.shared import rules
+from eligo.launch import Launch
 from eligo.workflow import Task, Workflow
 from format_cases import MEGABYTE, accepts_or_refuses, damaged, names, workflows
 
@@ -58,16 +59,19 @@ JSON = r"""# JX has comments
 """
 
 
+EXPORTED = Launch(env={"CURL": "/usr/bin/curl", "PLACE": "here"})
+
+
 def test_the_language() -> None:
     """page.html -> links.txt -> all -> sub.out: each named by its first file."""
     flow = makeflow.parse(MAKE)
     assert makeflow.sniff(MAKE)
     assert list(flow.dag.arcs()) == [("page.html", "links.txt"), ("links.txt", "all"), ("all", "sub.out")]
     assert flow.file_sizes == {"page.html": 20 * 1024}
-    count: dict[str, Any] = {"cores": 4, "memory": 100 * MEGABYTE, "category": "count"}
+    count: dict[str, Any] = {"cores": 4, "memory": 100 * MEGABYTE, "category": "count", "launch": EXPORTED}
     assert dict(flow.details) == {
         "page.html": Task(name="page.html", command='/usr/bin/curl -o page.html "http://localhost/a b"', cores=1,
-                          inputs=("/usr/bin/curl",), outputs=("page.html",)),
+                          inputs=("/usr/bin/curl",), outputs=("page.html",), launch=EXPORTED),
         "links.txt": Task(name="links.txt", inputs=("page.html", "extract.py"), outputs=("links.txt", "count.txt"),
                           command="python x.py \"page.html\" '$HOME' > links.txt ; wc -l links.txt > count.txt",
                           **(count | {"cores": 2})),
@@ -86,8 +90,10 @@ def test_jx() -> None:
         "page.html": Task(name="page.html", command="/usr/bin/curl -o page.html it's", inputs=("/usr/bin/curl",),
                           outputs=("page.html",)),
         "links.txt": Task(name="links.txt", command="python x.py", inputs=("page.html", "extract.py"),
-                          outputs=("links.txt", "count.txt"), cores=2, memory=100 * MEGABYTE, category="count"),
-        "all": Task(name="all", command="makeflow sub.jx", inputs=("links.txt",), outputs=("all",)),
+                          outputs=("links.txt", "count.txt"), cores=2, memory=100 * MEGABYTE, category="count",
+                          launch=Launch(env={"A": "b"}, timeout=60)),
+        "all": Task(name="all", command="makeflow sub.jx", inputs=("links.txt",), outputs=("all",),
+                    launch=Launch(env={"X": "y"})),
     }  # fmt: skip
 
 

@@ -29,11 +29,11 @@ LABELS = "labels"
 #: The keys of each format. Files may have more: profiles, and commands of HTCondor that are not listed here.
 KEYS: dict[str, tuple[str, ...]] = {
     "dagman": (
-        "ABORT-DAG-ON", "CONFIG", "DIR", "ENV", "FINAL", "HOLD", "MAXJOBS", "POST", "PRE", "PRE-SKIP", "PROVISIONER", "RETRY",
+        "ABORT-DAG-ON", "CONFIG", "ENV", "FINAL", "HOLD", "MAXJOBS", "POST", "PRE", "PRE-SKIP", "PROVISIONER", "RETRY",
         "SCRIPT", "SERVICE", "SUBDAG", "TOLERANCE", "VARS", "WEAK", *SUBMIT_COMMANDS,
     ),
-    "makeflow": ("BATCH_OPTIONS", "GPUS", "LOCAL", "MPI_PROCESSES", "UMBRELLA", "WALL_TIME", "export", "rename"),
-    "jx": ("allocation", "environment", "gpus", "local_job", "mpi-processes", "options", "rename", "wall-time"),
+    "makeflow": ("BATCH_OPTIONS", "GPUS", "LOCAL", "MPI_PROCESSES", "UMBRELLA", "export", "rename"),
+    "jx": ("allocation", "gpus", "local_job", "mpi-processes", "options", "rename"),
     "ninja": ("dyndep", "pool"),
     "pegasus": (
         "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
@@ -42,6 +42,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "json": (LABELS, CONTAINER, SETUP, TIMEOUT),
     "yaml": (LABELS, CONTAINER, SETUP, TIMEOUT),
 }  # fmt: skip
+#: Keys that earlier versions did not honour, which a resumed run may still ignore.
+FORMER = ("DIR", "WALL_TIME")
 #: The keys that keep a task on the machine of the run, which needs no support if all tasks run there.
 HERE = frozenset({"local", "local_job"})
 
@@ -164,7 +166,8 @@ def _is_ignored(each: Unhonoured, ignore: Iterable[str]) -> bool:
 
 def _check_words(ignore: Iterable[str], features: Iterable[Unhonoured]) -> None:
     """Raise if a word is not a key of any format or feature."""
-    valid = {_normal(key) for keys in KEYS.values() for key in keys} | {_normal(each.key) for each in features} | {ALL}
+    known_keys = (*KEYS.values(), FORMER, [each.key for each in features])
+    valid = {_normal(key) for keys in known_keys for key in keys} | {ALL}
     for word in ignore:
         if _normal(word) not in valid:
             here = _keys(features)

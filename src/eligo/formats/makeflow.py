@@ -47,6 +47,7 @@ from typing import Any
 
 from eligo.errors import FormatError, shorten
 from eligo.formats.shared.rules import Allowance, Rule, rules_of, workflow_of
+from eligo.launch import Launch
 from eligo.workflow import MEGABYTE, Origin, Unhonoured, Workflow
 
 NAME = "makeflow"
@@ -284,7 +285,7 @@ def _possible(text: str, what: str) -> str:
 # Workflows
 
 #: The variables that change how Makeflow runs a task; DISK and MODE only affect the choice of a machine.
-UNHONOURED = ("BATCH_OPTIONS", "GPUS", "MPI_PROCESSES", "WALL_TIME")
+UNHONOURED = ("BATCH_OPTIONS", "GPUS", "MPI_PROCESSES")
 
 _RULE = re.compile(
     r"^(?![ \t\n#=@])(?:[^:=\n\\]|\\.)*+:(?:[^=\n\\]|\\.)*+\n(?:(?:[#@.A-Z]|[ \t]*$)[^\n]*\n)*+[ \t]+[^ \t\n]",
@@ -294,6 +295,8 @@ _ASSIGNMENT = re.compile(r"@?[ \t]*([^\s=+:]+)[ \t]*(\+?)=[ \t]*")
 _SIZE = re.compile(r"\s*(\d{1,19})\s*(?:([KMGTP])(?:i?B)?|B)?", re.IGNORECASE)
 _MODIFIERS = re.compile(r"((?:LOCAL(?:\s+|$))*)(MAKEFLOW(?:\s+|$))?")
 _NAMES = ("CATEGORY", "SYMBOL")
+#: the variables that are numbers, in these units; the wall time is in seconds
+_AMOUNTS = {"CORES": 1, "MEMORY": MEGABYTE, "WALL_TIME": 1}
 _QUOTED = re.compile(r"(?:\"(.*)\"|'(.*)')[ \t]*", re.DOTALL)
 
 
@@ -334,6 +337,8 @@ class _MakeflowReader:
         #: the variables of every category, and under None those of all categories; `own` are those of the rule
         self.shared: dict[str | None, dict[str, str]] = {None: {}}
         self.own: dict[str, str] = {}
+        #: the variables that commands get in their environment
+        self.exported: dict[str, None] = {}
         self.unhonoured: list[Unhonoured] = []
 
     def lookup(self, name: str) -> str | None:
@@ -347,7 +352,7 @@ class _MakeflowReader:
         """Process the next line."""
         sign = sign_of(line)
         if line.startswith("export ") and sign != ":":
-            self._ask("export", number)
+            self._export(number, line.removeprefix("export "))
         if line[0] in " \t":
             self._command(number, line)
         elif line[0] == "@" or sign == "=":
@@ -359,6 +364,13 @@ class _MakeflowReader:
         elif line.split(maxsplit=1)[0] != "export":
             expected = "a rule (files: files), a variable (X=value) or a command after a tab"
             raise FormatError(f"a line must be {expected}, got {shorten(line)!r}", line=number)
+
+    def _export(self, number: int, line: str) -> None:
+        """Export a variable that is set here, or several that are named; rules that are read already do not get them."""
+        match = _ASSIGNMENT.match(line.lstrip())
+        self.exported |= dict.fromkeys([match[1]] if match else line.split())
+        if self.rules or self.rule is not None:
+            self._ask("export", number)
 
     def _files(self, number: int, line: str) -> None:
         if self.rule is not None:
@@ -390,9 +402,16 @@ class _MakeflowReader:
         self.rule.command = f"makeflow {rest}" if modifiers and modifiers[2] else rest
         self.rule.unhonoured += ["LOCAL"] if modifiers and modifiers[1] else []
         self.rule.name, self.rule.mark = self.own.get("ELIGO_TASK"), self.own.get("ELIGO_MARK")
-        self.rule.more = {key: self.own[key] for key in ("CATEGORY", "CORES", "MEMORY") if key in self.own}
+        self.rule.more = {key: self.own[key] for key in ("CATEGORY", *_AMOUNTS) if key in self.own}
+        self._set_exported(self.rule)
         self.rules.append((self.rule, self.category))
         self.rule, self.own = None, {}
+
+    def _set_exported(self, rule: Rule) -> None:
+        """Give a rule the values that exported variables have here; the file must set them."""
+        values = {name: self.lookup(name) for name in self.exported}
+        rule.unhonoured += ["export"] if None in values.values() else []
+        rule.environment = {name: value for name, value in values.items() if value is not None}
 
     def _variable(self, number: int, line: str) -> None:
         match = _ASSIGNMENT.match(line)
@@ -427,9 +446,9 @@ class _MakeflowReader:
                 self.sizes[file] = size
             case [".MAKEFLOW", "CATEGORY", value]:
                 self._set("CATEGORY", value, number)
-            case [".MAKEFLOW", ("CORES" | "MEMORY") as name, value] if _amount(value) is not None:
+            case [".MAKEFLOW", ("CORES" | "MEMORY" | "WALL_TIME") as name, value] if _amount(value) is not None:
                 self._set(name, value, number)
-            case [".MAKEFLOW", ("WALL_TIME" | "GPUS" | "MPI_PROCESSES") as name, _]:
+            case [".MAKEFLOW", ("GPUS" | "MPI_PROCESSES") as name, _]:
                 self._ask(name, number)
             case [".UMBRELLA", _, _]:
                 self._ask("UMBRELLA", number)
@@ -453,12 +472,13 @@ class _MakeflowReader:
             category = own["CATEGORY"]
         details: dict[str, Any] = {} if category is None else {"category": category}
         tables: list[Mapping[str, str]] = [own, self.shared.get(category, {}), self.shared[None]]
-        for key, unit in (("CORES", 1), ("MEMORY", MEGABYTE)):
+        for key, unit in _AMOUNTS.items():
             text = next((table[key] for table in tables if key in table), "")
             amount = _amount(_plain(text))
             if amount and amount * unit < 2**63:
                 details[key.lower()] = amount * unit
-        return details
+        launch = Launch(env=rule.environment, timeout=details.pop("wall_time", None))
+        return details if launch == Launch() else {**details, "launch": launch}
 
 
 def _amount(text: str) -> int | None:

@@ -54,6 +54,7 @@ from eligo.formats.shared import data_arcs, document, json_text, names, yaml_tex
 from eligo.formats.shared.data_arcs import Jobs, combine
 from eligo.formats.shared.document import MisfitError, array, children, mapping, misfits_in, short, string, strings
 from eligo.formats.shared.edits import apply_edits, put_in_mapping, yaml_rows
+from eligo.launch import Launch
 from eligo.rows import Ints
 from eligo.workflow import MEGABYTE, Origin, Task, Unhonoured, Workflow
 
@@ -166,25 +167,33 @@ def category_of(transformation: str, name: str) -> str | None:
 
 def details_of(profiles: Iterable[tuple[str, str, object]]) -> dict[str, Any]:
     """The details of a task from profiles, each a namespace, a key and a value."""
-    details: dict[str, float] = {}
+    details: dict[str, Any] = {}
+    env = dict[str, str]()
     for space, key, value in profiles:
+        if is_variable(space, value):
+            env[key] = str(value)
         detail, best = _PLACES.get((space.lower(), key.lower()), ("", False))
         number = _number(value) if detail and (best or detail not in details) else None
         if number is not None and (-(2**43) if detail == "priority" else 0) <= number < 2**43:
             details[detail] = _UNITS[detail](number)
-    return details
+    return {**details, "launch": Launch(env=env)} if env else details
 
 
-def unhonoured_keys(profiles: Iterable[tuple[str, str, object]]) -> list[str]:
+def is_variable(space: str, value: object) -> bool:
+    """Whether a profile of a job sets a variable of its environment."""
+    return space.lower() == "env" and isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def unhonoured_keys(profiles: Iterable[tuple[str, str, object]], of_job: bool = True) -> list[str]:
     """The keys of profiles that a run does not honour: the namespace `env`, or a namespace and a key.
 
     >>> unhonoured_keys([("env", "PATH", "/bin"), ("pegasus", "runtime", 3), ("condor", "request_cpus", "n")])
-    ['env', 'condor.request_cpus']
+    ['condor.request_cpus']
     """
     keys = dict[str, None]()
     for space, key, value in profiles:
         name = space.lower(), key.lower()
-        is_read = name in _PLACES and _number(value) is not None
+        is_read = (name in _PLACES and _number(value) is not None) or (of_job and is_variable(space, value))
         if not is_read and not _PLANNING.match(".".join(name)):
             keys["env" if name[0] == "env" else f"{space}.{key}"] = None
     return list(keys)
@@ -320,7 +329,8 @@ def _unhonoured_features(top: Row, jobs: Sequence[Row], names: tuple[str, ...]) 
     for key in ("transformationCatalog", "replicaCatalog", "siteCatalog", "hooks"):
         if top.get(key):
             yield Unhonoured(key, "at the top")
-    everywhere = unhonoured_keys(_profiles(top, "the workflow") if isinstance(top.get("profiles"), dict) else ())
+    profiles = _profiles(top, "the workflow") if isinstance(top.get("profiles"), dict) else ()
+    everywhere = unhonoured_keys(profiles, of_job=False)
     yield from (Unhonoured(key, "profiles of the workflow") for key in everywhere)
     for name, row in zip(names, jobs, strict=True):
         type_ = row.get("type")

@@ -35,6 +35,7 @@ from eligo.formats.shared import json_text
 from eligo.formats.shared.document import MisfitError, array, kind, mapping, size, string
 from eligo.formats.shared.names import unread
 from eligo.formats.shared.rules import Rule, rules_of, workflow_of
+from eligo.launch import Launch
 from eligo.workflow import MEGABYTE, Origin, Unhonoured, Workflow
 
 NAME = "jx"
@@ -43,17 +44,18 @@ PRIORITIES = False
 CANNOT = ("name", "seconds", "labels", "priority")
 
 #: The keys that change how Makeflow runs a task.
-UNHONOURED = ("allocation", "environment", "gpus", "local_job", "mpi-processes", "wall-time")
+UNHONOURED = ("allocation", "gpus", "local_job", "mpi-processes")
 
 #: The maximum length of a string that Makeflow reads, in bytes
 LONGEST = 65_000
 
 Row = Mapping[str, Any]
 
+WALL_TIME = "wall-time"  # the limit of a command in seconds, one of its resources
 #: the keys that are read: of the document, of rules, of categories, and of resources
-_TOP = frozenset(("rules", "categories", "default_category", "define"))
-_RULE = frozenset(("command", "workflow", "inputs", "outputs", "category", "resources", "task", "mark"))
-_CATEGORY, _RESOURCES = frozenset(("resources",)), frozenset(("cores", "memory"))
+_TOP = frozenset(("rules", "categories", "default_category", "define", "environment"))
+_RULE = frozenset(("command", "workflow", "inputs", "outputs", "category", "resources", "task", "mark", "environment"))
+_CATEGORY, _RESOURCES = frozenset(("resources", "environment")), frozenset(("cores", "memory", WALL_TIME))
 
 _KEY = re.compile(r'"rules"\s*:\s*\[')
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -99,8 +101,12 @@ def _workflow(document: object) -> Workflow:
         rule = _rule(mapping(row, f"rule {number}"), f"rule {number}", sizes)
         rule.unhonoured += unsupported.get(rule.more.get("category", usual if isinstance(usual, str) else ""), [])
         rule.more = {**everywhere, **categories.get(rule.more.get("category", ""), {}), **rule.more}
+        category = rows.get(rule.more.get("category", usual if isinstance(usual, str) else ""))
+        environment = {k: v for owner in (top, category or {}, row) for k, v in _environment(owner).items()}
+        launch = Launch(env=environment, timeout=rule.more.pop(WALL_TIME, None))
+        rule.more |= {} if launch == Launch() else {"launch": launch}
         rules.append(rule)
-    features = tuple(Unhonoured(key, "at the top") for key in ("environment", "options") if top.get(key))
+    features = tuple(Unhonoured(key, "at the top") for key in ("options",) if top.get(key))
     return workflow_of(rules, sizes, Origin(format=NAME, remarks=unread(_unread(top)), unhonoured=features))
 
 
@@ -159,12 +165,20 @@ def _files(row: Row, key: str, what: str, sizes: dict[str, int]) -> tuple[str, .
     return tuple(names)
 
 
+def _environment(row: Row) -> Row:
+    """The variables that the document, a category or a rule sets."""
+    try:
+        return mapping(row.get("environment") or {}, '"environment"')
+    except MisfitError as error:
+        raise FormatError(error.message, line=_line(row)) from None
+
+
 def _resources(row: object, what: str) -> dict[str, Any]:
-    """The cores and the memory of a rule or a category."""
+    """The cores, the memory and the time limit of a rule or a category."""
     owner = mapping(row, what)
     resources = mapping(owner.get("resources") or {}, f'"resources" of {what}')
     amounts = {}
-    for key, unit in (("cores", 1), ("memory", MEGABYTE)):
+    for key, unit in (("cores", 1), ("memory", MEGABYTE), (WALL_TIME, 1)):
         amount = resources.get(key)
         if amount is not None and (type(amount) is not int or not 0 <= amount < 2**40):
             message = f'"{key}" of {what} must be an integer within range, got {kind(amount)}'

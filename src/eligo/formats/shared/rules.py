@@ -59,6 +59,8 @@ class Rule:
     line: int | None = None
     #: cores, memory and category, if known
     more: dict[str, Any] = field(default_factory=dict)
+    #: variables for its command
+    environment: Mapping[str, str] = field(default_factory=dict)
     #: the keys of features that a run does not honour
     unhonoured: list[str] = field(default_factory=list)
 
