@@ -16,7 +16,7 @@ import eligo
 from eligo.engines.command_line import Site, argv_of, shell_words, words_of
 from eligo.engines.worker import process_table
 from eligo.formats import generate, parse
-from eligo.launch import POSIX, Launch
+from eligo.launch import POSIX
 from launch_cases import with_podman
 from running_cases import attempts, ran, started, written
 
@@ -108,12 +108,22 @@ def test_where_bash_is_missing_a_line_gets_sh(tmp_path: Path, monkeypatch: pytes
     assert os.spawnve(os.P_WAIT, line[0], [*line[:-1], "false | true"], dict(os.environ)) == 1
 
 
+def test_a_run_and_a_dry_run_say_which_shell_they_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    assert made(tmp_path, {"run": "echo a; echo b"}, "--dry-run") == 0
+    assert "command lines that need a shell run with bash -euo pipefail" in capsys.readouterr().err
+    monkeypatch.setattr("eligo.engines.command_line._find_program", lambda program: None)
+    assert made(tmp_path, {"run": "echo a; echo b"}) == 0
+    assert "run with sh -e, since bash is not on the PATH" in capsys.readouterr().err
+
+
 def test_files_of_other_systems_keep_their_shell(tmp_path: Path) -> None:
     path = tmp_path / "flow.makeflow"
     path.write_text("b:\n\tfalse | true; false; touch b\n")
     assert ran(path) == 0
     again = parse(generate(eligo.read(path), "yaml"))
-    assert again.task(again.dag.tasks[0]).launch == Launch(shell=POSIX)
+    assert again.task(again.dag.tasks[0]).launch == eligo.Launch(shell=POSIX)
 
 
 def test_the_shell_of_another_system_is_written_once() -> None:
@@ -171,7 +181,7 @@ def test_a_conda_environment_is_entered_by_the_program_that_is_there(
     log = tmp_path / "flow.yaml.run" / "logs" / "000" / "a.out"
     assert log.read_text() == "--no-capture-output -n align\none\na\\b\n"
     conda.rename(tmp_path / "micromamba")
-    words = argv_of(("ls",), Launch(conda="./env"), Site(folder="/", place="/"))
+    words = argv_of(("ls",), eligo.Launch(conda="./env"), Site(folder="/", place="/"))
     assert words == (str(tmp_path / "micromamba"), "run", "-p", "./env", "ls")
 
 
@@ -261,7 +271,7 @@ def test_apptainer_gets_images_of_registries_and_files(tmp_path: Path, monkeypat
     monkeypatch.setattr("eligo.engines.command_line.CONTAINER_ENGINES", (str(program),))
     site = Site(folder="/data", place="/data/d")
     for image, address in {"alpine:3": "docker://alpine:3", "x.sif": "x.sif", "library://a": "library://a"}.items():
-        words = argv_of(("ls", "-l"), Launch(container=image), site)
+        words = argv_of(("ls", "-l"), eligo.Launch(container=image), site)
         assert words == (str(program), "exec", "--bind", "/data", "--pwd", "/data/d", address, "ls", "-l")
 
 
@@ -269,7 +279,7 @@ def test_apptainer_gets_images_of_registries_and_files(tmp_path: Path, monkeypat
 
 
 def test_a_task_made_in_python_runs_as_it_says(tmp_path: Path) -> None:
-    launch = Launch(env={"A": "1"}, dir=str(tmp_path / "here"), timeout="1m")
+    launch = eligo.Launch(env={"A": "1"}, dir=str(tmp_path / "here"), timeout="1m")
     task = eligo.Task(name="a", command="echo $A > out", launch=launch)
     flow = eligo.Workflow(eligo.Dag.from_arcs([], tasks=["a"]), {"a": task})
     assert eligo.run(flow).ok

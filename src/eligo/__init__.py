@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from eligo.finishing import FinishBound, earliest_finish
     from eligo.formats import History, read, read_history, write
     from eligo.interop.dask import from_dask
+    from eligo.launch import Launch
     from eligo.planning import Judgement, Plan, judge, plan
     from eligo.pools import Pool
     from eligo.prioritising import priorities
@@ -80,6 +81,7 @@ _HOMES = {
     "eligo.finishing": ("FinishBound", "earliest_finish"),
     "eligo.formats": ("History", "read", "read_history", "write"),
     "eligo.interop.dask": ("from_dask",),
+    "eligo.launch": ("Launch",),
     "eligo.border": ("as_workflow", "with_history"),
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
     "eligo.pools": ("Pool",),
@@ -121,6 +123,7 @@ __all__ = [
     "History",
     "InputError",
     "Judgement",
+    "Launch",
     "MoveError",
     "NotSelfContainedError",
     "Origin",

@@ -85,7 +85,7 @@ class Launch:
 
     @property
     def labels(self) -> frozenset[str]:
-        """What a server's client must declare to be given the task: that it heeds these keys, and has the programs."""
+        """The labels that a server's client must declare to get the task: it applies these keys, and has the programs."""
         demands = {
             "container": bool(self.container),
             "conda": bool(self.conda),

@@ -30,6 +30,7 @@ from eligo.pages.views import end_headline
 from eligo.prioritising import order_to_follow
 from eligo.running import Result, Resumed, RunFolder, Runner, execute, prepare_run
 from eligo.running.api import commands_in
+from eligo.running.commands import shell_remark
 from eligo.running.dagman import DagmanJob, Fate, run_dagman
 from eligo.running.dry_run import Upcoming, dry_run
 from eligo.running.states import BAD, BLOCKED, DONE
@@ -101,6 +102,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     follows = follows_of(request)
     with closing(RunFolder(place)) as folder:
         if request.dry_run:
+            tell([remark] if (remark := shell_remark(flow)) else [])
             return print_dry_run(dry_run(flow, request.settings(), folder), request.json)
         if request.on == "htcondor-dagman":
             folder.store.remember(**facts)

@@ -23,6 +23,7 @@ Words = tuple[str, ...]
 
 BASH, SH = ("-euo", "pipefail", "-c"), ("/bin/sh", "-e", "-c")
 PLAIN = Launch()
+NO_BASH = "sh -e, since bash is not on the PATH"
 _PLAIN = re.compile(r"[\w@%+=:,./ -]+")  # words without a special meaning to a shell
 #: runs the line with the shell that is there, on another machine or in a container
 _CHOOSE = 'if command -v bash >/dev/null 2>&1; then exec bash -euo pipefail -c "$0"; else exec sh -e -c "$0"; fi'
@@ -103,10 +104,10 @@ def shell_words(shell: str | Words | None, elsewhere: bool = False) -> Words:
 def default_shell() -> str:
     """The shell for lines that need one on this machine, in words.
 
-    >>> default_shell() in {"bash -euo pipefail -c", "sh -e -c (bash is not on the PATH)"}
+    >>> default_shell() in {NO_BASH, "bash -euo pipefail"}
     True
     """
-    return "sh -e -c (bash is not on the PATH)" if _find_program("bash") is None else "bash -euo pipefail -c"
+    return NO_BASH if _find_program("bash") is None else "bash -euo pipefail"
 
 
 def _split(line: str) -> Words:

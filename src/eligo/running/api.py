@@ -16,13 +16,14 @@ import numpy as np
 from eligo.additions import LiveWorkflow
 from eligo.allocating import ALLOCATORS, Allocator, allocator, informed
 from eligo.engines import Engine, Function
+from eligo.engines.command_line import NO_BASH
 from eligo.engines.registry import engine_on, shares_machine
 from eligo.engines.room import Room, Wants, in_gibibytes, machine_memory
 from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.policies import PLAN_EFFORT, POLICIES
-from eligo.running.commands import Commands, check_launches
+from eligo.running.commands import Commands, check_launches, shell_remark
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import INBOX, RunGrowth
@@ -289,13 +290,14 @@ def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow
 
 
 def _ignored_settings(flow: Workflow, engine: Engine, settings: Settings) -> tuple[str, ...]:
-    """One sentence per setting of the workflow that this run ignores."""
+    """One sentence per setting of the workflow that this run ignores, and about a shell that is not the usual one."""
     remarks = list(getattr(engine, "unheeded", ())) if any(flow.column("memory")) else []
     if settings.policy in ALLOCATORS and any(flow.column("priority")):
         remarks.append(f"policy {settings.policy} ignores the priorities of tasks; all other policies follow them")
     elif settings.policy not in POLICIES and any(flow.column("priority")):
         remarks.append(f"priorities of tasks take precedence over the order in {settings.policy}")
-    return tuple(remarks)
+    shell = shell_remark(flow) or ""
+    return (*remarks, shell) if shell.endswith(NO_BASH) else tuple(remarks)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from eligo.engines import Command
-from eligo.engines.command_line import Site, argv_of, folder_of, words_of
+from eligo.engines.command_line import Site, argv_of, default_shell, folder_of, words_of
 from eligo.errors import InputError, shorten
 from eligo.formats.launches import launch_features
 from eligo.names import Name
@@ -41,12 +41,19 @@ def empty_tasks(flow: Workflow) -> set[Name]:
 
 
 def check_launches(flow: Workflow) -> None:
-    """Refuse tasks whose commands cannot be run as they state: a program is missing, or a line is no list of words."""
+    """Refuse tasks whose commands cannot be run as they state: a program is missing, or a line cannot be split."""
     for lacking in launch_features(flow, served=False, growing=True):
         raise InputError(f"task {shorten(lacking.tasks[0])!r} has {lacking.key!r}, but {lacking.where} of this machine")
     for name, launch in zip(flow.dag.tasks, flow.column("launch"), strict=True):
         if launch is not None and launch.shell == "none":
             words_of(flow.task(name).command or (), launch)
+
+
+def shell_remark(flow: Workflow) -> str | None:
+    """A sentence about the shell of this machine; None if no command line leaves the choice to it."""
+    columns = zip(flow.column("command"), flow.column("launch"), strict=True)
+    chosen = any(isinstance(line, str) and (launch is None or launch.shell is None) for line, launch in columns)
+    return f"command lines that need a shell run with {default_shell()}" if chosen else None
 
 
 @dataclass(eq=False)
