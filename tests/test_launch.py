@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import eligo
+from eligo.cli import run as cli
 from eligo.engines.command_line import Site, argv_of, shell_words, words_of
 from eligo.engines.worker import process_table
 from eligo.formats import generate, parse
@@ -165,6 +166,21 @@ def test_a_task_is_made_again_if_what_it_does_changes(
 def test_a_line_for_no_shell_must_be_words(tmp_path: Path, capsys: Captured) -> None:
     assert made(tmp_path, {"run": "echo 'a", "shell": "none"}) == 2
     assert "cannot be split into words" in capsys.readouterr().err
+
+
+def test_an_export_names_what_it_cannot_represent(tmp_path: Path, capsys: Captured) -> None:
+    path = written(tmp_path, [{"name": "a", "run": "ls", "env": {"A": "1"}, "retries": 2}])
+    words = ["cluster", str(path), "--size", "1", "--export", "snakemake", "-o", str(tmp_path / "Snakefile")]
+    assert cli(words) == 0
+    err = capsys.readouterr().err
+    assert "exporting without env (1 task)" in err
+    assert "exporting without retries (1 task)" in err
+
+
+def test_a_conversion_names_what_it_cannot_represent(tmp_path: Path, capsys: Captured) -> None:
+    path = written(tmp_path, [{"name": "a", "run": "ls", "outputs": ["a"], "dir": "d"}])
+    assert cli(["convert", str(path), str(tmp_path / "x.makeflow")]) == 0
+    assert "how commands are run (1 task)" in capsys.readouterr().err
 
 
 # Setup

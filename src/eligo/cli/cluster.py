@@ -11,6 +11,7 @@ from eligo.clusters.chains import chain_text
 from eligo.clusters.export import EXPORTS, exported
 from eligo.errors import InputError
 from eligo.formats.fidelity import ALL
+from eligo.formats.launches import launch_keys
 from eligo.formats.shared.files import save
 from eligo.planning import VERDICT_CLAUSES
 from eligo.simulation import Dealing, deal
@@ -83,7 +84,9 @@ def _write(
     if output is not None and output.lower().endswith(PICTURES):
         raise InputError(f"{output} is a picture: leave --export out, or choose another file name")
     if export is not None:
-        flow = accept(flow, [ALL], what="exporting") if export in {"dagman", "snakemake"} else flow
+        if export in {"dagman", "snakemake"}:
+            flow = accept(flow, [ALL], what="exporting")
+            tell([f"warning: exporting without {key}" for key in launch_keys(flow)])
         _export(exported(flow, _fats(clusters), export, executed), output or "-")
     elif output is not None:
         raise InputError(f"{output}: the suffix must be .svg, .png or .html, unless --export is given")

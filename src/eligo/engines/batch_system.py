@@ -315,8 +315,9 @@ def work_document(work: object) -> dict[str, Any]:
     """A command in the form that the worker reads."""
     if not isinstance(work, Command):
         raise InputError("batch systems run commands, not functions: use another engine")
-    fields = {name: getattr(work, name) for name in ("argv", "folder", "out", "err", "timeout")}
-    return {**fields, "environment": dict(work.environment)}
+    fields = {name: getattr(work, name) for name in ("argv", "folder", "out", "err")}
+    limit = {} if work.timeout is None else {"timeout": work.timeout}
+    return {**fields, "environment": dict(work.environment), **limit}
 
 
 def read_performed(path: Path) -> list[Performed]:

@@ -115,7 +115,8 @@ def run_command(
     The command's own environment is added to *base*, by default the environment of this process. Its own time limit replaces
     *timeout*.
     """
-    timeout = timeout if work.timeout is None else work.timeout
+    own = getattr(work, "timeout", None)
+    timeout = timeout if own is None else own
     began = time.time()
     try:
         child = _start(work, os.environ if base is None else base, stopped)

@@ -5,11 +5,13 @@ eligo's own documents, lists of commands, and tasks made in Python are for the s
 chooses.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eligo.launch import CONDAS, CONTAINER_ENGINES, POSIX, Launch, program_for
+from eligo.errors import counted
+from eligo.launch import CONDAS, CONTAINER_ENGINES, LAUNCH_KEYS, POSIX, Launch, program_for
 from eligo.names import Name
 from eligo.workflow import LazyDetails, Task, Unhonoured, Workflow
 
@@ -54,13 +56,32 @@ def with_own_shell(flow: Workflow) -> Workflow:
     """The workflow, whose command lines are for /bin/sh if its format is that of another system."""
     if flow.origin is None or flow.origin.format in CHOSEN:
         return flow
-    return replace(flow, details=_Launched(flow.details, _with_posix_shell))
+    return _changed(flow, _with_posix_shell)
+
+
+def _changed(flow: Workflow, change: Change) -> Workflow:
+    """The workflow with changed launches: of all tasks at once, or of those that are computed on access, then."""
+    details = _Launched(flow.details, change)
+    return replace(flow, details=details if isinstance(flow.details, LazyDetails) else dict(details))
 
 
 def _with_posix_shell(task: Task) -> Launch | None:
     if not isinstance(task.command, str) or (task.launch is not None and task.launch.shell is not None):
         return task.launch
     return BY_POSIX_SHELL if task.launch is None else replace(task.launch, shell=POSIX)
+
+
+def launch_keys(flow: Workflow) -> list[str]:
+    """The keys by which tasks say how their commands are run, other than by /bin/sh, each with the number of tasks.
+
+    >>> from eligo.dag import Dag
+    >>> launch_keys(Workflow(Dag.from_arcs([], "a"), {"a": Task(name="a", launch=Launch(dir="x", shell=POSIX))}))
+    ['dir (1 task)']
+    """
+    launches = [launch for launch in flow.column("launch") if launch is not None]
+    bare = (replace(each, shell=None) if each.shell == POSIX else each for each in launches)
+    counts = Counter(key for launch in bare for key in launch.document())
+    return [f"{key} ({counted(counts[key], 'task')})" for key in LAUNCH_KEYS if counts[key]]
 
 
 def launch_features(flow: Workflow, served: bool, growing: bool) -> list[Unhonoured]:
@@ -95,7 +116,7 @@ def without(flow: Workflow, keys: Collection[str]) -> Workflow:
     """The workflow without what is ignored."""
     if not keys:
         return flow
-    return replace(flow, details=_Launched(flow.details, lambda task: _without(task.launch, keys)))
+    return _changed(flow, lambda task: _without(task.launch, keys))
 
 
 def _without(launch: Launch | None, keys: Collection[str]) -> Launch | None:

@@ -16,7 +16,7 @@ import numpy as np
 from eligo.additions import LiveWorkflow
 from eligo.allocating import ALLOCATORS, Allocator, allocator, informed
 from eligo.engines import Engine, Function
-from eligo.engines.command_line import NO_BASH
+from eligo.engines.command_line import NO_BASH, default_shell
 from eligo.engines.registry import engine_on, shares_machine
 from eligo.engines.room import Room, Wants, in_gibibytes, machine_memory
 from eligo.errors import InputError, TaskFailedError, shorten
@@ -296,8 +296,8 @@ def _ignored_settings(flow: Workflow, engine: Engine, settings: Settings) -> tup
         remarks.append(f"policy {settings.policy} ignores the priorities of tasks; all other policies follow them")
     elif settings.policy not in POLICIES and any(flow.column("priority")):
         remarks.append(f"priorities of tasks take precedence over the order in {settings.policy}")
-    shell = shell_remark(flow) or ""
-    return (*remarks, shell) if shell.endswith(NO_BASH) else tuple(remarks)
+    shell = shell_remark(flow) if default_shell() == NO_BASH else None
+    return tuple(remarks) if shell is None else (*remarks, shell)
 
 
 @contextmanager

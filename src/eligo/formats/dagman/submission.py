@@ -318,8 +318,8 @@ def job_of(description: Description, variables: Sequence[Variable]) -> NodeJob:
 def _environment(text: str) -> dict[str, str]:
     """The variables in `environment`; empty if they cannot be read.
 
-    >>> _environment("\"A=1 B='x y'\""), _environment("A=1;B=x y"), _environment("A")
-    ({'A': '1', 'B': 'x y'}, {'A': '1', 'B': 'x y'}, {})
+    >>> _environment('"A=1 B=2"'), _environment("A=1;B=x y"), _environment("A")
+    ({'A': '1', 'B': '2'}, {'A': '1', 'B': 'x y'}, {})
     """
     words = _arguments(text) if text[:1] == '"' else [word.strip() for word in text.split(";") if word.strip()]
     pairs = [word.partition("=") for word in words]
