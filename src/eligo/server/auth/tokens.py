@@ -269,9 +269,7 @@ class Gate:
         """Raise if too many requests from this address are waiting."""
         if self.by_address and self._addresses(now)[address] >= MOST_OF_ADDRESS:
             raise RefusedError(
-                429,
-                f"{MOST_OF_ADDRESS} clients at your address are already waiting for approval",
-                after=60,
+                429, f"{MOST_OF_ADDRESS} clients at your address are already waiting for approval", after=60
             )
 
     def crowded_out(self, now: float) -> list[Token]:
