@@ -55,25 +55,6 @@ SUFFIXES = (".svg", ".png", ".html")
 Panel = tuple[Sketch, float, float]  # with its width and height
 
 
-def draw_dag(flow: object, plan: Plan) -> "Figure":
-    """A figure of the dag by levels, its tasks numbered by the plan and coloured by block; of blocks if there are many tasks.
-
-    A task has the colour of the block that it opens, as have the arcs of the block; blocks of a single arc are grey, and
-    so are shortcuts, which are dotted. Tasks with no children are white inside.
-    """
-    return picture_of(sketch_of_dag(Anatomy(dag_of(flow), plan)))
-
-
-def draw_superdag(flow: object, plan: Plan) -> "Figure":
-    """A figure of the blocks of the dag, with an arc if a sink of one block is a source of the other.
-
-    Each has its kind, its place in the order in which the plan starts them, and the name of the tasks that it runs;
-    5→3 is a block of 5 sources and 3 sinks that belongs to no named family. Similar ones are drawn as one if there
-    are many; areas grow with numbers of tasks.
-    """
-    return picture_of(sketch_of_blocks(Anatomy(dag_of(flow), plan)))
-
-
 def picture_of(sketch: Sketch) -> "Figure":
     """A figure with one sketch in it."""
     width, height = panel_size(sketch)
@@ -287,12 +268,6 @@ def shelves(panels: Iterable[Panel], most: float) -> list[list[Panel]]:
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     """Write a figure to a file, as SVG or PNG by its suffix; the same figure gives the same bytes."""
     write_picture(path, svg_of(figure).encode() if picture_suffix(path, SUFFIXES[:2]) == ".svg" else png_of(figure))
-
-
-def save_explanation(plan: Plan, flow: object, path: str | os.PathLike[str]) -> None:
-    """Write the explanation of a plan to a file, as a picture (.svg, .png)."""
-    picture_suffix(path, SUFFIXES[:2])
-    save_figure(draw_explanation(plan, flow), path)
 
 
 def fifo_profile(dag: Dag) -> tuple[int, ...]:
