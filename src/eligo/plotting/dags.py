@@ -10,6 +10,7 @@ import numpy as np
 from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.formats.shared.files import save_bytes
 from eligo.planning import Plan
 from eligo.plotting.labels import legible, wrapped
 from eligo.plotting.layout import Floats
@@ -267,7 +268,8 @@ def shelves(panels: Iterable[Panel], most: float) -> list[list[Panel]]:
 
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     """Write a figure to a file, as SVG or PNG by its suffix; the same figure gives the same bytes."""
-    write_picture(path, svg_of(figure).encode() if picture_suffix(path, SUFFIXES[:2]) == ".svg" else png_of(figure))
+    data = svg_of(figure).encode() if picture_suffix(path, SUFFIXES[:2]) == ".svg" else png_of(figure)
+    save_bytes(data, os.fspath(path))
 
 
 def fifo_profile(dag: Dag) -> tuple[int, ...]:
@@ -289,12 +291,3 @@ def picture_suffix(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:
         names = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
         raise InputError(f"{os.fspath(path)}: the suffix of a picture must be {names}")
     return suffix
-
-
-def write_picture(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write the bytes of a picture or page."""
-    try:
-        with open(path, "wb") as file:
-            file.write(data)
-    except OSError as error:
-        raise InputError(f"{os.fspath(path)}: cannot be written: {(error.strerror or str(error)).lower()}") from None
