@@ -9,7 +9,6 @@ from eligo.cli.effects import BESIDE_EXPERIMENTS, NOT_OF_EXPERIMENTS, check_clus
 from eligo.cli.options import Reading, grouped, offered
 from eligo.cli.output import print_facts, print_json, version_line
 from eligo.cli.requests import ClusterRequest, CompareRequest, PlanRequest
-from eligo.errors import InputError
 
 app = typer.Typer(
     help="Decide which ready task of a workflow runs next, and prove how good the choice is.",
@@ -270,9 +269,3 @@ def generate(
     check_place(flow, out, force)
     write(flow, out, to or ("json" if out == "-" else None))
     tell([] if out == "-" else [f"wrote {out}"])
-
-
-@app.command(hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-def reproduce() -> None:
-    """Show where the experiments of the papers are now."""
-    raise InputError("eligo reproduce was removed: run 'python -m papers' in a clone of the repository")
