@@ -20,8 +20,10 @@ from eligo.stores import Store, added_names
 from eligo.workflow import Task, Workflow
 
 MOST_LISTED = 5  # missing inputs listed in an error
-#: formats in which commands need not create their declared outputs; ninja just runs them again the next time
-LENIENT = {"ninja"}
+#: formats in which commands need not create their declared outputs; they just run again the next time
+LENIENT = {"ninja", "make"}
+#: formats in which a task reads nothing of a parent that writes none of its inputs: the arc only gives an order
+EXACT = {"make"}
 
 
 def are_outputs_owed(flow: Workflow) -> bool:
@@ -50,8 +52,7 @@ class TaskFiles:
 
     @cached_property
     def _outputs(self) -> list[tuple[str, ...]]:
-        owed = are_outputs_owed(self.flow)
-        return [files if owed and files else () for files in self.flow.column("outputs")]
+        return [files or () for files in self.flow.column("outputs")]
 
     @cached_property
     def _inputs(self) -> list[tuple[str, ...]]:
@@ -60,7 +61,7 @@ class TaskFiles:
     @property
     def any_outputs(self) -> bool:
         """Whether any task must create a file."""
-        return any(self._outputs)
+        return are_outputs_owed(self.flow) and any(self._outputs)
 
     def absent(self, task: Name) -> list[str]:
         """The declared outputs of a task that do not exist."""
@@ -170,9 +171,15 @@ class TaskFiles:
         reached, visited = [v], {v}
         for u in reached:
             fresh = [w for w in self.flow.dag.children_of(u).tolist() if w in among and w not in visited]
+            fresh = [w for w in fresh if self._is_reader(w, u)]
             visited.update(fresh)
             reached += fresh
         return reached[1:]
+
+    def _is_reader(self, w: int, u: int) -> bool:
+        """Whether a task may read what its parent u writes."""
+        exact = self.flow.origin is not None and self.flow.origin.format in EXACT and self._outputs[u]
+        return not exact or not set(self._outputs[u]).isdisjoint(self._inputs[w])
 
     def _sources(self, v: int) -> list[int]:
         """The tasks that may have written what task v reads."""
