@@ -86,7 +86,7 @@ class Project:
         self.dirty.update(task for task, files in self.reads.items() if name in files)
 
     def may_run(self) -> set[str]:
-        """The tasks of which something changed, and all that depend on them; those that made what these read, if it is gone."""
+        """The tasks of which something changed or whose output is gone, and all that depend on them."""
         allowed = set(self.dirty)
         allowed |= {task for task in self.reads if not (self.place / "made" / task).exists()}
         for task, files in self.reads.items():  # in an order of the dag

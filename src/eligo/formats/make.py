@@ -16,12 +16,13 @@ tasks: arcs pass through them. A phony target writes no file. Order-only prerequ
 of a task is the place of its recipe.
 
 The trace lacks the signs before a command. They come from the recipe in the listing: failures of commands with `-` are
-ignored; lines that a `+` command printed while the listing was made are dropped. Each line of a recipe has a shell of its own,
-and the first failure ends the recipe; with `.ONESHELL`, one shell gets all lines.
+ignored; lines that a `+` command printed while the listing was made are dropped. Each line of a recipe has its own shell, and
+the first failure ends the recipe; with `.ONESHELL`, one shell gets all lines.
 
 >>> flow = parse('''Makefile:3: target 'b' does not exist
 ... cp a b
 ... cd .; ls
+... # GNU Make 4.3
 ... # Make data base, printed on Thu Nov 19 14:00:00 2026
 ... .DEFAULT_GOAL := b
 ... # Files
@@ -35,8 +36,8 @@ and the first failure ends the recipe; with `.ONESHELL`, one shell gets all line
 ... a:
 ... #  Last modified 2026-11-19 14:00:00.0
 ... ''')
->>> flow.task("b")
-Task('b', command="set -e\\n/bin/sh -c 'cp a b' || :\\n/bin/sh -c 'cd .; ls'", inputs=('a',), outputs=('b',), category='Makefile:3')
+>>> flow.task("b").command.split("\\n"), flow.task("b").inputs
+(['set -e', "/bin/sh -c 'cp a b' || :", "/bin/sh -c 'cd .; ls'"], ('a',))
 """
 
 import re
@@ -66,16 +67,19 @@ MOST_ARCS = 2_000_000
 #: The maximum depth of variables at the beginning of a command, and of lines of a recipe that expand to nothing.
 DEEPEST, MOST_EMPTY = 8, 50
 
-_DATA_BASE, _FILES = "# Make data base, printed on ", "\n# Files\n"
+_VERSION, _DATA_BASE, _FILES = "# GNU Make ", "# Make data base, printed on ", "\n# Files\n"
 _TRACE = re.compile(r"(\S.*:\d+|<builtin>): (?:update )?target '(.+?)' (?:does not exist|due to: .*)")
-_MESSAGE = re.compile(r"[\w./-]*make(\[\d+\])?: (Entering|Leaving)?.*")
+_MESSAGE = re.compile(r"(?:# )?[\w./-]*make(\[\d+\])?: (Entering|Leaving)?.*")
 _TARGET = re.compile(r"(.+?)(::?)(?= |$)(?: ([^|]*))?(?:\|(.*))?")
 _RECIPE = re.compile(r"^#  (?:recipe|commands) to execute .*\n((?:.*\n?)*)", re.MULTILINE)
-_VARIABLE = re.compile(r"^([^\s:#=]+) :{0,3}=(?: (.*))?$|^define (\S+)(?: :?=)?\n((?:(?!endef$).*\n)*)endef$", re.MULTILINE)
-_OWN = re.compile(r"^# (\.?SHELL(?:FLAGS)?) :{0,3}= (.*)$", re.MULTILINE)
+_VARIABLE = re.compile(
+    r"^([^\s:#=]+) :{0,3}=(?: (.*))?$|^define (\S+)(?: :?=)?\n((?:(?!endef$).*\n)*)endef$", re.MULTILINE
+)
+_ASSIGNMENT = re.compile(r".+?: (\S+) [:+?!]*= ?(.*)")  # a variable of one target
 _REFERENCE = re.compile(r"\$(?:\((?:call +)?([\w.-]+)(?:,[^()]*)?\)|\{([\w.-]+)\}|(\w))")
 _SIGNS = re.compile(r"[-@+\s]*")
 _EXPORT = re.compile(r"^ *export\b", re.MULTILINE)
+_SERIAL = "NOTPARALLEL"
 _RECURSIVE = re.compile(r"\$[({]MAKE[)}]")
 
 
@@ -87,11 +91,25 @@ class _File:
     order_only: list[str] = field(default_factory=list)
     also: list[str] = field(default_factory=list)
     recipe: list[str] = field(default_factory=list)
-    #: SHELL and .SHELLFLAGS, if they are its own
-    shell: dict[str, str] = field(default_factory=dict)
+    #: the variables that only its recipe has
+    variables: dict[str, str] = field(default_factory=dict)
     is_phony: bool = False
+    is_intermediate: bool = False
     exists: bool = False
     doubled: bool = False
+
+    def add(self, head: re.Match[str], body: str) -> None:
+        """Add what an entry of the section says, a line with its prerequisites and more lines."""
+        self.inputs += (head[3] or "").split()
+        self.order_only += (head[4] or "").split()
+        self.doubled = head[2] == "::"
+        self.is_phony |= "#  Phony target" in body
+        self.is_intermediate |= "#  File is an intermediate prerequisite" in body
+        self.exists |= "#  Last modified " in body
+        for names in re.findall(r"^#  Also makes:(.*)", body, re.MULTILINE):
+            self.also += names.split()
+        recipe = _RECIPE.search(body)
+        self.recipe += _joined(line.removeprefix("\t") for line in recipe[1].split("\n")) if recipe else []
 
 
 class _Recipe(NamedTuple):
@@ -115,11 +133,15 @@ def generate(flow: Workflow) -> str:
 def parse(text: str, beside: Beside | None = None) -> Workflow:
     """The workflow that a listing describes."""
     lines = list(_own_lines(text))
-    start = next((i for i in reversed(range(len(lines))) if lines[i][1].startswith(_DATA_BASE)), None)
-    variables, _, rest = "\n".join(line for _, line in lines[start:]).partition(_FILES)
-    if start is None or not rest:
+    end = next((i for i in reversed(range(len(lines))) if lines[i][1].startswith(_VERSION)), len(lines))
+    variables, _, rest = "\n".join(line for _, line in lines[end:]).partition(_FILES)
+    if not rest:
         raise FormatError(f"not a complete listing of GNU make (write it with `LC_ALL=C {COMMAND}`)")
-    listing = _Listing(_files(rest), _variables(variables), _traced(lines[:start]))
+    files = _files(rest)
+    removed = [name for name, file in files.items() if file.is_intermediate]
+    if end and removed and lines[end - 1][1].startswith("rm ") and {*lines[end - 1][1].split()[1:]} <= {*removed}:
+        del lines[end - 1 :]
+    listing = _Listing(files, _variables(variables), _traced(lines[:end]))
     return listing.workflow(_exports(listing, beside))
 
 
@@ -171,21 +193,13 @@ def _files(text: str) -> dict[str, _File]:
     """The files and targets of the data base."""
     files: dict[str, _File] = {}
     for entry in text.partition("\n# files hash-table stats:")[0].split("\n\n"):
-        head, _, body = entry.strip("\n").removeprefix("# Not a target:\n").partition("\n")
-        match = _TARGET.fullmatch(head)
-        if match is None or head.startswith("#"):
-            continue
-        file = files.setdefault(match[1], _File())
-        file.inputs += (match[3] or "").split()
-        file.order_only += (match[4] or "").split()
-        file.doubled = match[2] == "::"
-        file.is_phony |= "\n#  Phony target" in f"\n{body}"
-        file.exists |= "#  Last modified " in body
-        file.shell.update(_OWN.findall(body))
-        for line in re.findall(r"^#  Also makes:(.*)", body, re.MULTILINE):
-            file.also += line.split()
-        recipe = _RECIPE.search(body)
-        file.recipe += _joined(line.removeprefix("\t") for line in recipe[1].split("\n")) if recipe else []
+        top, _, body = entry.partition("\n#  ")
+        heads = [line for line in top.split("\n") if line and line[0] != "#"]
+        match = _TARGET.fullmatch(heads[-1]) if heads else None
+        if match:
+            file = files.setdefault(match[1], _File())
+            file.variables |= {each[1]: each[2] for each in map(_ASSIGNMENT.fullmatch, heads[:-1]) if each}
+            file.add(match, f"#  {body}")
     return files
 
 
@@ -215,7 +229,9 @@ class _Listing(NamedTuple):
         needed = self._needed(goals)
         tasks = [name for name in needed if name in self.recipes]
         if not tasks:
-            raise FormatError(f"no target of {' '.join(goals) or 'the listing'} has a recipe (write it with `{COMMAND}`)")
+            raise FormatError(
+                f"no target of {' '.join(goals) or 'the listing'} has a recipe (write it with `{COMMAND}`)"
+            )
         outputs = {name: self._outputs(name) for name in tasks}
         reads, arcs = self._arcs(needed, order=False), self._arcs(needed, order=True)
         inputs: dict[str, list[str]] = {name: [] for name in tasks}
@@ -223,9 +239,11 @@ class _Listing(NamedTuple):
             inputs[head] += outputs.get(tail, [tail])
         place = {name: i for i, name in enumerate(tasks)}
         rules = [self._rule(name, outputs[name], inputs[name]) for name in tasks]
-        features = [*unhonoured, *self._special()]
+        features = [*unhonoured, *([Unhonoured(_SERIAL, f".{_SERIAL}")] if f".{_SERIAL}" in self.files else [])]
+        kept = [name for name in tasks if name in self.files and self.files[name].is_intermediate]
+        remarks = (f"intermediate files that make deletes at the end, and a run keeps: {len(kept):,}",) if kept else ()
         numbered = [(place[tail], place[head]) for tail, head in arcs if tail in place]
-        return workflow_of(rules, {}, Origin(format=NAME, unhonoured=tuple(features), remarks=self._remarks()), numbered)
+        return workflow_of(rules, {}, Origin(format=NAME, unhonoured=tuple(features), remarks=remarks), numbered)
 
     def _needed(self, goals: Sequence[str]) -> list[str]:
         """The files that the goals need, without those that a rule for other files makes as well."""
@@ -274,7 +292,10 @@ class _Listing(NamedTuple):
         """The lines of the shell command that does what make does with the recipe."""
         ignored = self.files.get(".IGNORE")
         all_ignored = ignored is not None and (not ignored.inputs or name in ignored.inputs)
-        shell = [*shlex.split(self._expanded(file, "SHELL", "/bin/sh")), *self._expanded(file, ".SHELLFLAGS", "-c").split()]
+        shell = [
+            *shlex.split(self._expanded(file, "SHELL", "/bin/sh")),
+            *self._expanded(file, ".SHELLFLAGS", "-c").split(),
+        ]
         commands = [pair for recipe in recipes for pair in self._signed(file, recipe)]
         if ".ONESHELL" in self.files and commands:
             lines = [commands[0][1], *(_SIGNS.sub("", line, 1) for _, line in commands[1:])]
@@ -288,7 +309,7 @@ class _Listing(NamedTuple):
 
     def _expanded(self, file: _File, variable: str, default: str) -> str:
         """The value of a variable that only refers to variables."""
-        value = file.shell.get(variable) or self.variables.get(variable) or default
+        value = file.variables.get(variable) or self.variables.get(variable) or default
         return next(islice(self._openings(value), 1), default).strip() or default
 
     def _signed(self, file: _File, recipe: _Recipe) -> Iterator[tuple[str, str]]:
@@ -316,13 +337,6 @@ class _Listing(NamedTuple):
                 break
             text = signs + value + rest[match.end() :]
         return _joined(text.split("\n"))
-
-    def _special(self) -> Iterator[Unhonoured]:
-        if ".NOTPARALLEL" in self.files:
-            yield Unhonoured("NOTPARALLEL", ".NOTPARALLEL")
-
-    def _remarks(self) -> tuple[str, ...]:
-        return ()
 
 
 def _is_member(name: str) -> bool:

@@ -15,6 +15,7 @@ from eligo.engines.job_run import STOPPED
 from eligo.errors import InputError, shorten
 from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Execution
 from eligo.formats.shared.data_arcs import plain_path
+from eligo.grown_dag import reached
 from eligo.names import Name
 from eligo.stores import Store, added_names
 from eligo.workflow import Task, Workflow
@@ -41,6 +42,8 @@ class Redone(NamedTuple):
     #: tasks that are to run again on request; tasks of which an input changed
     requested: frozenset[int] = frozenset()
     renewed: frozenset[int] = frozenset()
+    #: tasks that come after these but read nothing that they write; they do not run
+    waiting: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +161,8 @@ class TaskFiles:
                 remaining.difference_update(fallen)
                 below.update(fallen)
                 suspects += [u for w in fallen for u in self._sources(w) if u in remaining]
-        return Redone(frozenset(invalid), frozenset(below - invalid))
+        waiting = remaining.intersection(reached(self.flow.dag, invalid).tolist()) if self._is_exact else ()
+        return Redone(frozenset(invalid), frozenset(below - invalid), waiting=frozenset(waiting))
 
     def _is_owed(self, file: str, v: int, done: Collection[int]) -> bool:
         """Whether a file that task v wrote is final, or is read by a task that is not done."""
@@ -167,19 +171,22 @@ class TaskFiles:
         return not readers or any(w not in done for w in readers)
 
     def _dependants(self, v: int, among: Collection[int]) -> list[int]:
-        """The tasks below v, through tasks of this collection."""
-        reached, visited = [v], {v}
-        for u in reached:
+        """The tasks below v that may read what it writes, through tasks of this collection."""
+        below, visited = [v], {v}
+        for u in below:
             fresh = [w for w in self.flow.dag.children_of(u).tolist() if w in among and w not in visited]
             fresh = [w for w in fresh if self._is_reader(w, u)]
             visited.update(fresh)
-            reached += fresh
-        return reached[1:]
+            below += fresh
+        return below[1:]
 
     def _is_reader(self, w: int, u: int) -> bool:
         """Whether a task may read what its parent u writes."""
-        exact = self.flow.origin is not None and self.flow.origin.format in EXACT and self._outputs[u]
-        return not exact or not set(self._outputs[u]).isdisjoint(self._inputs[w])
+        return not (self._is_exact and self._outputs[u]) or not set(self._outputs[u]).isdisjoint(self._inputs[w])
+
+    @cached_property
+    def _is_exact(self) -> bool:
+        return self.flow.origin is not None and self.flow.origin.format in EXACT
 
     def _sources(self, v: int) -> list[int]:
         """The tasks that may have written what task v reads."""
