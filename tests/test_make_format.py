@@ -151,13 +151,15 @@ def test_a_deleted_file_is_made_again(tmp_path: Path) -> None:
         ('\tX=1\n\ttest -z "$$X" && touch a\n', 0),
         ("\tset -e; false; touch a\n", 1),
         ('\techo "it\'s \\\n\tone line" > a\n', 0),
-        ("\t+touch a; echo printed by the command\n", 0),
         ("\t+-false\n\ttouch a\n", 0),
         (".ONESHELL:\nb:\n\ttrue\na:\n\t@X=1\n\t@test $$X = 1\n\t-touch a\n", 0),
         ("\tset -o pipefail; touch a\nSHELL := /bin/bash\n", 0),
         ("\tset -o pipefail; touch a\na: SHELL := $(firstword /bin/bash -)\n", 0),
         ("\tfalse; touch a\n.SHELLFLAGS = -e -c\n", 1),
         ("\tfalse\n\ttouch a\n.IGNORE: a\n", 0),
+        ("\t+@touch a\n", 0),
+        ("\t$(if $(MAYBE),@)touch a; false\n\ttouch b\n", 1),
+        (".ONESHELL:\nSHELL = python3\na:\n\tif True:\n\t    open('a', 'w')\n", 0),
         ("\t@:\n", 0),
     ],
 )
@@ -235,6 +237,13 @@ def test_what_a_recursive_make_prints_is_left_out(tmp_path: Path) -> None:
         flow.task("all").command
         == "set -e\n/bin/sh -c 'echo first'\n/bin/sh -c 'make -C sub'\n/bin/sh -c 'echo last' || :"
     )
+
+
+@needs_make
+def test_a_recipe_that_cannot_be_told_from_what_it_printed_is_refused(tmp_path: Path) -> None:
+    listing = _parsed(tmp_path, "a:\n\t+touch a; echo printed\n")
+    with pytest.raises(FormatError, match="the recipe of 'a' has `-` or `\\+`"):
+        read(listing)
 
 
 def _refusal(text: str, words: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """A real Makefile, built by make and by a run: the same files, and the same ones again after any source has changed.
 
-ELIGO_MAKEFILES names folders, each with the source of a package: `apt-get source libtommath libtomcrypt` fetches two. They are
-copied. Nothing is downloaded.
+ELIGO_MAKEFILES names folders, each with the source of a package: `apt-get source libtommath libtomcrypt` fetches two. They
+are copied. Nothing is downloaded.
 """
 
 import os

@@ -16,8 +16,8 @@ tasks: arcs pass through them. A phony target writes no file. Order-only prerequ
 of a task is the place of its recipe.
 
 The trace lacks the signs before a command. They come from the recipe in the listing: failures of commands with `-` are
-ignored; lines that a `+` command printed while the listing was made are dropped. Each line of a recipe has its own shell, and
-the first failure ends the recipe; with `.ONESHELL`, one shell gets all lines.
+ignored. Each line of a recipe has its own shell, and the first failure ends the recipe; with `.ONESHELL`, one shell gets all
+lines. A listing does not show which variables a Makefile exports: the Makefiles are searched for `export`.
 
 >>> flow = parse('''Makefile:3: target 'b' does not exist
 ... cp a b
@@ -40,6 +40,7 @@ the first failure ends the recipe; with `.ONESHELL`, one shell gets all lines.
 (['set -e', "/bin/sh -c 'cp a b' || :", "/bin/sh -c 'cd .; ls'"], ('a',))
 """
 
+import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,7 +48,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from eligo.errors import FormatError
+from eligo.errors import FormatError, shorten
 from eligo.formats.detection import WORDS
 from eligo.formats.shared.data_arcs import through
 from eligo.formats.shared.files import Beside
@@ -58,14 +59,13 @@ NAME = "make"
 PRIORITIES = False
 #: It is only read.
 CANNOT = tuple(WORDS)
-#: The Makefiles are searched for `export`, which the listing does not show.
 TAKES = ("beside",)
 
 COMMAND = "make -Bnp --trace TARGET > build.make"
 #: The maximum number of arcs after the targets without a recipe are replaced by arcs.
 MOST_ARCS = 2_000_000
-#: The maximum depth of variables at the beginning of a command, and of lines of a recipe that expand to nothing.
-DEEPEST, MOST_EMPTY = 8, 50
+#: The maximum depth of variables at the beginning of a command.
+DEEPEST = 8
 
 _VERSION, _DATA_BASE, _FILES = "# GNU Make ", "# Make data base, printed on ", "\n# Files\n"
 _TRACE = re.compile(r"(\S.*:\d+|<builtin>): (?:update )?target '(.+?)' (?:does not exist|due to: .*)")
@@ -77,7 +77,8 @@ _VARIABLE = re.compile(
 )
 _ASSIGNMENT = re.compile(r".+?: (\S+) [:+?!]*= ?(.*)")  # a variable of one target
 _REFERENCE = re.compile(r"\$(?:\((?:call +)?([\w.-]+)(?:,[^()]*)?\)|\{([\w.-]+)\}|(\w))")
-_SIGNS = re.compile(r"[-@+\s]*")
+_SIGNS, _NO_SIGNS = re.compile(r"[-@+\s]*"), re.compile("")
+_SHELLS = {"sh", "bash", "dash", "ksh", "zsh", "ash"}  # with .ONESHELL, the signs of all lines are removed for these
 _EXPORT = re.compile(r"^ *export\b", re.MULTILINE)
 _SERIAL = "NOTPARALLEL"
 _RECURSIVE = re.compile(r"\$[({]MAKE[)}]")
@@ -142,7 +143,7 @@ def parse(text: str, beside: Beside | None = None) -> Workflow:
     if end and removed and lines[end - 1][1].startswith("rm ") and {*lines[end - 1][1].split()[1:]} <= {*removed}:
         del lines[end - 1 :]
     listing = _Listing(files, _variables(variables), _traced(lines[:end]))
-    return listing.workflow(_exports(listing, beside))
+    return listing.workflow([*_exports(listing, beside)])
 
 
 def _own_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -203,16 +204,18 @@ def _files(text: str) -> dict[str, _File]:
     return files
 
 
-def _exports(listing: "_Listing", beside: Beside | None) -> Iterator[Unhonoured]:
-    """The places where a Makefile exports variables to its commands, as far as it can be read."""
+def _exports(listing: "_Listing", beside: Beside | None) -> Iterator[Unhonoured | str]:
+    """The places where a Makefile exports variables to its commands; a remark if some cannot be read."""
     if ".EXPORT_ALL_VARIABLES" in listing.files:
         yield Unhonoured("export", ".EXPORT_ALL_VARIABLES")
-    for name in listing.variables.get("MAKEFILE_LIST", "").split() if beside and beside.root else ():
+    for name in listing.variables.get("MAKEFILE_LIST", "").split():
         try:
-            text = beside.load(beside.place(name)) if beside else ""
+            text = beside.load(beside.place(name)) if beside and beside.root else None
         except FormatError:
-            continue
-        if match := _EXPORT.search(text):
+            text = None
+        if text is None:
+            yield f"variables that {name} exports are not known, since it cannot be read here"
+        elif match := _EXPORT.search(text):
             yield Unhonoured("export", f"{name}:{text.count(chr(10), 0, match.start()) + 1}")
 
 
@@ -223,7 +226,7 @@ class _Listing(NamedTuple):
     variables: Mapping[str, str]
     recipes: Mapping[str, list[_Recipe]]
 
-    def workflow(self, unhonoured: Iterable[Unhonoured]) -> Workflow:
+    def workflow(self, exports: Sequence[Unhonoured | str]) -> Workflow:
         """The workflow of the goals."""
         goals = (self.variables.get("MAKECMDGOALS") or self.variables.get(".DEFAULT_GOAL", "")).split()
         needed = self._needed(goals)
@@ -239,11 +242,14 @@ class _Listing(NamedTuple):
             inputs[head] += outputs.get(tail, [tail])
         place = {name: i for i, name in enumerate(tasks)}
         rules = [self._rule(name, outputs[name], inputs[name]) for name in tasks]
-        features = [*unhonoured, *([Unhonoured(_SERIAL, f".{_SERIAL}")] if f".{_SERIAL}" in self.files else [])]
-        kept = [name for name in tasks if name in self.files and self.files[name].is_intermediate]
-        remarks = (f"intermediate files that make deletes at the end, and a run keeps: {len(kept):,}",) if kept else ()
+        serial = [Unhonoured(_SERIAL, f".{_SERIAL}")] if f".{_SERIAL}" in self.files else []
+        features = [*serial, *(each for each in exports if isinstance(each, Unhonoured))]
+        kept = sum(name in self.files and self.files[name].is_intermediate for name in tasks)
+        remarks = [f"intermediate files that make deletes at the end, and a run keeps: {kept:,}"] if kept else []
+        remarks += (each for each in exports if isinstance(each, str))
         numbered = [(place[tail], place[head]) for tail, head in arcs if tail in place]
-        return workflow_of(rules, {}, Origin(format=NAME, unhonoured=tuple(features), remarks=remarks), numbered)
+        origin = Origin(format=NAME, unhonoured=tuple(features), remarks=tuple(remarks))
+        return workflow_of(rules, {}, origin, numbered)
 
     def _needed(self, goals: Sequence[str]) -> list[str]:
         """The files that the goals need, without those that a rule for other files makes as well."""
@@ -292,13 +298,11 @@ class _Listing(NamedTuple):
         """The lines of the shell command that does what make does with the recipe."""
         ignored = self.files.get(".IGNORE")
         all_ignored = ignored is not None and (not ignored.inputs or name in ignored.inputs)
-        shell = [
-            *shlex.split(self._expanded(file, "SHELL", "/bin/sh")),
-            *self._expanded(file, ".SHELLFLAGS", "-c").split(),
-        ]
-        commands = [pair for recipe in recipes for pair in self._signed(file, recipe)]
+        shell = f"{self._expanded(file, 'SHELL', '/bin/sh')} {self._expanded(file, '.SHELLFLAGS', '-c')}".split()
+        commands = [pair for recipe in recipes for pair in self._signed(name, file, recipe)]
         if ".ONESHELL" in self.files and commands:
-            lines = [commands[0][1], *(_SIGNS.sub("", line, 1) for _, line in commands[1:])]
+            removed = _SIGNS if posixpath.basename(shell[0]) in _SHELLS else _NO_SIGNS
+            lines = [commands[0][1], *(removed.sub("", line, 1) for _, line in commands[1:])]
             commands = [(commands[0][0], "\n".join(lines))]
         if len(commands) == 1 and shell == ["/bin/sh", "-c"] and not all_ignored and "-" not in commands[0][0]:
             yield commands[0][1]
@@ -312,20 +316,16 @@ class _Listing(NamedTuple):
         value = file.variables.get(variable) or self.variables.get(variable) or default
         return next(islice(self._openings(value), 1), default).strip() or default
 
-    def _signed(self, file: _File, recipe: _Recipe) -> Iterator[tuple[str, str]]:
+    def _signed(self, name: str, file: _File, recipe: _Recipe) -> Iterator[tuple[str, str]]:
         """The printed commands, each with the signs that stand before it in the Makefile."""
+        commands = [line for line in recipe.commands if line.strip()]
         sources = [_split_signs(line) for text in file.recipe for line in self._openings(text)]
-        runs = any("+" in signs or _RECURSIVE.search(text) for signs, text in sources)
-        if not runs and not any("-" in signs for signs, _ in sources):
-            yield from (("", line) for line in recipe.commands if line.strip())
-            return
-        patterns, at = [(signs, _pieces(text)) for signs, text in sources], 0
-        for line in recipe.commands:
-            ahead = range(at, min(at + MOST_EMPTY, len(patterns)))
-            found = next((i for i in ahead if _fits(line, patterns[i][1])), None)
-            at = at if found is None else found + 1
-            if found is not None or not runs:
-                yield "" if found is None else patterns[found][0], line
+        signs = [signs for signs, rest in sources if rest]
+        if len(signs) != len(commands) and any("-" in each or "+" in each for each in signs):
+            raise FormatError(
+                f"the recipe of {shorten(name)!r} has `-` or `+`, but eligo cannot match them with what make printed"
+            )
+        return zip(signs if len(signs) == len(commands) else [""] * len(commands), commands, strict=True)
 
     def _openings(self, text: str) -> list[str]:
         """The lines that a line of a recipe stands for: variables at their beginnings are expanded."""
@@ -349,36 +349,3 @@ def _split_signs(line: str) -> tuple[str, str]:
     match = _SIGNS.match(line)
     end = match.end() if match else 0
     return line[:end], line[end:]
-
-
-def _pieces(text: str) -> list[str]:
-    """The parts of a command between references to variables and functions."""
-    pieces, depth, at = [""], 0, 0
-    while at < len(text):
-        two = text[at : at + 2]
-        if depth:
-            depth += (text[at] in "({") - (text[at] in ")}")
-            at += 1
-        elif two[0] != "$" or two in {"$", "$$"}:
-            pieces[-1] += two[0]
-            at += len(two) if two == "$$" else 1
-        else:
-            pieces.append("")
-            depth = int(two[1] in "({")
-            at += 2
-    return pieces
-
-
-def _fits(line: str, pieces: Sequence[str]) -> bool:
-    """Whether a line is these pieces with anything between them."""
-    first, last = pieces[0], pieces[-1]
-    if len(pieces) == 1:
-        return line == first
-    if not line.startswith(first) or not line.endswith(last) or len(line) < len(first) + len(last):
-        return False
-    at = len(first)
-    for piece in pieces[1:-1]:
-        at = line.find(piece, at, len(line) - len(last)) + len(piece)
-        if at < len(piece):
-            return False
-    return True
