@@ -1,0 +1,219 @@
+"""The results of functions in the folder of a run, from which a later call of `eligo.run` continues."""
+
+import hmac
+import json
+import os
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from eligo.engines import Ending
+from eligo.errors import InputError, shorten
+from eligo.execution import EXECUTED, Execution
+from eligo.names import Name
+from eligo.running.commands import FUNCTION, SHARD, log_name
+from eligo.running.folder import RunFolder
+from eligo.running.functions import Callables, Values
+from eligo.running.task_files import TaskFiles
+from eligo.user_state import user_secret
+from eligo.workflow import Workflow
+
+RESULTS = "results"
+SIGNATURE = 32  # bytes before the data of a file
+
+
+class Serializer(Protocol):
+    """Turns values into bytes and back, like the modules pickle and cloudpickle."""
+
+    def dumps(self, value: Any, /) -> bytes:
+        """The bytes for a value."""
+        ...
+
+    def loads(self, data: bytes, /) -> Any:
+        """The value of these bytes."""
+        ...
+
+
+class Json:
+    """JSON; refuses values that would come back changed, such as tuples and numbers as keys."""
+
+    def dumps(self, value: Any) -> bytes:
+        """See `Serializer`.
+
+        >>> Json().dumps([1, "a"]), Json().loads(b"[1]")
+        (b'[1, "a"]', [1])
+        >>> Json().dumps((1, 2))
+        Traceback (most recent call last):
+        TypeError: JSON has no tuple
+        """
+        _check_json(value)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+
+    def loads(self, data: bytes) -> Any:
+        """See `Serializer`."""
+        return json.loads(data)
+
+
+def _check_json(value: object) -> None:
+    if type(value) is list:
+        for part in value:
+            _check_json(part)
+    elif type(value) is dict:
+        for key, part in value.items():
+            if type(key) is not str:
+                raise TypeError(f"keys in JSON must be strings, got {shorten(repr(key))}")
+            _check_json(part)
+    elif type(value) not in (str, int, float, bool, type(None)):
+        raise TypeError(f"JSON has no {type(value).__name__}")
+
+
+def serializer_of(wanted: "str | Serializer") -> tuple[str, Serializer]:
+    """A serializer by its name, or the user's own, with a name."""
+    if wanted == "json":
+        return "json", Json()
+    if wanted == "pickle":
+        import pickle
+
+        return "pickle", cast(Serializer, pickle)
+    if isinstance(wanted, str) or not all(callable(getattr(wanted, name, None)) for name in ("dumps", "loads")):
+        raise InputError(
+            f"serializer must be 'json', 'pickle' or an object with dumps and loads, got {shorten(repr(wanted))}"
+        )
+    return str(getattr(wanted, "__name__", type(wanted).__qualname__)), wanted
+
+
+@dataclass(frozen=True, eq=False)
+class ResultFolder:
+    """A folder with one file per result: a signature, and the bytes of the serializer.
+
+    JSON is only protected against damage. Anything else could run code when it is loaded, so it counts only if the present
+    user has signed it.
+    """
+
+    path: Path
+    name: str
+    serializer: Serializer
+
+    @cached_property
+    def _secret(self) -> bytes:
+        return b"eligo" if self.name == "json" else user_secret()
+
+    def _sign(self, file: str, data: bytes) -> bytes:
+        return hmac.digest(self._secret, f"{self.name}\0{file}\0".encode() + data, "sha256")
+
+    def write(self, file: str, value: Any) -> None:
+        """Store a value; the file is complete or absent."""
+        data = self.serializer.dumps(value)
+        target = self.path / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f"{target.name}.part")
+        draft.write_bytes(self._sign(file, data) + data)
+        os.replace(draft, target)
+
+    def _data(self, file: str) -> bytes | None:
+        """The bytes for a value; None if the file is missing, damaged, or of another user or serializer."""
+        with suppress(OSError):
+            content = (self.path / file).read_bytes()
+            signature, data = content[:SIGNATURE], content[SIGNATURE:]
+            return data if hmac.compare_digest(signature, self._sign(file, data)) else None
+        return None
+
+    def holds(self, file: str) -> bool:
+        """Whether the value in a file can be read."""
+        return self._data(file) is not None
+
+    def read(self, file: str) -> Any:
+        """The value in a file."""
+        data = self._data(file)
+        if data is None:
+            raise InputError(f"{self.path / file}: missing or damaged: run the workflow again to compute this result")
+        return self.serializer.loads(data)
+
+
+def described(callables: Callables) -> Workflow:
+    """The workflow with each function as the command of its task, and the file of its result as the only output."""
+    flow, labels = callables.flow, callables.flow.dag.labels
+    files = [f"{v // SHARD:03d}/{log_name(labels[v])}" for v in range(len(labels))]
+    details = {
+        task: replace(flow.task(task), command=(FUNCTION, *callables.identity(task)), inputs=(), outputs=(file,))
+        for task, file in zip(flow.dag.tasks, files, strict=True)
+    }
+    return Workflow(flow.dag, details, flow.name, history=flow.history)
+
+
+@dataclass(frozen=True, eq=False)
+class ResultFiles(TaskFiles):
+    """The files of results as the outputs of their tasks."""
+
+    results: ResultFolder
+    values: "StoredValues"
+    _checked: dict[str, bool] = field(default_factory=dict)
+
+    def _is_there(self, file: str) -> bool:
+        if file not in self._checked:
+            self._checked[file] = self.results.holds(file)
+        return self._checked[file]
+
+    def _is_owed(self, file: str, v: int, done: Collection[int]) -> bool:
+        """Whether the user wants the result of task v, or a task that is not done takes it."""
+        task, number = self.flow.dag.tasks[v], self.flow.dag.number
+        return self.values.is_wanted(task) or any(
+            number(taker) not in done for taker in self.values.takers.get(task, ())
+        )
+
+
+class StoredValues(Values):
+    """Values that are also stored in files, from which they are read when they are needed again."""
+
+    def __init__(self, takes: Mapping[Name, Collection[Name]], keep: Collection[Name], results: ResultFolder) -> None:
+        super().__init__(takes, keep)
+        self.durable = True
+        self._results, self._files = results, dict[Name, str]()
+
+    @cached_property
+    def takers(self) -> Mapping[Name, list[Name]]:
+        """The tasks that take the value of a task."""
+        takers: dict[Name, list[Name]] = {}
+        for task, parents in self._takes.items():
+            for parent in parents:
+                takers.setdefault(parent, []).append(task)
+        return takers
+
+    def resume(self, flow: Workflow, done: Collection[Name]) -> None:
+        """Continue after these tasks: read those of their results that the user wants."""
+        self._files = {task: flow.task(task).outputs[0] for task in flow.dag.tasks}
+        for task in done:
+            self.drop_parents(task)
+        for task in filter(self.is_wanted, done):
+            self[task] = self._results.read(self._files[task])
+
+    def refusal(self, ending: Ending) -> str | None:
+        """Store the value of a successful task; returns why that is impossible, or None."""
+        try:
+            self._results.write(self._files[ending.task], ending.value)
+        except Exception as error:  # a serializer may raise anything
+            return f"its result cannot be stored as {self._results.name}: {error}"
+        return None
+
+    def __missing__(self, task: Name) -> Any:
+        if task not in self._files or not self.is_in_use(task):
+            super().__missing__(task)
+        self[task] = self._results.read(self._files[task])
+        return self[task]
+
+
+def resume_functions(
+    folder: RunFolder, callables: Callables, keep: Collection[Name], serializer: "str | Serializer"
+) -> tuple[Execution, StoredValues]:
+    """Resume a run of functions: those that are done, unchanged, and have a readable result where one is needed stay done."""
+    results = ResultFolder(folder.path / RESULTS, *serializer_of(serializer))
+    flow, values = described(callables), StoredValues(callables.takes, keep, results)
+    resumed = folder.resume(flow)
+    files = ResultFiles(flow, str(results.path), results, values)
+    resumed = folder.redo(flow, resumed, files.to_redo(resumed.execution.numbers(EXECUTED)))
+    values.resume(flow, resumed.execution.executed)
+    folder.begin(flow, resumed)
+    return resumed.execution, values
