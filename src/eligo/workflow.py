@@ -169,7 +169,8 @@ class Workflow:
         """
         values = self.details.column(what) if isinstance(self.details, LazyDetails) else None
         if values is None or len(values) != len(self.dag):  # the dag has grown, or the details have since
-            return [getattr(self.task(name), what) for name in self.dag.tasks]
+            get, nothing = self.details.get, Task(name="")  # one for all tasks without details, of which there are many
+            return [getattr(get(name) or nothing, what) for name in self.dag.tasks]
         return values
 
     def grown(self, dag: Dag) -> "Workflow":
