@@ -11,6 +11,7 @@ from eligo.names import Name, check_label
 
 MEGABYTE = 2**20  # as engines count memory
 NOTHING = ":"  # the shell's null command: a task without work that only keeps the order
+FUNCTION = "python function"  # the first word of a command that stands for a Python function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,9 +28,9 @@ from eligo.running.functions import Callables, Values, callables_of, tasks_to_ke
 from eligo.running.growth import INBOX, RunGrowth
 from eligo.running.input_files import look_up
 from eligo.running.loop import Runner, Settings
-from eligo.running.progress import Wish, followed
-from eligo.running.selection import EVERYTHING, Selection
-from eligo.running.stored_results import Serializer, resume_functions
+from eligo.running.progress import Progress, ProgressOption, check_progress, followed
+from eligo.running.selection import Selection
+from eligo.running.stored_results import Serializer, log_exception, resume_functions
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
@@ -77,7 +77,7 @@ def run(  # noqa: PLR0913
     targets: Sequence[str] = (),
     again: Sequence[str] = (),
     serializer: "str | Serializer" = "json",
-    progress: Wish = False,
+    progress: bool | Callable[[Progress], object] = False,
 ) -> Result:
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
@@ -112,6 +112,7 @@ def run(  # noqa: PLR0913
     selection = Selection(tuple(targets), again=tuple(again))
     settings = Settings(workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout)
     storage = Storage(keep, folder, serializer)
+    check_progress(progress)
     _check_fits(callables, storage, ignore, selection)
     if callables is None:
         prepared = _commands(graph, on, settings, folder, ignore)
@@ -146,43 +147,44 @@ def _check_fits(
 ) -> None:
     """Refuse options for commands on functions, and options for functions on commands."""
     if storage.serializer != "json" and (callables is None or storage.folder is None):
-        raise InputError(
-            "serializer has no effect without functions whose results are stored in a folder: leave it out"
-        )
+        raise InputError("serializer has no effect unless functions run in a folder: leave it out")
     if callables is not None and ignore != ():
         raise InputError("ignore has no effect on functions: leave it out")
-    if callables is not None and selection != EVERYTHING:
-        raise InputError("targets and again have no effect on functions: leave them out")
+    if callables is not None and selection.targets:
+        raise InputError("targets has no effect on functions: leave it out")
+    if callables is not None and selection.again and storage.folder is None:
+        raise InputError("again has no effect on functions without a folder: leave it out, or pass folder")
     if callables is None and storage.keep != ():
         raise InputError("keep has no effect on commands: leave it out")
 
 
 @contextmanager
 def _functions(
-    callables: Callables,
-    on: "str | Executor | Engine",
-    settings: Settings,
-    storage: Storage,
+    callables: Callables, on: "str | Executor | Engine", settings: Settings, storage: Storage
 ) -> Iterator[Runner]:
     """A run of functions, whose results are stored in the folder, if there is one."""
     wanted = callables.results.union(tasks_to_keep(storage.keep, callables.flow.dag))
     if shares_machine(on):
         _check_room(callables.flow, settings.slots, machine_memory())
     engine = engine_on(on, settings.workers, needs=Wants(callables.flow) or None, functions=True)
-    with close_on_error(engine), ExitStack() as stack:
-        if storage.folder is None:
-            store, game, values = None, Execution(callables.flow), Values(callables.takes, wanted)
-        else:
-            run_folder = stack.enter_context(closing(RunFolder(storage.folder)))
-            store = run_folder.store
-            game, values = resume_functions(run_folder, callables, wanted, storage.serializer)
-            store.open_session(settings.policy, settings.slots, engine.name)
-        chosen = allocator_of(callables.flow, game, settings)
+    with ExitStack() as stack:
+        with close_on_error(engine):
+            if storage.folder is None:
+                store, game, values = None, Execution(callables.flow), Values(callables.takes, wanted)
+            else:
+                place = stack.enter_context(closing(RunFolder(storage.folder)))
+                game, values = resume_functions(place, callables, wanted, storage.serializer, settings.selection)
+                store = place.store
+                store.open_session(settings.policy, settings.slots, engine.name)
+            chosen = allocator_of(callables.flow, game, settings)
 
         def work(task: Name, attempt: int) -> Function:
             return callables.work(task, values)
 
-        yield Runner(game, chosen, engine, work, store, settings, values=values)
+        runner = Runner(game, chosen, engine, work, store, settings, values=values)
+        if store is not None:
+            runner.follow = partial(log_exception, Commands(callables.flow, "", place.logs))
+        yield runner
 
 
 @contextmanager
@@ -337,7 +339,7 @@ def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Ord
     return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
 
 
-def execute(runner: Runner, progress: Wish = False) -> Result:
+def execute(runner: Runner, progress: ProgressOption = False) -> Result:
     """Run to the end."""
     began = time.monotonic()
     with close_on_error(runner.engine), followed(runner, progress):

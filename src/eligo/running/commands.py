@@ -20,7 +20,6 @@ _PLAIN = re.compile(r"[\w@%+=:,./ -]+")  # words without a special meaning to a 
 _UNSAFE = re.compile(r"[^\w.+-]|^\.", re.ASCII)
 LONGEST_NAME = 150  # characters of a log file's name, far below the limits of file systems
 SHARD = 1000  # log files per folder
-FUNCTION = "python function"  # the first word that stands for the command of a task which is a Python function
 ADD = "ELIGO_ADD"  # in a task's environment: the file to which it may write new tasks
 
 
@@ -83,10 +82,6 @@ class Commands:
 
     def check(self) -> None:
         """Refuse tasks without a command before any is started."""
-        functions = [name for name in self.flow.dag.tasks if (self.flow.task(name).command or ())[:1] == (FUNCTION,)]
-        if functions:
-            cure = "continue this run in Python, with eligo.run(..., folder=...)"
-            raise InputError(f"task {shorten(functions[0])!r} is a Python function: {cure}")
         without = [name for name in self.flow.dag.tasks if not self.flow.task(name).command]
         if without:
             many = f" (and {len(without) - 1:,} more)" if len(without) > 1 else ""

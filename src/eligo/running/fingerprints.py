@@ -1,24 +1,25 @@
 """Fingerprints of Python functions: they reveal that a function was edited since its result was stored."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-PLAIN = (str, bytes, int, float, complex, type(None), type(...))
+PLAIN = (str, int, float, complex, type(None), type(...))
 
 
 def fingerprint(function: Callable[..., Any]) -> str:
-    """A digest of a function's code, defaults and captured values, and of the functions among them.
+    """A digest of a function's code and defaults, of the values it captured, and of what it uses of its own module.
 
-    The functions that it calls by a global name are not part of it, and neither is the state of objects.
+    Of its module, these are other functions and plain values that it uses by name. Other modules are not part of it.
 
     >>> def add(step): return lambda x: x + step
     >>> fingerprint(add(1)) == fingerprint(add(1)), fingerprint(add(1)) == fingerprint(add(2))
     (True, False)
     """
-    return sha256(repr(_content(function, ())).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    return _Digests().of(function)[:16]
 
 
 def function_name(function: Callable[..., Any]) -> str:
@@ -31,31 +32,77 @@ def function_name(function: Callable[..., Any]) -> str:
     return str(getattr(inner, "__qualname__", type(inner).__qualname__))
 
 
-def _content(value: object, above: tuple[object, ...]) -> object:
-    """What a value consists of, the same in every process; a function inside itself is named only."""
-    if isinstance(value, PLAIN) or any(value is each for each in above):
-        return type(value).__name__, repr(value) if isinstance(value, PLAIN) else ""
-    return type(value).__qualname__, _parts(value, (*above, value))
+class _Digests:
+    """The digests of values, the same in every process; where a value contains itself, the inner occurrence is left out."""
+
+    def __init__(self) -> None:
+        self._known: dict[
+            int, tuple[object, str]
+        ] = {}  # by identity, with the value, so that no other gets its identity
+
+    def of(self, value: object) -> str:
+        """The digest of a value."""
+        if id(value) not in self._known:
+            self._known[id(value)] = value, ""
+            self._known[id(value)] = value, self._computed(value)
+        return self._known[id(value)][1]
+
+    def _computed(self, value: object) -> str:
+        if isinstance(value, bytes):
+            return sha256(value).hexdigest()
+        if isinstance(value, PLAIN):
+            content: object = value
+        else:
+            digests = [self.of(part) for part in _parts(value)]
+            content = sorted(digests) if isinstance(value, set | frozenset) else digests
+        return sha256(repr((type(value).__qualname__, content)).encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def _parts(value: object, above: tuple[object, ...]) -> object:
-    if isinstance(value, tuple | list):
-        return [_content(part, above) for part in value]
-    if isinstance(value, set | frozenset):
-        return sorted(repr(_content(part, above)) for part in value)
-    if isinstance(value, Mapping):
-        return [(_content(key, above), _content(part, above)) for key, part in value.items()]
-    if isinstance(value, CodeType):
-        return value.co_code.hex(), value.co_names, _content(value.co_consts, above)
-    if isinstance(value, partial):
-        return [_content(part, above) for part in (value.func, value.args, value.keywords)]
-    if isinstance(value, MethodType):
-        return [_content(part, above) for part in (value.__func__, value.__self__)]
-    if isinstance(value, FunctionType):
-        captured = [_cell(cell) for cell in value.__closure__ or ()]
-        parts = (value.__code__, value.__defaults__, value.__kwdefaults__, captured)
-        return value.__qualname__, [_content(part, above) for part in parts]
-    return getattr(value, "__qualname__", "")
+def _parts(value: object) -> Iterator[object]:
+    """What a value consists of; for an object, what pickle would store, or nothing if it cannot be pickled."""
+    if isinstance(value, tuple | list | set | frozenset):
+        yield from value
+    elif isinstance(value, Mapping):
+        yield from value.items()
+    elif isinstance(value, CodeType):
+        yield from (value.co_code, value.co_exceptiontable, value.co_names, value.co_consts)
+    elif isinstance(value, FunctionType):
+        yield from (value.__qualname__, value.__code__, value.__defaults__, value.__kwdefaults__)
+        yield from (_cell(cell) for cell in value.__closure__ or ())
+        yield from _globals(value)
+    elif isinstance(value, MethodType):
+        yield from (value.__func__, value.__self__)
+    elif isinstance(value, type):
+        yield value.__qualname__
+    else:
+        yield getattr(type(value), "__call__", None)  # noqa: B004 - its code
+        with suppress(Exception):  # what cannot be pickled raises anything
+            yield from _reduced(value.__reduce_ex__(4))
+
+
+def _reduced(state: Any) -> Iterator[object]:
+    """The parts of an object, by the protocol of pickle: a name, or a tuple that ends with iterators over contents."""
+    if isinstance(state, str):
+        yield state
+    else:
+        yield from state[:3]
+        yield from (list(contents or ()) for contents in state[3:5])
+
+
+def _globals(function: FunctionType) -> Iterator[object]:
+    """What a function uses of its own module: functions, and plain values."""
+    for name in _names(function.__code__):
+        value = function.__globals__.get(name)
+        if isinstance(value, PLAIN) or (isinstance(value, FunctionType) and value.__module__ == function.__module__):
+            yield name, value
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that a function uses, also in functions inside it."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
 
 
 def _cell(cell: Any) -> object:

@@ -98,13 +98,14 @@ class Values(dict[Name, Any]):
     KeyError: "the result of 'a' was dropped after every task that uses it had finished: pass keep=['a'] or keep='all'"
     """
 
+    #: whether values outlive this process
+    durable = False
+
     def __init__(self, takes: Mapping[Name, Collection[Name]] | None = None, keep: Collection[Name] = ()) -> None:
         super().__init__()
         self._takes = {} if takes is None else takes
         self._takers = Counter(parent for parents in self._takes.values() for parent in set(parents))
         self._keep = keep
-        #: whether values outlive this process
-        self.durable = False
 
     def is_wanted(self, task: Name) -> bool:
         """Whether the user wants the value of a task."""

@@ -150,7 +150,7 @@ class Runner:
                     self.engine.cancel(list(self.running.values()))
                 self._accept(self.engine.wait(self._patience()))
                 self._keep()
-                self._show()
+                self.watch(self)
         finally:
             self._keep()
         if self.store is not None:
@@ -167,13 +167,6 @@ class Runner:
         ]
         again = [[v, round(due + ahead, 1)] for due, v in self.tries.later]
         return json.dumps({"running": running, "again": again}, separators=(",", ":"))
-
-    def _show(self) -> None:
-        """Update the display; if its output is closed, the run continues without it."""
-        try:
-            self.watch(self)
-        except OSError:
-            self.watch = lambda runner: None
 
     def _tell(self, ending: Ending) -> None:
         """Pass an ending on; if its output is closed, the run continues without it."""

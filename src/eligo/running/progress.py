@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,52 +28,57 @@ class Progress:
     seconds: float
 
 
-#: True for a bar on standard error, or a function that gets the progress
-Wish = bool | Callable[[Progress], object]
+#: whether to show a bar on standard error, or a function that gets the progress
+ProgressOption = bool | Callable[[Progress], object]
 
 
 def progress_of(runner: "Runner", began: float) -> Progress:
     """The present progress of a run that began at this moment of the monotonic clock."""
-    game = runner.execution
+    game, seconds = runner.execution, time.monotonic() - began
     running, failed = sum(len(job.tasks) - job.ended for job in runner.running.values()), len(runner.failures)
-    seconds = time.monotonic() - began
     return Progress(tasks=len(game.graph), done=len(game.executed), running=running, failed=failed, seconds=seconds)
 
 
+def check_progress(option: ProgressOption) -> None:
+    """Refuse anything else."""
+    if not isinstance(option, bool) and not callable(option):
+        raise InputError(f"progress must be True, False or a function, got {shorten(repr(option))}")
+
+
 @contextmanager
-def followed(runner: "Runner", wish: Wish) -> Iterator[None]:
-    """Report the progress of a run, at most ten times a second and once at its end.
-
-    An exception of the user's function ends the run.
-    """
-    if wish is False:
+def followed(runner: "Runner", option: ProgressOption) -> Iterator[None]:
+    """Report the progress of a run while it lasts and once at its end."""
+    if option is False:
         yield
-    elif wish is True:
-        with _bar(runner) as show, followed(runner, show):
-            yield
-    elif callable(wish):
-        began = time.monotonic()
-        runner.watch = _Regularly(lambda: wish(progress_of(runner, began)))
+        return
+    with _bar(len(runner.execution.graph)) if option is True else nullcontext(option) as call:
+        reports = runner.watch = _Reports(call)
         yield
-        wish(progress_of(runner, began))
-    else:
-        raise InputError(f"progress must be True, False or a function, got {shorten(repr(wish))}")
+        reports.report(runner)
 
 
-class _Regularly:
-    """Calls a function at most every tenth of a second."""
+class _Reports:
+    """Calls a function with the progress of a run, at most ten times a second; if it raises StopIteration, the run stops."""
 
-    def __init__(self, call: Callable[[], object]) -> None:
-        self._call, self._due = call, time.monotonic()
+    def __init__(self, call: Callable[[Progress], object]) -> None:
+        self._call, self._began = call, time.monotonic()
+        self._due = self._began
 
     def __call__(self, runner: "Runner") -> None:
         if time.monotonic() >= self._due:
-            self._call()
+            self.report(runner)
             self._due = time.monotonic() + OFTEN
+
+    def report(self, runner: "Runner") -> None:
+        """Call the function now."""
+        try:
+            self._call(progress_of(runner, self._began))
+        except StopIteration:
+            runner.stop()
 
 
 @contextmanager
-def _bar(runner: "Runner") -> Iterator[Callable[[Progress], object]]:
+def _bar(tasks: int) -> Iterator[Callable[[Progress], object]]:
     """A bar on standard error; in a log, it is printed once at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -85,10 +90,13 @@ def _bar(runner: "Runner") -> Iterator[Callable[[Progress], object]]:
         TextColumn("{task.fields[running]} running, {task.fields[failed]} failed"),
         TimeElapsedColumn(),
     )
-    with Bars(*columns, console=Console(file=sys.stderr)) as bars:
-        bar = bars.add_task("", total=len(runner.execution.graph), running=0, failed=0)
+    console = Console(file=sys.stderr)
+    with Bars(*columns, console=console) as bars:
+        bar = bars.add_task("", total=tasks, running=0, failed=0)
 
         def show(now: Progress) -> None:
             bars.update(bar, total=now.tasks, completed=now.done, running=now.running, failed=now.failed)
 
         yield show
+    if not console.is_terminal and not console.is_jupyter:
+        console.line()  # which rich leaves out there

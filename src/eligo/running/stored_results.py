@@ -3,26 +3,30 @@
 import hmac
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from traceback import format_exception
 from typing import Any, Protocol, cast
+from zlib import crc32
 
 from eligo.engines import Ending
 from eligo.errors import InputError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
-from eligo.running.commands import FUNCTION, SHARD, log_name
+from eligo.running.commands import SHARD, Commands, log_name
 from eligo.running.folder import RunFolder
 from eligo.running.functions import Callables, Values
+from eligo.running.selection import Selection
 from eligo.running.task_files import TaskFiles
 from eligo.user_state import user_secret
-from eligo.workflow import Workflow
+from eligo.workflow import FUNCTION, Workflow
 
 RESULTS = "results"
 SIGNATURE = 32  # bytes before the data of a file
+CURE = "return another type, or pass serializer='pickle'"
 
 
 class Serializer(Protocol):
@@ -47,10 +51,10 @@ class Json:
         (b'[1, "a"]', [1])
         >>> Json().dumps((1, 2))
         Traceback (most recent call last):
-        TypeError: JSON has no tuple
+        TypeError: JSON has no tuple: return another type, or pass serializer='pickle'
         """
         _check_json(value)
-        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+        return json.dumps(value).encode("ascii")
 
     def loads(self, data: bytes) -> Any:
         """See `Serializer`."""
@@ -64,10 +68,10 @@ def _check_json(value: object) -> None:
     elif type(value) is dict:
         for key, part in value.items():
             if type(key) is not str:
-                raise TypeError(f"keys in JSON must be strings, got {shorten(repr(key))}")
+                raise TypeError(f"JSON has no {type(key).__name__} as a key: {CURE}")
             _check_json(part)
     elif type(value) not in (str, int, float, bool, type(None)):
-        raise TypeError(f"JSON has no {type(value).__name__}")
+        raise TypeError(f"JSON has no {type(value).__name__}: {CURE}")
 
 
 def serializer_of(wanted: "str | Serializer") -> tuple[str, Serializer]:
@@ -130,26 +134,34 @@ class ResultFolder:
         data = self._data(file)
         if data is None:
             raise InputError(f"{self.path / file}: missing or damaged: run the workflow again to compute this result")
-        return self.serializer.loads(data)
+        try:
+            return self.serializer.loads(data)
+        except Exception as error:  # a serializer may raise anything, for example because a class was renamed
+            why = f"cannot be loaded as {self.name}: {type(error).__name__}: {error}"
+            raise InputError(f"{self.path / file}: {why}: delete this file to compute the result again") from error
 
 
 def described(callables: Callables) -> Workflow:
     """The workflow with each function as the command of its task, and the file of its result as the only output."""
-    flow, labels = callables.flow, callables.flow.dag.labels
-    files = [f"{v // SHARD:03d}/{log_name(labels[v])}" for v in range(len(labels))]
+    flow = callables.flow
     details = {
         task: replace(flow.task(task), command=(FUNCTION, *callables.identity(task)), inputs=(), outputs=(file,))
-        for task, file in zip(flow.dag.tasks, files, strict=True)
+        for task, file in zip(flow.dag.tasks, map(result_file, flow.dag.labels), strict=True)
     }
     return Workflow(flow.dag, details, flow.name, history=flow.history)
 
 
+def result_file(label: str) -> str:
+    """The file for the result of a task, in one of a thousand folders; it is the same in an extended workflow."""
+    return f"{crc32(label.encode()) % SHARD:03d}/{log_name(label)}"
+
+
 @dataclass(frozen=True, eq=False)
 class ResultFiles(TaskFiles):
-    """The files of results as the outputs of their tasks."""
+    """The files of results as the outputs of their tasks; those of results that the user wants are always owed."""
 
     results: ResultFolder
-    values: "StoredValues"
+    is_wanted: Callable[[Name], bool]
     _checked: dict[str, bool] = field(default_factory=dict)
 
     def _is_there(self, file: str) -> bool:
@@ -158,62 +170,71 @@ class ResultFiles(TaskFiles):
         return self._checked[file]
 
     def _is_owed(self, file: str, v: int, done: Collection[int]) -> bool:
-        """Whether the user wants the result of task v, or a task that is not done takes it."""
-        task, number = self.flow.dag.tasks[v], self.flow.dag.number
-        return self.values.is_wanted(task) or any(
-            number(taker) not in done for taker in self.values.takers.get(task, ())
-        )
+        return self.is_wanted(self.flow.dag.tasks[v]) or super()._is_owed(file, v, done)
 
 
 class StoredValues(Values):
-    """Values that are also stored in files, from which they are read when they are needed again."""
+    """Values that are also stored in files, from which those of an earlier call are read once they are used."""
 
-    def __init__(self, takes: Mapping[Name, Collection[Name]], keep: Collection[Name], results: ResultFolder) -> None:
+    durable = True
+
+    def __init__(
+        self, takes: Mapping[Name, Collection[Name]], keep: Collection[Name], results: ResultFolder, flow: Workflow
+    ) -> None:
         super().__init__(takes, keep)
-        self.durable = True
-        self._results, self._files = results, dict[Name, str]()
+        self._results, self._flow = results, flow
+        self._done: Set[Name] = frozenset()
 
-    @cached_property
-    def takers(self) -> Mapping[Name, list[Name]]:
-        """The tasks that take the value of a task."""
-        takers: dict[Name, list[Name]] = {}
-        for task, parents in self._takes.items():
-            for parent in parents:
-                takers.setdefault(parent, []).append(task)
-        return takers
-
-    def resume(self, flow: Workflow, done: Collection[Name]) -> None:
-        """Continue after these tasks: read those of their results that the user wants."""
-        self._files = {task: flow.task(task).outputs[0] for task in flow.dag.tasks}
+    def resume(self, done: Set[Name]) -> None:
+        """Continue after these tasks: read the results that the user wants."""
+        self._done = done
         for task in done:
             self.drop_parents(task)
         for task in filter(self.is_wanted, done):
-            self[task] = self._results.read(self._files[task])
+            self[task] = self._read(task)
 
     def refusal(self, ending: Ending) -> str | None:
         """Store the value of a successful task; returns why that is impossible, or None."""
         try:
-            self._results.write(self._files[ending.task], ending.value)
+            self._results.write(self._file_of(ending.task), ending.value)
         except Exception as error:  # a serializer may raise anything
             return f"its result cannot be stored as {self._results.name}: {error}"
         return None
 
+    def _file_of(self, task: Name) -> str:
+        return self._flow.task(task).outputs[0]
+
+    def _read(self, task: Name) -> Any:
+        return self._results.read(self._file_of(task))
+
     def __missing__(self, task: Name) -> Any:
-        if task not in self._files or not self.is_in_use(task):
+        if task not in self._done or not self.is_in_use(task):
             super().__missing__(task)
-        self[task] = self._results.read(self._files[task])
+        self[task] = self._read(task)
         return self[task]
 
 
 def resume_functions(
-    folder: RunFolder, callables: Callables, keep: Collection[Name], serializer: "str | Serializer"
+    folder: RunFolder, callables: Callables, keep: Collection[Name], serializer: "str | Serializer", again: Selection
 ) -> tuple[Execution, StoredValues]:
-    """Resume a run of functions: those that are done, unchanged, and have a readable result where one is needed stay done."""
+    """Resume a run of functions: those that are done, unchanged, and have a readable result where one is used stay done."""
     results = ResultFolder(folder.path / RESULTS, *serializer_of(serializer))
-    flow, values = described(callables), StoredValues(callables.takes, keep, results)
+    flow = described(callables)
+    values = StoredValues(callables.takes, keep, results, flow)
+    files = ResultFiles(flow, str(results.path), results, values.is_wanted)
     resumed = folder.resume(flow)
-    files = ResultFiles(flow, str(results.path), results, values)
-    resumed = folder.redo(flow, resumed, files.to_redo(resumed.execution.numbers(EXECUTED)))
-    values.resume(flow, resumed.execution.executed)
+    requested = frozenset(again.repeated(flow, flow))
+    redone = files.to_redo(resumed.execution.numbers(EXECUTED), requested)._replace(requested=requested)
+    resumed = folder.redo(flow, resumed, redone)
+    values.resume(resumed.execution.executed)
     folder.begin(flow, resumed)
     return resumed.execution, values
+
+
+def log_exception(logs: Commands, ending: Ending) -> None:
+    """Write the traceback of a failed function where `eligo log` finds it."""
+    if ending.attempt.failure is None or not isinstance(ending.value, BaseException):
+        return
+    path = Path(logs.log(ending.task, ending.attempt.attempt)[1])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(format_exception(ending.value)), "utf-8", "backslashreplace")
