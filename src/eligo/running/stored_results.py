@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from traceback import format_exception
 from typing import Any, Protocol, cast
@@ -74,43 +73,24 @@ def _check_json(value: object) -> None:
         raise TypeError(f"JSON has no {type(value).__name__}: {CURE}")
 
 
-def serializer_of(wanted: "str | Serializer") -> tuple[str, Serializer]:
-    """A serializer by its name, or the user's own, with a name."""
-    if wanted == "json":
-        return "json", Json()
-    if wanted == "pickle":
-        import pickle
-
-        return "pickle", cast(Serializer, pickle)
-    if isinstance(wanted, str) or not all(callable(getattr(wanted, name, None)) for name in ("dumps", "loads")):
-        raise InputError(
-            f"serializer must be 'json', 'pickle' or an object with dumps and loads, got {shorten(repr(wanted))}"
-        )
-    return str(getattr(wanted, "__name__", type(wanted).__qualname__)), wanted
-
-
 @dataclass(frozen=True, eq=False)
 class ResultFolder:
-    """A folder with one file per result: a signature, and the bytes of the serializer.
-
-    JSON is only protected against damage. Anything else could run code when it is loaded, so it counts only if the present
-    user has signed it.
-    """
+    """A folder with one file per result: a signature, and the bytes of the serializer."""
 
     path: Path
-    name: str
     serializer: Serializer
-
-    @cached_property
-    def _secret(self) -> bytes:
-        return b"eligo" if self.name == "json" else user_secret()
+    name: str
+    #: the key of signatures
+    secret: bytes
 
     def _sign(self, file: str, data: bytes) -> bytes:
-        return hmac.digest(self._secret, f"{self.name}\0{file}\0".encode() + data, "sha256")
+        return hmac.digest(self.secret, f"{self.name}\0{file}\0".encode() + data, "sha256")
 
     def write(self, file: str, value: Any) -> None:
         """Store a value; the file is complete or absent."""
         data = self.serializer.dumps(value)
+        if not isinstance(data, bytes):
+            raise TypeError(f"dumps must return bytes, got {type(data).__name__}")
         target = self.path / file
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(f"{target.name}.part")
@@ -139,6 +119,25 @@ class ResultFolder:
         except Exception as error:  # a serializer may raise anything, for example because a class was renamed
             why = f"cannot be loaded as {self.name}: {type(error).__name__}: {error}"
             raise InputError(f"{self.path / file}: {why}: delete this file to compute the result again") from error
+
+
+def result_folder(path: Path, serializer: "str | Serializer") -> ResultFolder:
+    """The folder of results for a serializer, given by its name or as an object.
+
+    JSON is only protected against damage. Anything else could run code when it is loaded, so it counts only if the present
+    user has signed it.
+    """
+    if serializer == "json":
+        return ResultFolder(path, Json(), "json", b"eligo")
+    if serializer == "pickle":
+        import pickle
+
+        return ResultFolder(path, cast(Serializer, pickle), "pickle", user_secret())
+    if isinstance(serializer, str) or not all(callable(getattr(serializer, name, None)) for name in ("dumps", "loads")):
+        options = "'json', 'pickle' or an object with dumps and loads"
+        raise InputError(f"serializer must be {options}, got {shorten(repr(serializer))}")
+    name = str(getattr(serializer, "__name__", type(serializer).__qualname__))
+    return ResultFolder(path, serializer, name, user_secret())
 
 
 def described(callables: Callables) -> Workflow:
@@ -218,7 +217,7 @@ def resume_functions(
     folder: RunFolder, callables: Callables, keep: Collection[Name], serializer: "str | Serializer", again: Selection
 ) -> tuple[Execution, StoredValues]:
     """Resume a run of functions: those that are done, unchanged, and have a readable result where one is used stay done."""
-    results = ResultFolder(folder.path / RESULTS, *serializer_of(serializer))
+    results = result_folder(folder.path / RESULTS, serializer)
     flow = described(callables)
     values = StoredValues(callables.takes, keep, results, flow)
     files = ResultFiles(flow, str(results.path), results, values.is_wanted)
