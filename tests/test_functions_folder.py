@@ -1,11 +1,9 @@
 """Functions in a folder: a later call resumes, and believes only results that are complete, current and its own."""
 
 import asyncio
-import json
 import multiprocessing
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import time
@@ -21,6 +19,7 @@ import pytest
 
 import eligo
 import engine_tasks
+from eligo.cli import run as cli
 from eligo.errors import InputError, TaskFailedError
 from eligo.running.fingerprints import fingerprint
 from eligo.running.stored_results import result_file
@@ -74,14 +73,6 @@ def folder(tmp_path: Path) -> Path:
 def stored(folder: Path, task: str) -> Path:
     """The file with the result of a task."""
     return folder / "results" / result_file(task)
-
-
-def eligo_says(*words: object) -> tuple[int, str]:
-    """The exit code and the output of the command."""
-    found = subprocess.run(
-        [sys.executable, "-m", "eligo", *map(str, words)], capture_output=True, text=True, check=False
-    )
-    return found.returncode, found.stdout + found.stderr
 
 
 # Resuming
@@ -408,37 +399,21 @@ def test_after_any_kill_nothing_is_lost_and_little_is_repeated(folder: Path, tmp
 # What the command says of such a folder
 
 
-def test_the_command_shows_a_folder_of_functions_and_refuses_to_run_it(folder: Path) -> None:
+def test_the_command_shows_a_folder_of_functions_and_refuses_to_run_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def says(*words: object) -> tuple[int, str]:
+        code = cli([*map(str, words)])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
     table = {"a": (list, []), "b": (engine_tasks.raising, ["a"]), "c": (len, ["b"])}
     eligo.run(table, folder=folder, check=False)
-    assert "1 of 3 tasks done, 1 failed, 1 blocked" in eligo_says("status", folder)[1]
-    assert "failed permanently" in eligo_says("why", folder, "b")[1]
-    code, text = eligo_says("log", folder, "b", "--err")
+    assert "1 of 3 tasks done, 1 failed, 1 blocked" in says("status", folder)[1]
+    assert "failed permanently" in says("why", folder, "b")[1]
+    code, text = says("log", folder, "b", "--err")
     assert (code, text.splitlines()[0]) == (0, "Traceback (most recent call last):")
-    assert eligo_says("report", folder)[0] == 0
-    flow = json.loads((folder / "workflow.json").read_text())
-    assert flow["tasks"][0]["name"] == "a"
+    assert says("report", folder)[0] == 0
     for words in (["run", "--resume", folder], ["run", "--resume", folder, "-n"], ["run", folder / "workflow.json"]):
-        code, text = eligo_says(*words)
+        code, text = says(*words)
         assert (code, "task 'a' is a Python function: resume this run in Python" in text) == (2, True)
-
-
-def test_an_interrupted_call_resumes(folder: Path, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import sys, time, eligo\n"
-        "def slow(a): print('ready', flush=True); time.sleep(float(sys.argv[2]))\n"
-        "print(eligo.run({'a': (list, []), 'b': (slow, ['a'])}, folder=sys.argv[1]).begun)\n"
-    )
-    words = [sys.executable, str(script), str(folder)]
-    with subprocess.Popen([*words, str(10 * LONG)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(
-            timeout=LONG
-        )  # the function goes on in its thread, and the program does not wait
-    assert (process.returncode, errors.splitlines()[-1]) == (-signal.SIGINT, b"KeyboardInterrupt")
-    assert eligo_says("status", folder)[1].count("1 of 2 tasks done") == 1
-    said = subprocess.run([*words, "0"], check=True, capture_output=True, text=True, timeout=LONG).stdout
-    assert said.split() == ["ready", "1"]
