@@ -1,4 +1,4 @@
-"""The state of the present user: a folder, and in it a secret that signs files which nobody else can have written."""
+"""The state of the present user: a folder, and in it a secret that signs files, to tell them from those of other users."""
 
 import os
 import secrets
@@ -17,7 +17,7 @@ def state_folder() -> str:
 
 
 def user_secret() -> bytes:
-    """The secret of this user, which is made at the first call; nobody else can read it."""
+    """The secret of this user, which is made at the first call; other users cannot read it."""
     path = Path(state_folder(), SECRET)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

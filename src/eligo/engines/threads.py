@@ -17,7 +17,7 @@ Results = tuple[Job, list[Performed]]
 
 
 class ThreadEngine(SlotEngine):
-    """Runs functions in threads. A function that has begun runs to its end, but a program that ends does not wait for it."""
+    """Runs functions in threads. A started function runs to its end, but a program that ends does not wait for it."""
 
     def __init__(self, slots: int, room: Room | None = None) -> None:
         super().__init__(slots, "thread", room, AHEAD, BRIEF)
@@ -47,11 +47,11 @@ class ThreadEngine(SlotEngine):
         return results
 
     def cancel(self, jobs: Sequence[Job]) -> None:
-        """Withdraw functions that have not begun."""
+        """Withdraw functions that have not started."""
         self._cancelled.update(job.number for job in jobs)
 
     def close(self) -> None:
-        """Withdraw functions that have not begun, and end the threads."""
+        """Withdraw functions that have not started, and end the threads."""
         self.cancel(list(self._out.values()))
         for _ in range(self._threads):
             self._waiting.put(None)

@@ -82,16 +82,18 @@ def run(  # noqa: PLR0913
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
     A graph is anything that `eligo.plan` accepts, or {task: (function, parents)}, where each function receives the values of
-    its parents. Functions run in threads, or *on* your own executor; `async def` functions are awaited. With a *folder*,
-    a later call resumes the run; results of functions are stored by the *serializer*: "json", "pickle", or an object with
-    `dumps` and `loads`. *progress* shows a bar, or is a function that gets the `Progress`.
+    its parents. Functions run in threads, or *on* your own executor; `async def` functions are awaited.
+
+    With a *folder*, a later call resumes the run. Results of functions are stored there by the *serializer*: "json", "pickle",
+    or an object with `dumps` and `loads`. Tasks named in *again* run even if an earlier call completed them. Of commands,
+    *targets* selects tasks, files or categories to run, with all that they need.
+
+    *progress* shows a bar, or is a function that gets the `Progress` now and then. If it raises StopIteration, no more tasks
+    start, and the result so far is returned; any other exception ends the run at once.
 
     If tasks fail permanently, the first one's error is raised once the rest is done; with *check* off, errors are only in the
     result. A feature of a file that runs do not support, for example POST scripts of DAGMan, is an error unless *ignore*
     names it.
-
-    Of commands, *targets* selects tasks, files or categories to run, with all that they need; tasks named in *again* run even
-    if an earlier run in *folder* completed them.
 
     A value that other tasks use is dropped once all of them are done. *keep* names the tasks whose values stay anyway;
     keep="all" keeps every value.

@@ -121,7 +121,7 @@ class Values(dict[Name, Any]):
         self.drop_parents(task)
 
     def drop_parents(self, task: Name) -> None:
-        """Drop the values that a finished task has used, and that nobody else wants."""
+        """Drop the values that a finished task has used, unless the user or another task wants them."""
         for parent in set(self._takes.get(task, ())):
             self._takers[parent] -= 1
             if not self.is_in_use(parent):
