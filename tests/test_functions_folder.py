@@ -20,7 +20,7 @@ import pytest
 import eligo
 import engine_tasks
 from eligo.cli import run as cli
-from eligo.errors import InputError, TaskFailedError
+from eligo.errors import InputError, TaskFailedError, UnknownTaskError
 from eligo.running.fingerprints import fingerprint
 from eligo.running.stored_results import result_file
 
@@ -136,6 +136,8 @@ def test_one_function_for_all_tasks_resumes(folder: Path) -> None:
     eligo.run({1: [], 2: [1]}, double, folder=folder)
     assert eligo.run({1: [], 2: [1], 3: [2]}, double, folder=folder).values == {1: 2, 2: 4, 3: 6}
     assert calls() == "123"
+    eligo.run({1: [], 2: [1], 3: [2]}, double, folder=folder, again=[2])
+    assert calls() == "23"
 
 
 def test_async_functions_resume(folder: Path) -> None:
@@ -292,7 +294,7 @@ def test_arguments_without_an_effect_are_refused(folder: Path) -> None:
         eligo.run(table, again=["a"])
     with pytest.raises(InputError, match="targets has no effect on functions"):
         eligo.run(table, folder=folder, targets=["a"])
-    with pytest.raises(InputError, match="no task, output or category is named 'tpyo'"):
+    with pytest.raises(UnknownTaskError, match="no task named 'tpyo'"):
         eligo.run(table, folder=folder, again=["tpyo"])
     assert not folder.exists()
 
@@ -328,6 +330,14 @@ def test_a_fingerprint_sees_an_edited_helper_of_the_module(monkeypatch: pytest.M
     before = fingerprint(caller)
     monkeypatch.setitem(globals(), "helper", lambda: 2)
     assert fingerprint(caller) != before
+
+
+def test_a_value_too_deep_for_a_fingerprint_is_refused(folder: Path) -> None:
+    deep: list[Any] = []
+    for _ in range(5_000):
+        deep = [deep]
+    with pytest.raises(InputError, match="captures a value that is nested too deeply"):
+        eligo.run({"a": (lambda: deep, [])}, folder=folder)
 
 
 def test_fingerprints_are_the_same_in_every_process() -> None:

@@ -75,7 +75,7 @@ def run(  # noqa: PLR0913
     check: bool = True,
     ignore: str | Collection[str] = (),
     targets: Sequence[str] = (),
-    again: Sequence[str] = (),
+    again: Sequence[Name] = (),
     serializer: "str | Serializer" = "json",
     progress: bool | Callable[[Progress], object] = False,
 ) -> Result:
@@ -84,9 +84,9 @@ def run(  # noqa: PLR0913
     A graph is anything that `eligo.plan` accepts, or {task: (function, parents)}, where each function receives the values of
     its parents. Functions run in threads, or *on* your own executor; `async def` functions are awaited.
 
-    With a *folder*, a later call resumes the run. Results of functions are stored there by the *serializer*: "json", "pickle",
-    or an object with `dumps` and `loads`. Tasks named in *again* run even if an earlier call completed them. Of commands,
-    *targets* selects tasks, files or categories to run, with all that they need.
+    With a *folder*, a later call resumes the run. Results of functions are stored there by the *serializer*: "json",
+    "pickle", or an object with `dumps` and `loads`. Tasks named in *again* run even if an earlier call completed them. Of
+    commands, *targets* selects tasks, files or categories to run, with all that they need.
 
     *progress* shows a bar, or is a function that gets the `Progress` now and then. If it raises StopIteration, no more tasks
     start, and the result so far is returned; any other exception ends the run at once.
@@ -175,7 +175,7 @@ def _functions(
                 store, game, values = None, Execution(callables.flow), Values(callables.takes, wanted)
             else:
                 place = stack.enter_context(closing(RunFolder(storage.folder)))
-                game, values = resume_functions(place, callables, wanted, storage.serializer, settings.selection)
+                game, values = resume_functions(place, callables, wanted, storage.serializer, settings.selection.again)
                 store = place.store
                 store.open_session(settings.policy, settings.slots, engine.name)
             chosen = allocator_of(callables.flow, game, settings)

@@ -7,6 +7,8 @@ from hashlib import sha256
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from eligo.errors import InputError
+
 PLAIN = (str, int, float, complex, type(None), type(...))
 
 
@@ -19,7 +21,13 @@ def fingerprint(function: Callable[..., Any]) -> str:
     >>> fingerprint(add(1)) == fingerprint(add(1)), fingerprint(add(1)) == fingerprint(add(2))
     (True, False)
     """
-    return _Digests().of(function)[:16]
+    try:
+        return _Digests().of(function)[:16]
+    except RecursionError:
+        cure = "let a task return it, so that it is not part of the function"
+        raise InputError(
+            f"function {function_name(function)!r} captures a value that is nested too deeply: {cure}"
+        ) from None
 
 
 def function_name(function: Callable[..., Any]) -> str:

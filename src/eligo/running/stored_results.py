@@ -3,7 +3,7 @@
 import hmac
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,6 @@ from eligo.names import Name
 from eligo.running.commands import SHARD, Commands, log_name
 from eligo.running.folder import RunFolder
 from eligo.running.functions import Callables, Values
-from eligo.running.selection import Selection
 from eligo.running.task_files import TaskFiles
 from eligo.user_state import user_secret
 from eligo.workflow import FUNCTION, Workflow
@@ -214,7 +213,11 @@ class StoredValues(Values):
 
 
 def resume_functions(
-    folder: RunFolder, callables: Callables, keep: Collection[Name], serializer: "str | Serializer", again: Selection
+    folder: RunFolder,
+    callables: Callables,
+    keep: Collection[Name],
+    serializer: "str | Serializer",
+    again: Iterable[Name],
 ) -> tuple[Execution, StoredValues]:
     """Resume a run of functions: those that are done, unchanged, and have a readable result where one is used stay done."""
     results = result_folder(folder.path / RESULTS, serializer)
@@ -222,7 +225,7 @@ def resume_functions(
     values = StoredValues(callables.takes, keep, results, flow)
     files = ResultFiles(flow, str(results.path), results, values.is_wanted)
     resumed = folder.resume(flow)
-    requested = frozenset(again.repeated(flow, flow))
+    requested = frozenset(map(flow.dag.number, again))
     redone = files.to_redo(resumed.execution.numbers(EXECUTED), requested)._replace(requested=requested)
     resumed = folder.redo(flow, resumed, redone)
     values.resume(resumed.execution.executed)
