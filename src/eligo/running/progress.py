@@ -90,13 +90,10 @@ def _bar(tasks: int) -> Iterator[Callable[[Progress], object]]:
         TextColumn("{task.fields[running]} running, {task.fields[failed]} failed"),
         TimeElapsedColumn(),
     )
-    console = Console(file=sys.stderr)
-    with Bars(*columns, console=console) as bars:
+    with Bars(*columns, console=Console(file=sys.stderr)) as bars:
         bar = bars.add_task("", total=tasks, running=0, failed=0)
 
         def show(now: Progress) -> None:
             bars.update(bar, total=now.tasks, completed=now.done, running=now.running, failed=now.failed)
 
         yield show
-    if not console.is_terminal and not console.is_jupyter:
-        console.line()  # which rich leaves out there
