@@ -13,8 +13,9 @@ import pytest
 
 import eligo
 from eligo.allocating import Ask, ByPolicy, allocator
+from eligo.allocating.rooms import Room
 from eligo.cli import run as command
-from eligo.engines.room import Room, machine_memory
+from eligo.engines.room import machine_memory
 from eligo.execution import Execution
 from eligo.formats import generate, parse
 from eligo.policies import POLICIES, in_classes, policy

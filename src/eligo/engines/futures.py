@@ -12,9 +12,9 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from eligo.allocating import Ask
+from eligo.allocating.rooms import Needs, Room
 from eligo.engines.job_run import GRACE, MARK, STOPPED, ResultPayload, endings, from_payload, lost_ending, perform
 from eligo.engines.jobs import ALIKE, Ending, Job
-from eligo.engines.room import Needs, Room
 from eligo.engines.sessions import signal_marked
 
 SOON = 0.05  # seconds between two checks whether processes have ended
@@ -68,7 +68,7 @@ class FutureEngine:
         """One ask per free slot; if tasks differ in their needs, only one."""
         most = self._slots - len(self._out) + (self.slack if self._usual < BRIEF else 0)
         free = [self._asks[client] for client in reversed(self._free[-most:])] if most > 0 else []
-        return free if self.room.admits is None else free[:1]
+        return self.room.one_at_a_time(free)
 
     def _possible_asks(self) -> dict[str, Ask]:
         return {client: Ask(client, speed=ALIKE, fits=self.room.admits) for client in self._clients}
