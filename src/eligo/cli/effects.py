@@ -24,6 +24,8 @@ USELESS_BESIDE = {
 }  # fmt: skip
 OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
 NOT_ON_SERVER = (
+    "resource",
+    "label",
     "stream",
     "joblog",
     "again",
@@ -38,6 +40,7 @@ NOT_ON_SERVER = (
     "page",
 )
 NOT_ON_DAGMAN = (
+    "resource",
     "stream",
     "joblog",
     "again",

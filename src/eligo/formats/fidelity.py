@@ -51,17 +51,16 @@ def as_runnable(
     flow: Workflow,
     ignore: str | Collection[str] = (),
     elsewhere: bool = False,
-    served: bool = False,
-    labels: Collection[str] = (),
+    labels: Collection[str] | None = (),
 ) -> Workflow:
     """The workflow with the commands of its tasks; raises if its file uses unsupported features that are not ignored.
 
-    *elsewhere*: tasks may run on other machines. *served*: a server hands them out, which honours labels, but no totals of
-    resources. *labels*: what the machines of a run have. The origin of the result lists the ignored features.
+    *elsewhere*: tasks may run on other machines. *labels*: what the machines of a run have; None: a server hands the tasks
+    out, whose clients have labels, but which counts no resources. The origin of the result lists the ignored features.
     """
     flow, words = _with_commands(flow), words_in(ignore)
     features = [each for each in _unhonoured_features(flow) if elsewhere or _normal(each.key) not in HERE]
-    features += _resource_features(flow) if served else _label_features(flow, labels)
+    features += _resource_features(flow) if labels is None else _label_features(flow, labels)
     origin = flow.origin
     _check_words(words, features)
     remaining = [each for each in features if not _is_ignored(each, words)]
@@ -69,6 +68,15 @@ def as_runnable(
         error = UnhonouredError(f"unsupported in a run: {', '.join(_lines(remaining))}", _keys(remaining))
         raise error if origin is None or origin.path is None else error.located(origin.path)
     return flow if origin is None else replace(flow, origin=replace(origin, unhonoured=tuple(features)))
+
+
+def labels_to_check(labels: Iterable[str], ignore: str | Iterable[str]) -> frozenset[str] | None:
+    """The labels that tasks of a run may need, which has these; None if labels are ignored, so that they may need any.
+
+    >>> labels_to_check(["gpu"], "PRE"), labels_to_check(["gpu"], "PRE,labels")
+    (frozenset({'gpu'}), None)
+    """
+    return None if not {ALL, LABELS}.isdisjoint(map(_normal, words_in(ignore))) else frozenset(labels)
 
 
 def listed(flow: Workflow) -> list[str]:

@@ -79,6 +79,8 @@ def run(  # noqa: PLR0913
     ignore: str | Collection[str] = (),
     targets: Sequence[str] = (),
     again: Sequence[str] = (),
+    resources: Amounts | None = None,
+    labels: Collection[str] = (),
 ) -> Result:
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
@@ -94,6 +96,8 @@ def run(  # noqa: PLR0913
     A value that other tasks use is dropped once all of them are done. *keep* names the tasks whose values stay anyway;
     keep="all" keeps every value.
 
+    *resources* gives the totals that tasks share, for example {"licence": 2, "gpus": 1}, and *labels* what the machines have.
+
     By default a failed command is retried twice, or *retries* times; a function is not retried.
     A task that takes longer than *timeout* seconds has failed. A command is then stopped. A function cannot be stopped: its
     thread continues, its value is ignored, and its worker takes the next task.
@@ -105,10 +109,15 @@ def run(  # noqa: PLR0913
     >>> eligo.run({1: [], 2: [1], 3: [1]}, lambda node: node * node).values
     {1: 1, 2: 4, 3: 9}
     """
+    from eligo.formats.fidelity import labels_to_check
+
     callables = callables_of(graph, function)
     tried = retries if isinstance(retries, Retries) else _retries(retries, commands=callables is None)
     selection = Selection(tuple(targets), again=tuple(again))
-    settings = Settings(workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout)
+    settings = Settings(
+        workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout, resources=resources or {},
+        labels=labels_to_check(labels, ignore),
+    )  # fmt: skip
     _check_fits(callables, folder, keep, ignore, selection)
     result = _functions(callables, on, settings, keep) if callables else _commands(graph, on, settings, folder, ignore)
     if check:
@@ -172,7 +181,7 @@ def _commands(
     from eligo.formats.fidelity import as_runnable
 
     times = times_of(as_workflow(graph), run=None if folder is None else os.fspath(folder))
-    flow = as_runnable(times.flow, ignore, elsewhere=on != "local")
+    flow = as_runnable(times.flow, ignore, elsewhere=on != "local", labels=settings.labels or ())
     if folder is not None:
         with closing(RunFolder(folder)) as run_folder:
             return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder))

@@ -5,20 +5,30 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_BYTES = re.compile(r"(\d+(?:\.\d*)?(?:e\d+)?)([kmgt]?)", re.IGNORECASE)
+_AMOUNT = re.compile(r"(\d+(?:\.\d*)?(?:e\d+)?)([kmgt]?)", re.IGNORECASE)
 CORES, MEMORY, GPUS = "cores", "memory", "gpus"
 #: an amount of each resource, by name
 Amounts = Mapping[str, float]
 
 
+def amount_in(text: str) -> float | None:
+    """The amount that a text states, with units of 1024; None for other texts.
+
+    >>> amount_in("2G"), amount_in("1.5"), amount_in("2 apples")
+    (2147483648.0, 1.5, None)
+    """
+    match = _AMOUNT.fullmatch(text.strip())
+    return None if match is None else float(match[1]) * UNITS[match[2].upper()]
+
+
 def bytes_in(text: str) -> int | None:
-    """The number of bytes that a text states, with units of 1024; None for other texts.
+    """The number of bytes that a text states; None for other texts.
 
     >>> bytes_in("2G"), bytes_in("1.5k"), bytes_in("100"), bytes_in("2 apples")
     (2147483648, 1536, 100, None)
     """
-    match = _BYTES.fullmatch(text.strip())
-    return None if match is None else int(float(match[1]) * UNITS[match[2].upper()])
+    amount = amount_in(text)
+    return None if amount is None else int(amount)
 
 
 class Demand(NamedTuple):

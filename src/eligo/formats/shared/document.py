@@ -34,7 +34,7 @@ from eligo.formats.shared import data_arcs
 from eligo.formats.shared.json_text import line_of
 from eligo.names import check_label
 from eligo.rows import Ints
-from eligo.work.demands import CORES, GPUS, MEMORY, bytes_in
+from eligo.work.demands import CORES, GPUS, MEMORY, amount_in, bytes_in
 from eligo.workflow import LazyDetails, Origin, Task, Workflow
 
 #: the files that each task reads, and the files that each writes
@@ -553,11 +553,12 @@ def _gpus(value: object, name: str, key: str) -> int:
 
 def _resources(value: object, name: str, key: str) -> tuple[tuple[str, float], ...]:
     amounts = mapping(value, _of_task(key, name))
+    amounts = {what: amount_in(each) if isinstance(each, str) else each for what, each in amounts.items()}
     for what, amount in amounts.items():
         if what in {CORES, MEMORY, GPUS}:
             raise MisfitError(f"{_of_task(key, name)} has {what!r}, which is a key of the task itself", key)
         if not is_amount(amount) or not amount:
-            raise MisfitError(f"{what!r} in {_of_task(key, name)} must be a positive number, got {actual(amount)}", key)
+            raise MisfitError(f"{what!r} in {_of_task(key, name)} must be a positive number", key)
     _labels(list(amounts), name, key)
     return tuple(amounts.items())
 
