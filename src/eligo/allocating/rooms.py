@@ -149,9 +149,9 @@ class Room:
         return Reservation(task, start, {what: amount - share.get(what, 0.0) for what, amount in free.items()})
 
     def _end(self, share: Amounts, began: float, seconds: float | None) -> float:
-        """When a job is expected to end; one that takes longer than expected is halfway."""
-        age = self._clock() - began
-        return began + (seconds if seconds is not None and seconds > age else 2 * age)
+        """When a job is expected to end: now, if it takes longer than expected; one of unknown time is halfway."""
+        now = self._clock()
+        return 2 * now - began if seconds is None else max(now, began + seconds)
 
 
 def is_within(share: Amounts, free: Amounts) -> bool:
