@@ -9,7 +9,7 @@ from pathlib import Path
 from eligo.engines.jobs import Command, Work
 from eligo.estimates import estimate
 from eligo.names import Name
-from eligo.work.demands import GPUS, PLAIN, Demand
+from eligo.work.demands import GPUS, PLAIN, Demand, described
 from eligo.workflow import Task, Workflow
 
 CUDA = "CUDA_VISIBLE_DEVICES"
@@ -98,8 +98,8 @@ def equipped(work: Work, demand: Demand, devices: str) -> Work:
     """The work with what it gets in its environment; with graphics processors, which ones."""
     if not isinstance(work, Command):
         return work
-    gets = {"ELIGO_CORES": f"{demand.cores:g}", **({"ELIGO_MEMORY": str(demand.memory)} if demand.memory else {})}
-    return replace(work, environment={**work.environment, **gets, **({CUDA: devices} if devices else {})})
+    gets = described(demand.cores, demand.memory) | ({CUDA: devices} if devices else {})
+    return replace(work, environment={**work.environment, **gets})
 
 
 class Wants:

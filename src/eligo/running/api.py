@@ -33,7 +33,7 @@ from eligo.running.selection import EVERYTHING, Selection
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
-from eligo.work.demands import GPUS, MEMORY, Amounts
+from eligo.work.demands import GPUS, MEMORY, Amounts, described
 from eligo.work.tries import Retries
 from eligo.workflow import Workflow
 
@@ -272,7 +272,7 @@ def _redo_tasks(
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:
     """The commands of all tasks, each of which must have one, with a folder for their output."""
-    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
+    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""), *described(1.0, 0).items())
     commands = Commands(flow, folder.place_of(flow, directory), folder.logs, mark, folder.processes)
     commands.check()
     commands.make_folders()

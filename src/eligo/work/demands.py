@@ -55,6 +55,15 @@ class Demand(NamedTuple):
 PLAIN = Demand()
 
 
+def described(cores: float, memory: int) -> dict[str, str]:
+    """The environment that tells a task what it gets.
+
+    >>> described(2.0, 1024)
+    {'ELIGO_CORES': '2', 'ELIGO_MEMORY': '1024'}
+    """
+    return {"ELIGO_CORES": f"{cores:g}", **({"ELIGO_MEMORY": str(memory)} if memory else {})}
+
+
 def largest(demands: Sequence[Demand]) -> Demand:
     """What tasks need that run one after another: the largest amount of each resource, and the time of all.
 
