@@ -219,7 +219,7 @@ class RunRequest:
     ] = "local"
     resource: Annotated[
         list[str] | None,
-        typer.Option("--resource", metavar="NAME=N", help="Total of a resource that tasks share: gpus=2, memory=8G."),
+        typer.Option("--resource", metavar="NAME=N", help="Total that tasks share, such as gpus=2. Repeatable."),
     ] = None
     label: Annotated[
         list[str] | None, typer.Option("--label", metavar="LABEL", help="Feature that the machines have. Repeatable.")

@@ -325,7 +325,7 @@ def _check_room(flow: Workflow, cores: float, memory: float) -> None:
             raise InputError(f"{wants}, but only {in_gibibytes(memory)} are available: {cure}")
 
 
-def _check_others(flow: Workflow, totals: Amounts, requested: Collection[str]) -> None:
+def check_others(flow: Workflow, totals: Amounts, requested: Collection[str]) -> None:
     """Raise an error if a task needs more of another resource than its total, or if that has none."""
     for name, amounts in zip(flow.dag.tasks, flow.column("resources"), strict=True):
         for what, amount in amounts:
@@ -341,7 +341,7 @@ def _check_engine(settings: Settings, engine: Engine, flow: Workflow) -> None:
     room = getattr(engine, "room", None)
     if isinstance(room, Room):
         _check_room(flow, room.cores, min(room.memory, getattr(engine, "largest", room.memory)))
-    _check_others(flow, room.total if isinstance(room, Room) else {}, getattr(engine, "requests", ()))
+    check_others(flow, room.total if isinstance(room, Room) else {}, getattr(engine, "requests", ()))
     check_labels(flow, settings.labels)
 
 

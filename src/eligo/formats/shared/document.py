@@ -558,7 +558,7 @@ def _resources(value: object, name: str, key: str) -> tuple[tuple[str, float], .
         if what in {CORES, MEMORY, GPUS}:
             raise MisfitError(f"{_of_task(key, name)} has {what!r}, which is a key of the task itself", key)
         if not is_amount(amount) or not amount:
-            raise MisfitError(f"{what!r} in {_of_task(key, name)} must be a positive number", key)
+            raise MisfitError(f"{what!r} in {_of_task(key, name)} must be a positive number, got {actual(amount)}", key)
     _labels(list(amounts), name, key)
     return tuple(amounts.items())
 
