@@ -34,6 +34,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "makeflow": ("BATCH_OPTIONS", "GPUS", "LOCAL", "MPI_PROCESSES", "UMBRELLA", "WALL_TIME", "export", "rename"),
     "jx": ("allocation", "environment", "gpus", "local_job", "mpi-processes", "options", "rename", "wall-time"),
     "ninja": ("dyndep", "pool"),
+    "make": ("MAKE", "NOTPARALLEL", "::", "archive", "export"),
     "pegasus": (
         "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
     ),

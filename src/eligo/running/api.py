@@ -235,6 +235,7 @@ def prepare_run(
         chosen = allocator_of(live.begun, resumed.execution, settings, order)
         growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
         growth.begin(folder.adding)
+        growth.empty |= resumed.idle
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
         runner = Runner(resumed.execution, chosen, engine, commands, folder.store, settings, growth=growth)

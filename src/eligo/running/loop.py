@@ -334,8 +334,7 @@ class Runner:
         if task in game.executed or game.holders(task) > 1:
             game.give_up(*rest)
             return
-        counts = self.tries.losses if ending.attempt.lost else self.tries.failures
-        counts[ending.attempt.task] += 1
+        self.tries.count(ending.attempt.task, ending.attempt.attempt, ending.attempt.answer)
         game.give_up(*rest[1:])
         if ending.attempt.lost and self.stopping:
             game.give_up(task)
