@@ -15,7 +15,7 @@ import eligo.simulation
 
 ROOT = Path(eligo.__file__).parent
 LEVELS = {
-    "version": 0, "errors": 0, "launch": 0, "work": 0, "stores": 0,
+    "version": 0, "errors": 0, "launch": 0, "work": 0, "stores": 0, "user_state": 0,
     "kernels": 0, "rows": 0, "names": 0, "dag": 0, "workflow": 0, "estimates": 0,
     "grown_dag": 1, "families": 1, "formats": 1, "interop": 1, "pools": 1, "theory": 1,
     "border": 2,
@@ -34,6 +34,7 @@ FOUNDATION = [
     "version",
     "errors",
     "launch",
+    "user_state",
     "work",
     "stores",
     "kernels",

@@ -18,6 +18,7 @@ import pytest
 
 from eligo.allocating import Ask, allocator
 from eligo.cli import run as cli
+from eligo.cli.live_display import until_closed
 from eligo.dag import Dag
 from eligo.engines import Ending, Function, Job
 from eligo.engines.command_line import words_of
@@ -34,6 +35,7 @@ from eligo.running import Commands, Retries, RunFolder, Runner, Settings
 from eligo.running.api import run
 from eligo.running.commands import log_name
 from eligo.stores import Attempt, Store, read_run
+from eligo.work.demands import Demand
 from eligo.workflow import Task, Workflow
 from running_cases import COMMAND, attempts, completed, lines, ran, started, state_of, written
 
@@ -594,7 +596,7 @@ def test_a_run_goes_on_where_nobody_watches_any_more() -> None:
     def gone(runner: Runner) -> None:
         raise BrokenPipeError
 
-    runner.watch = gone
+    runner.watch = until_closed(gone)
     runner.run()
     assert runner.execution.finished
 
@@ -647,7 +649,7 @@ def test_what_tasks_need_is_known_where_any_needs_more() -> None:
     flow = Workflow(Dag.from_arcs([], tasks=["a", "b"]), {"a": Task(name="a", cores=2)})
     needs = Wants(flow) or None
     assert needs is not None
-    assert (needs("a"), needs("b")) == ((2, 0), (1.0, 0))
+    assert (needs("a"), needs("b")) == (Demand(2.0), Demand())
     with pytest.raises(InputError, match="--fat must be a positive integer"):
         Settings(size=0)
 

@@ -12,6 +12,7 @@ from eligo.names import Name, check_label
 
 MEGABYTE = 2**20  # as engines count memory
 NOTHING = ":"  # the shell's null command: a task without work that only keeps the order
+FUNCTION = "python function"  # the first word of a command that stands for a Python function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,10 @@ class Task:
     cores: float | None = None
     #: requested memory in bytes
     memory: int | None = None
+    #: requested memory in bytes after each failure; after further ones, the last
+    more_memory: tuple[int, ...] = ()
+    #: amounts of other resources by name, for example ("gpus", 1)
+    resources: tuple[tuple[str, float], ...] = ()
     #: labels that the worker must have, for example "gpu"
     labels: tuple[str, ...] = ()
     #: the kind of task, for example the program it runs
@@ -49,6 +54,10 @@ class Task:
         for what, amount in (("seconds", self.seconds), ("cores", self.cores), ("memory", self.memory)):
             if amount is not None and not 0 <= amount < float("inf"):
                 raise InputError(f"task {shorten(self.name)!r}: {what} must be non-negative and finite, got {amount}")
+        for what, amount in self.resources:
+            check_label(what, f"task {shorten(self.name)!r}: ")
+            if not 0 < amount < float("inf"):
+                raise InputError(f"task {shorten(self.name)!r}: {what} must be positive and finite, got {amount}")
         for label in self.labels:
             check_label(label, f"task {shorten(self.name)!r}: ")
 
@@ -172,7 +181,8 @@ class Workflow:
         """
         values = self.details.column(what) if isinstance(self.details, LazyDetails) else None
         if values is None or len(values) != len(self.dag):  # the dag has grown, or the details have since
-            return [getattr(self.task(name), what) for name in self.dag.tasks]
+            get, nothing = self.details.get, Task(name="")  # one for all tasks without details, of which there are many
+            return [getattr(get(name) or nothing, what) for name in self.dag.tasks]
         return values
 
     def grown(self, dag: Dag) -> "Workflow":

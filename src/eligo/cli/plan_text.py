@@ -90,14 +90,14 @@ def accept(  # noqa: PLR0913
     ignore: Collection[str],
     elsewhere: bool = True,
     what: str = "running",
-    served: bool = False,
+    labels: Collection[str] | None = (),
     *,
     growing: bool = True,
 ) -> Workflow:
     """The workflow as it is run or exported; prints the features that are ignored, and refuses all others."""
     from eligo.formats.fidelity import as_runnable, listed, unused
 
-    flow = as_runnable(flow, ignore, elsewhere, served, growing=growing)
+    flow = as_runnable(flow, ignore, elsewhere, labels, growing=growing)
     ignored = listed(flow)
     tell([harmless(f"warning: {what} without {', '.join(ignored)}")] if ignored else [])
     tell([harmless(f"warning: --ignore {word} has no effect on this file") for word in unused(flow, ignore)])

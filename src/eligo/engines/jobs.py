@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from eligo.names import Name
 from eligo.work.attempts import Attempt, Lease
+from eligo.work.demands import PLAIN, Demand
 
 if TYPE_CHECKING:  # workers import this module and need only the standard library
     from eligo.allocating import Ask
@@ -54,9 +55,8 @@ class Job:
     works: tuple[Work, ...]
     #: in an engine's own queue, jobs with a larger number go first
     priority: int = 0
-    cores: float = 1.0
-    #: in bytes; 0 if unknown
-    memory: int = 0
+    #: what its tasks need
+    demand: Demand = PLAIN
     #: time limit in seconds of each task without one of its own; None: unlimited
     timeout: float | None = None
     #: the lease of each task; empty if attempts are not counted, then each is the first one
@@ -92,8 +92,8 @@ class Ending(NamedTuple):
         return self.attempt.failure is not None or self.place == len(self.job.tasks) - 1
 
     def failed(self, why: str, *, lost: bool = False) -> "Ending":
-        """The same ending as a failure."""
-        return self._replace(attempt=self.attempt.failed(why, lost=lost))
+        """The same ending as a failure, without a value."""
+        return self._replace(attempt=self.attempt.failed(why, lost=lost), value=None)
 
 
 class Engine(Protocol):
@@ -125,10 +125,10 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Heeding(Protocol):
-    """An engine that manages cores and memory itself."""
+    """An engine that manages cores, memory and other resources itself."""
 
-    def heed(self, needs: Callable[[Name], tuple[float, int]]) -> None:
-        """Use new needs from now on: cores, and bytes of memory."""
+    def heed(self, needs: Callable[[Name], Demand]) -> None:
+        """Use new needs from now on."""
         ...
 
 

@@ -15,6 +15,7 @@
 | `mermaid`   | flowcharts; Nextflow's -with-dag, or pages | .mmd .mermaid                   |
 | `makeflow`  | Makeflow                                   | .mf .makeflow                   |
 | `ninja`     | build.ninja                                | .ninja                          |
+| `make`      | what GNU make prints of a Makefile; read   | .make                           |
 | `jx`        | Makeflow's JSON                            | .jx .json, with "rules"         |
 | `graphml`   | networkx, igraph, yEd                      | .graphml .xml                   |
 
@@ -51,7 +52,7 @@ from typing import cast
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats import detection
-from eligo.formats.detection import MODULES, WORDS, Format, StrPath, detect, format_to_write, module
+from eligo.formats.detection import MODULES, NATIVE, WORDS, Format, StrPath, detect, format_to_write, module
 from eligo.formats.histories import History
 from eligo.formats.histories.reader import read_history
 from eligo.formats.launches import OWN, with_own_shell
@@ -233,7 +234,7 @@ def lost(flow: Workflow, format: str) -> list[str]:
     chosen = module(format)
     counts = dict.fromkeys(WORDS, 0)
     of_task: Callable[[Task], Collection[str]] = getattr(chosen, "lost", lambda task: ())
-    always = {*chosen.CANNOT, *(() if format in OWN else ("launch",))}
+    always = {*chosen.CANNOT, *(NATIVE if chosen.CANNOT else ())}
     for task in flow.details.values():
         for name in task.details().keys() & {*always, *of_task(task)}:
             counts[name] += 1

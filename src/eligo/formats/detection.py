@@ -26,8 +26,11 @@ WORDS = {
     "name": "the workflow's name", "command": "commands", "inputs": "the files that tasks read",
     "outputs": "the files that tasks write", "seconds": "run times", "cores": "cores", "memory": "memory",
     "labels": "labels", "category": "categories", "priority": "priorities", "file_sizes": "sizes of files",
-    "launch": "how commands are run",
+    "launch": "how commands are run", "more_memory": "memory after failures", "resources": "other resources",
 }  # fmt: skip
+
+#: Those that only our own formats, which represent everything, can represent.
+NATIVE = ("more_memory", "resources", "launch")
 
 #: Further input for some formats, in words.
 GIVEN = {
@@ -122,7 +125,7 @@ STRANGERS = (
              r"|^workflow[ \t]+\w+[ \t]*+\{[^\0]*?^[ \t]*+call[ \t]",
              "`wdlviz --no-render FILE > dag.dot`, of wdlviz, draws its dag"),
     Stranger("a Makefile", r"(?:gnu)?makefile(?:\..*)?|.*\.mk", r"^\.PHONY[ \t]*+:",
-             "`make -Bnd | make2graph > dag.dot`, of makefile2graph, draws its dag"),
+             "`make -Bnp --trace > build.make` lists its rules, and eligo reads that list"),
     Stranger("a Python program", r".*\.pyw?", r"\A#!\s*+/[^\n]*python",
              "pass its graph to eligo.plan, or write one arc per line, parent and child, to a .arcs file"),
     Stranger("a script", r".*\.(?:sh|bash|pl|r)",
@@ -178,6 +181,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "dax": ("eligo.formats.dax", (".dax", ".xml")),
     "graphml": ("eligo.formats.graphml", (".graphml", ".xml")),
     "ninja": ("eligo.formats.ninja", (".ninja",)),
+    "make": ("eligo.formats.make", (".make",)),
     "dagman": ("eligo.formats.dagman", (".dag",)),
     "makeflow": ("eligo.formats.makeflow", (".mf", ".makeflow")),
     "csv": ("eligo.formats.csv_format", (".csv", ".tsv")),

@@ -20,12 +20,14 @@ from eligo.formats.dagman.submission import UNHONOURED as SUBMIT_COMMANDS
 from eligo.formats.detection import MODULES, module
 from eligo.formats.launches import CONTAINER, SETUP, TIMEOUT, launch_features, with_own_shell, without
 from eligo.names import Name
-from eligo.workflow import Unhonoured, Workflow
+from eligo.workflow import FUNCTION, Unhonoured, Workflow
 
 #: The word for all keys.
 ALL = "all"
-#: The key of labels, which name what a machine must have to run a task; only a server's clients declare labels.
+#: The key of labels, which name what a machine must have: clients of a server and options of a run declare them.
 LABELS = "labels"
+#: The key of resources that tasks share, such as licences, which a server does not count.
+RESOURCES = "resources"
 #: The keys of each format. Files may have more: profiles, and commands of HTCondor that are not listed here.
 KEYS: dict[str, tuple[str, ...]] = {
     "dagman": (
@@ -35,12 +37,13 @@ KEYS: dict[str, tuple[str, ...]] = {
     "makeflow": ("BATCH_OPTIONS", "GPUS", "LOCAL", "MPI_PROCESSES", "UMBRELLA", "export", "rename"),
     "jx": ("allocation", "gpus", "local_job", "mpi-processes", "options", "rename"),
     "ninja": ("dyndep", "pool"),
+    "make": ("MAKE", "NOTPARALLEL", "::", "archive", "export"),
     "pegasus": (
         "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
     ),
     "dax": ("condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "transformationCatalog"),
-    "json": (LABELS, CONTAINER, SETUP, TIMEOUT),
-    "yaml": (LABELS, CONTAINER, SETUP, TIMEOUT),
+    "json": (LABELS, RESOURCES, CONTAINER, SETUP, TIMEOUT),
+    "yaml": (LABELS, RESOURCES, CONTAINER, SETUP, TIMEOUT),
 }  # fmt: skip
 #: Keys that earlier versions did not honour, which a resumed run may still ignore.
 FORMER = ("DIR", "WALL_TIME")
@@ -52,19 +55,21 @@ def as_runnable(
     flow: Workflow,
     ignore: str | Collection[str] = (),
     elsewhere: bool = False,
-    served: bool = False,
+    labels: Collection[str] | None = (),
     *,
     growing: bool = True,
 ) -> Workflow:
     """The workflow with the commands of its tasks; raises if its file uses unsupported features that are not ignored.
 
-    *elsewhere*: tasks may run on other machines. *served*: a server hands them out, which honours labels. *growing*: a time
-    limit may differ between attempts. The origin of the result lists the ignored features.
+    *elsewhere*: tasks may run on other machines. *labels*: what the machines of a run have; None: a server hands the tasks
+    out, whose clients have labels, but which counts no resources. *growing*: a time limit may differ between attempts. The
+    origin of the result lists the ignored features.
     """
     flow, words = with_own_shell(_with_commands(flow)), words_in(ignore)
+    _refuse_functions(flow)
     features = [each for each in _unhonoured_features(flow) if elsewhere or _normal(each.key) not in HERE]
-    features += [] if served else _label_features(flow)
-    lacking = launch_features(flow, served, growing)
+    features += _resource_features(flow) if labels is None else _label_features(flow, labels)
+    lacking = launch_features(flow, labels is None, growing)
     features += lacking
     origin = flow.origin
     _check_words(words, features)
@@ -74,6 +79,24 @@ def as_runnable(
         raise error if origin is None or origin.path is None else error.located(origin.path)
     flow = without(flow, {each.key for each in lacking})
     return flow if origin is None else replace(flow, origin=replace(origin, unhonoured=tuple(features)))
+
+
+def _refuse_functions(flow: Workflow) -> None:
+    """Refuse the stored workflow of Python functions, which only the program that defines them can run."""
+    commands = zip(flow.dag.tasks, flow.column("command"), strict=True)
+    function = next((name for name, command in commands if command and command[0] == FUNCTION), None)
+    if function is not None:
+        cure = "resume this run in Python, with eligo.run(..., folder=...)"
+        raise InputError(f"task {shorten(function)!r} is a Python function: {cure}")
+
+
+def labels_to_check(labels: Iterable[str], ignore: str | Iterable[str]) -> frozenset[str] | None:
+    """The labels that tasks of a run may need, which has these; None if labels are ignored, so that they may need any.
+
+    >>> labels_to_check(["gpu"], "PRE"), labels_to_check(["gpu"], "PRE,labels")
+    (frozenset({'gpu'}), None)
+    """
+    return None if not {ALL, LABELS}.isdisjoint(map(_normal, words_in(ignore))) else frozenset(labels)
 
 
 def listed(flow: Workflow) -> list[str]:
@@ -125,13 +148,24 @@ def _unhonoured_features(flow: Workflow) -> Sequence[Unhonoured]:
     return flow.origin.unhonoured if flow.origin else ()
 
 
-def _label_features(flow: Workflow) -> list[Unhonoured]:
-    """A record of the tasks for each set of labels."""
-    tasks: dict[tuple[str, ...], list[Name]] = {}
-    for name, labels in zip(flow.dag.tasks, flow.column("labels"), strict=True):
-        if labels:
-            tasks.setdefault(labels, []).append(name)
-    return [Unhonoured(LABELS, "/".join(labels), tuple(names)) for labels, names in tasks.items()]
+def _label_features(flow: Workflow, available: Collection[str]) -> list[Unhonoured]:
+    """A record of the tasks for each set of labels that no machine has."""
+    lacking = ([label for label in labels if label not in available] for labels in flow.column("labels"))
+    return _grouped(LABELS, flow, map("/".join, lacking))
+
+
+def _resource_features(flow: Workflow) -> list[Unhonoured]:
+    """A record of the tasks for each set of resources."""
+    return _grouped(RESOURCES, flow, ("/".join(dict(amounts)) for amounts in flow.column("resources")))
+
+
+def _grouped(key: str, flow: Workflow, words: Iterable[str]) -> list[Unhonoured]:
+    """A record of the tasks for each word; tasks with an empty word have the feature not."""
+    tasks: dict[str, list[Name]] = {}
+    for name, word in zip(flow.dag.tasks, words, strict=True):
+        if word:
+            tasks.setdefault(word, []).append(name)
+    return [Unhonoured(key, word, tuple(names)) for word, names in tasks.items()]
 
 
 def _keys(features: Iterable[Unhonoured]) -> list[str]:

@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,11 @@ import numpy as np
 
 from eligo.additions import LiveWorkflow
 from eligo.allocating import ALLOCATORS, Allocator, allocator, informed
+from eligo.allocating.rooms import Room
 from eligo.engines import Engine, Function
 from eligo.engines.command_line import NO_BASH, default_shell
 from eligo.engines.registry import engine_on, shares_machine
-from eligo.engines.room import Room, Wants, in_gibibytes, machine_memory
+from eligo.engines.room import Devices, Wants, in_gibibytes, machine_gpus, machine_memory
 from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
@@ -29,12 +30,18 @@ from eligo.running.functions import Callables, Values, callables_of, tasks_to_ke
 from eligo.running.growth import INBOX, RunGrowth
 from eligo.running.input_files import look_up
 from eligo.running.loop import Runner, Settings
-from eligo.running.selection import EVERYTHING, Selection
+from eligo.running.progress import Progress, ProgressOption, check_progress, followed
+from eligo.running.selection import Selection
+from eligo.running.stored_results import Serializer, log_exception, resume_functions
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
+from eligo.work.demands import GPUS, MEMORY, Amounts, described
 from eligo.work.tries import Retries, Tries
 from eligo.workflow import Workflow
+
+#: engines on this machine that do not choose the graphics processors of a task themselves
+CHOOSING = {"local", "dask", "parsl"}
 
 
 @dataclass(frozen=True)
@@ -74,21 +81,32 @@ def run(  # noqa: PLR0913
     check: bool = True,
     ignore: str | Collection[str] = (),
     targets: Sequence[str] = (),
-    again: Sequence[str] = (),
+    again: Sequence[Name] = (),
+    serializer: "str | Serializer" = "json",
+    progress: bool | Callable[[Progress], object] = False,
+    resources: Amounts | None = None,
+    labels: Collection[str] = (),
 ) -> Result:
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
     A graph is anything that `eligo.plan` accepts, or {task: (function, parents)}, where each function receives the values of
-    its parents. Functions run in threads, or *on* your own executor; `async def` functions are awaited. With a *folder*,
-    commands resume an earlier run in it. If tasks fail permanently, the first one's error is raised once the rest is done;
-    with *check* off, errors are only in the result. A feature of a file that runs do not support, for example POST scripts of
-    DAGMan, is an error unless *ignore* names it.
+    its parents. Functions run in threads, or *on* your own executor; `async def` functions are awaited.
 
-    Of commands, *targets* selects tasks, files or categories to run, with all that they need; tasks named in *again* run even
-    if an earlier run in *folder* completed them.
+    With a *folder*, a later call resumes the run. Results of functions are stored there by the *serializer*: "json",
+    "pickle", or an object with `dumps` and `loads`. Tasks named in *again* run even if an earlier call completed them. Of
+    commands, *targets* selects tasks, files or categories to run, with all that they need.
+
+    *progress* shows a bar, or is a function that gets the `Progress` now and then. If it raises StopIteration, no more tasks
+    start, and the result so far is returned; any other exception ends the run at once.
+
+    If tasks fail permanently, the first one's error is raised once the rest is done; with *check* off, errors are only in the
+    result. A feature of a file that runs do not support, for example POST scripts of DAGMan, is an error unless *ignore*
+    names it.
 
     A value that other tasks use is dropped once all of them are done. *keep* names the tasks whose values stay anyway;
     keep="all" keeps every value.
+
+    *resources* gives the totals that tasks share, for example {"licence": 2, "gpus": 1}, and *labels* what the machines have.
 
     By default a failed command is retried twice, or *retries* times; a function is not retried.
     A task that takes longer than *timeout* seconds has failed. A command is then stopped. A function cannot be stopped: its
@@ -101,12 +119,24 @@ def run(  # noqa: PLR0913
     >>> eligo.run({1: [], 2: [1], 3: [1]}, lambda node: node * node).values
     {1: 1, 2: 4, 3: 9}
     """
+    from eligo.formats.fidelity import labels_to_check
+
     callables = callables_of(graph, function)
     tried = retries if isinstance(retries, Retries) else _retries(retries, commands=callables is None)
     selection = Selection(tuple(targets), again=tuple(again))
-    settings = Settings(workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout)
-    _check_fits(callables, folder, keep, ignore, selection)
-    result = _functions(callables, on, settings, keep) if callables else _commands(graph, on, settings, folder, ignore)
+    settings = Settings(
+        workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout, resources=resources or {},
+        labels=labels_to_check(labels, ignore),
+    )  # fmt: skip
+    storage = Storage(keep, folder, serializer)
+    check_progress(progress)
+    _check_fits(callables, storage, ignore, selection)
+    if callables is None:
+        prepared = _commands(graph, on, settings, folder, ignore)
+    else:
+        prepared = _functions(callables, on, settings, storage)
+    with prepared as runner:
+        result = execute(runner, progress)
     if check:
         for task, why in result.failed.items():
             cause = why if isinstance(why, BaseException) else None
@@ -121,68 +151,82 @@ def _retries(most: int | None, commands: bool) -> Retries:
     return Retries(most=most)
 
 
+class Storage(NamedTuple):
+    """Which results of functions stay: in memory, and in a folder."""
+
+    keep: str | Collection[Name]
+    folder: str | Path | None
+    serializer: "str | Serializer"
+
+
 def _check_fits(
-    callables: Callables | None,
-    folder: object,
-    keep: str | Collection[Name],
-    ignore: str | Collection[str],
-    selection: Selection,
+    callables: Callables | None, storage: Storage, ignore: str | Collection[str], selection: Selection
 ) -> None:
     """Refuse options for commands on functions, and options for functions on commands."""
-    if callables is not None and folder is not None:
-        raise InputError("folder has no effect on functions, whose results are not stored yet: leave it out")
+    if storage.serializer != "json" and (callables is None or storage.folder is None):
+        raise InputError("serializer has no effect unless functions run in a folder: leave it out")
     if callables is not None and ignore != ():
         raise InputError("ignore has no effect on functions: leave it out")
-    if callables is not None and selection != EVERYTHING:
-        raise InputError("targets and again have no effect on functions: leave them out")
-    if callables is None and keep != ():
+    if callables is not None and selection.targets:
+        raise InputError("targets has no effect on functions: leave it out")
+    if callables is not None and selection.again and storage.folder is None:
+        raise InputError("again has no effect on functions without a folder: leave it out, or pass folder")
+    if callables is None and storage.keep != ():
         raise InputError("keep has no effect on commands: leave it out")
 
 
+@contextmanager
 def _functions(
-    callables: Callables, on: "str | Executor | Engine", settings: Settings, keep: str | Collection[Name]
-) -> Result:
-    values = Values(callables.takes, callables.results.union(tasks_to_keep(keep, callables.flow.dag)))
-    if shares_machine(on):
-        _check_room(callables.flow, settings.slots, machine_memory())
-    engine = engine_on(on, settings.workers, needs=Wants(callables.flow) or None, functions=True)
-    with close_on_error(engine):
-        game = Execution(callables.flow)
-        chosen = allocator_of(callables.flow, game, settings)
+    callables: Callables, on: "str | Executor | Engine", settings: Settings, storage: Storage
+) -> Iterator[Runner]:
+    """A run of functions, whose results are stored in the folder, if there is one."""
+    wanted = callables.results.union(tasks_to_keep(storage.keep, callables.flow.dag))
+    engine = engine_for(callables.flow, Wants(callables.flow), on, settings, functions=True)
+    with ExitStack() as stack:
+        with close_on_error(engine):
+            _check_engine(settings, engine, callables.flow)
+            if storage.folder is None:
+                store, game, values = None, Execution(callables.flow), Values(callables.takes, wanted)
+            else:
+                place = stack.enter_context(closing(RunFolder(storage.folder)))
+                game, values = resume_functions(place, callables, wanted, storage.serializer, settings.selection.again)
+                store = place.store
+                store.open_session(settings.policy, settings.slots, engine.name)
+            chosen = allocator_of(callables.flow, game, settings)
 
-    def work(task: Name, attempt: int) -> Function:
-        return callables.work(task, values)
+        def work(task: Name, attempt: int) -> Function:
+            return callables.work(task, values)
 
-    return execute(Runner(game, chosen, engine, work, settings=settings, values=values))
+        runner = Runner(game, chosen, engine, work, store, settings, values=values)
+        if store is not None:
+            runner.follow = partial(log_exception, Commands(callables.flow, "", place.logs))
+        yield runner
 
 
+@contextmanager
 def _commands(
     graph: object,
     on: "str | Executor | Engine",
     settings: Settings,
     folder: str | Path | None,
     ignore: str | Collection[str],
-) -> Result:
+) -> Iterator[Runner]:
+    """A run of commands, in a temporary folder if there is no other; a warning for each setting that is ignored."""
     from tempfile import TemporaryDirectory
 
     from eligo.border import as_workflow
     from eligo.formats.fidelity import as_runnable
 
     times = times_of(as_workflow(graph), run=None if folder is None else os.fspath(folder))
-    flow = as_runnable(times.flow, ignore, elsewhere=on != "local")
-    if folder is not None:
-        with closing(RunFolder(folder)) as run_folder:
-            return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder))
-    with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as run_folder:
-        return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder))
-
-
-def _execute_with_warnings(runner: Runner, resumed: Resumed) -> Result:
-    """Run to the end, after a warning for each setting of the workflow that is ignored."""
-    with close_on_error(runner.engine):
-        for remark in resumed.remarks:
-            warnings.warn(remark, stacklevel=4)
-    return execute(runner)
+    flow = as_runnable(times.flow, ignore, elsewhere=on != "local", labels=settings.labels or ())
+    with ExitStack() as stack:
+        place = stack.enter_context(TemporaryDirectory(prefix="eligo-")) if folder is None else folder
+        run_folder = stack.enter_context(closing(RunFolder(place)))
+        runner, resumed = prepare_run(flow, on, settings, run_folder)
+        with close_on_error(runner.engine):
+            for remark in resumed.remarks:
+                warnings.warn(remark, stacklevel=5)
+        yield runner
 
 
 def prepare_run(
@@ -192,9 +236,9 @@ def prepare_run(
     everything, flow = flow, settings.selection.applied(flow)
     commands, wants = commands_in(folder, flow, settings.directory, on != "local"), Wants(flow)
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
-    engine = engine_on(on, settings.workers, needs=wants or None, scratch=scratch, mark=folder.mark)
+    engine = engine_for(flow, wants, on, settings, scratch=scratch, mark=folder.mark)
     with close_on_error(engine):
-        check = partial(_check_engine, on, settings, engine)
+        check = partial(_check_engine, settings, engine)
         check(flow)
         before = folder.resume(everything, engine)
         resumed, files, _ = settle_files(Selected(everything, flow), before, settings, folder, commands.folder)
@@ -205,10 +249,22 @@ def prepare_run(
         chosen = allocator_of(live.begun, resumed.execution, settings, order)
         growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
         growth.begin(folder.adding)
+        growth.empty |= resumed.idle
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
+        devices = _devices(engine) if isinstance(on, str) and on in CHOOSING else None
         tries = Tries(lambda v: commands.own_retries(resumed.execution.graph.name(v)))
-        runner = Runner(resumed.execution, chosen, engine, commands, folder.store, settings, growth=growth, tries=tries)
+        runner = Runner(
+            resumed.execution,
+            chosen,
+            engine,
+            commands,
+            folder.store,
+            settings,
+            devices=devices,
+            growth=growth,
+            tries=tries,
+        )
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
 
 
@@ -258,7 +314,7 @@ def _redo_tasks(
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None, elsewhere: bool) -> Commands:
     """The commands of all tasks, each of which must have one, with a folder for their output."""
-    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
+    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""), *described(1.0, 0).items())
     commands = Commands(
         flow, folder.place_of(flow, directory), folder.logs, mark, folder.processes, elsewhere=elsewhere
     )
@@ -267,26 +323,71 @@ def commands_in(folder: RunFolder, flow: Workflow, directory: str | None, elsewh
     return commands
 
 
+def check_labels(flow: Workflow, available: Collection[str] | None) -> None:
+    """Raise an error if a task needs a label that no machine of the run has; None: labels are ignored."""
+    for name, labels in zip(flow.dag.tasks, flow.column("labels"), strict=True):
+        lacking = [label for label in labels if available is not None and label not in available]
+        if lacking:
+            message = f"task {shorten(name)!r} needs {lacking[0]}, which this run does not have"
+            raise InputError(message).cured_by("label")
+
+
+def engine_for(
+    flow: Workflow, wants: Wants, on: "str | Executor | Engine", settings: Settings, **options: Any
+) -> Engine:
+    """The engine for a workflow, with the totals of all resources that its tasks share."""
+    totals = dict(settings.resources)
+    memory = totals.pop(MEMORY, None)
+    if GPUS not in totals and shares_machine(on) and any(GPUS in dict(each) for each in flow.column("resources")):
+        totals[GPUS] = len(machine_gpus())
+    limit = None if memory is None else int(memory)
+    if shares_machine(on):
+        _check_room(flow, settings.slots, machine_memory() if limit is None else limit)
+    return engine_on(on, settings.workers, memory=limit, resources=totals, needs=wants or None, **options)
+
+
+def _devices(engine: Engine) -> Devices | None:
+    """The graphics processors for the tasks of an engine on this machine; None if it has none."""
+    room = getattr(engine, "room", None)
+    count = int(room.total.get(GPUS, 0)) if isinstance(room, Room) else 0
+    names = machine_gpus()
+    return Devices([*names, *map(str, range(len(names), count))][:count]) if count else None
+
+
 def _check_room(flow: Workflow, cores: float, memory: float) -> None:
     """Raise an error if a task needs more cores or bytes of memory than there are."""
     for name, wanted in zip(flow.dag.tasks, flow.column("cores"), strict=True):
         if (wanted or 0) > cores:
             wants = f"task {shorten(name)!r} needs {wanted:g} cores"
             raise InputError(f"{wants}, but only {cores:g} are available").cured_by("workers")
-    for name, wanted in zip(flow.dag.tasks, flow.column("memory"), strict=True):
-        if (wanted or 0) > memory:
-            wants = f"task {shorten(name)!r} needs {in_gibibytes(wanted)} of memory, but only {in_gibibytes(memory)}"
-            raise InputError(f"{wants} are available: lower its memory, or run it on a larger machine or cluster")
+    for name, first, more in zip(flow.dag.tasks, flow.column("memory"), flow.column("more_memory"), strict=True):
+        wanted = max(first or 0, *more, 0)
+        if wanted > memory:
+            when = "" if wanted == first else ", after a failure,"
+            wants = f"task {shorten(name)!r} needs{when} {in_gibibytes(wanted)} of memory"
+            cure = "lower its memory, or run it on a larger machine or cluster"
+            raise InputError(f"{wants}, but only {in_gibibytes(memory)} are available: {cure}")
 
 
-def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow) -> None:
+def check_others(flow: Workflow, totals: Amounts, requested: Collection[str]) -> None:
+    """Raise an error if a task needs more of another resource than its total, or if that has none."""
+    for name, amounts in zip(flow.dag.tasks, flow.column("resources"), strict=True):
+        for what, amount in amounts:
+            if amount <= totals.get(what, 0) or (what in requested and what not in totals):
+                continue
+            state = f"only {totals[what]:g} are available" if what in totals else "its total is not given"
+            wants = f"task {shorten(name)!r} needs {amount:g} of the resource {what!r}"
+            raise InputError(f"{wants}, but {state}").cured_by("resource")
+
+
+def _check_engine(settings: Settings, engine: Engine, flow: Workflow) -> None:
     """Raise an error if a task needs more than the engine has, as far as that is known, or cannot be started."""
     check_launches(flow)
-    if shares_machine(on):
-        _check_room(flow, settings.slots, machine_memory())
     room = getattr(engine, "room", None)
     if isinstance(room, Room):
         _check_room(flow, room.cores, min(room.memory, getattr(engine, "largest", room.memory)))
+    check_others(flow, room.total if isinstance(room, Room) else {}, getattr(engine, "requests", ()))
+    check_labels(flow, settings.labels)
 
 
 def _ignored_settings(flow: Workflow, engine: Engine, settings: Settings) -> tuple[str, ...]:
@@ -316,10 +417,10 @@ def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Ord
     return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
 
 
-def execute(runner: Runner) -> Result:
+def execute(runner: Runner, progress: ProgressOption = False) -> Result:
     """Run to the end."""
     began = time.monotonic()
-    with close_on_error(runner.engine):
+    with close_on_error(runner.engine), followed(runner, progress):
         runner.run()
     took = time.monotonic() - began  # without the time to close the engine
     runner.engine.close()

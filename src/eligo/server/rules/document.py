@@ -26,7 +26,11 @@ MARK = b"\xc1eligo2\n"  # earlier documents cannot begin with it: msgpack does n
 LENGTHS = struct.Struct("<II")  # of a frame: compressed, and uncompressed
 MOST_VALUES, MOST_LETTERS = 4_096, 2**18  # in one frame
 NONE, TEXT = -1, -2  # kinds of values; another kind is the number of words
-NUMBERS = ("seconds", "cores", "memory", "priority")
+#: the columns that are stored as they are, with the type of a value; the others hold texts
+LISTED: dict[str, Any] = {
+    **dict.fromkeys(("seconds", "cores", "memory", "priority"), int | float | None),
+    "more_memory": tuple[int, ...] | None, "resources": tuple[tuple[str, float], ...] | None,
+}  # fmt: skip
 Frames = Iterator[bytes]
 T = TypeVar("T")
 
@@ -76,7 +80,7 @@ def packed(flow: Workflow) -> bytes:
 def _frames_of(what: str, column: Sequence[Any]) -> list[bytes]:
     if what == "launch":
         return _listed_frames([None if launch is None else launch.document() for launch in column])
-    return _listed_frames(list(column)) if what in NUMBERS else _text_frames(column)
+    return _listed_frames(list(column)) if what in LISTED else _text_frames(column)
 
 
 def _pack_frame(data: bytes) -> tuple[bytes, bytes]:
@@ -184,8 +188,8 @@ def _column(what: str, frames: Frames, count: int, size: int) -> Any:
         raise InputError(f"unknown task column {what!r}")
     if what == "launch":
         column = _launches(_values(frames, count, dict[str, Any] | None))
-    elif what in NUMBERS:
-        column = tuple(_values(frames, count, int | float | None))
+    elif what in LISTED:
+        column = tuple(_values(frames, count, LISTED[what]))
     else:
         column = _texts(np.frombuffer(next(frames), np.int32), _values(frames, count - 1, str))
     if len(column) != size:

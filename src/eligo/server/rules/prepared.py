@@ -93,7 +93,7 @@ class Prepared(NamedTuple):
 def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     """Plan a workflow and make its document, which may take seconds; refuses a workflow that cannot be served."""
     check_workflow_name(wishes.name or flow.name or "")
-    flow = as_runnable(flow, wishes.ignore, elsewhere=True, served=True).labelled()
+    flow = as_runnable(flow, wishes.ignore, elsewhere=True, labels=None).labelled()
     for launch in {launch for launch in flow.column("launch") if launch is not None and launch.dir is not None}:
         checked_name(launch.dir)  # a client runs the task in a folder of its own
     without = next(

@@ -107,7 +107,7 @@ class Served:
         self.order = order
         self.ceiling: Ints | None = None
         small = len(self.flow) <= MOST_POSTPONED and self.wishes.policy in {*POLICIES, *ALLOCATORS}
-        inner = Postponed(execution, lambda: self._inner(self.order)) if small else self._inner(order)
+        inner = Postponed(execution, self._inner) if small else self._inner()
         rules = informed(replace(PRUDENT, copies=self.wishes.copies), self.flow) if self.wishes.rules else Rules()
         self.allocator = Prudent(inner, rules, clock=clock)
         self.allocator.may_fit = self._may_fit
@@ -224,18 +224,13 @@ class Served:
                     f"a growing workflow may have at most {most:,} dependencies{which}, got up to {arcs + more:,}"
                 )
 
-    def _inner(self, order: Ints | None) -> Allocator:
+    def _inner(self) -> Allocator:
         if self.wishes.policy == "batch-optimal":
             return ByBatch(self.execution, seconds=BATCH_SECONDS, limits=BRIEF)
-        if self.wishes.policy == "dask" and order is not None:
-            planned = from_order(skeleton(self.flow.dag), order, DASK_ORDER)
+        if self.wishes.policy == "dask" and self.order is not None:
+            planned = from_order(skeleton(self.flow.dag), self.order, DASK_ORDER)
             return ByPolicy(planned, self.execution, flow=self.flow)
-        return allocator(self.wishes.policy, self.flow, self.execution, rules=None, order=order)
-
-    def follow(self, order: Ints) -> None:
-        """Follow another plan from now on; what the allocator has learned about clients is kept."""
-        self.order = order
-        self.allocator.allocator = self._inner(order)
+        return allocator(self.wishes.policy, self.flow, self.execution, rules=None, order=self.order)
 
     def make_ready(self) -> None:
         """Compute in advance what the first request would otherwise compute while all clients wait."""
@@ -288,7 +283,14 @@ class Served:
     @cached_property
     def needs(self) -> Needs:
         """The needs of tasks, which not every client may meet."""
-        return Needs(self.flow)
+        needs = Needs(self.flow)
+        for task, failures in self.tries.failures.items():
+            needs.grow_memory(task, failures)
+        return needs
+
+    def memory_of(self, task: int) -> int | None:
+        """The memory of the next attempt at a task, or of the running one, by number."""
+        return int(self.needs.groups[self.needs.group[task]].memory) or None
 
     def voters(self, task: int, digest: str | None = None) -> set[str]:
         """The owners of the clients that delivered a result of a task; with *digest*, only those that delivered this one."""
@@ -448,7 +450,12 @@ class Served:
         """Make the failed tasks ready whose retry is due."""
         for task in self.tries.due(now):
             if self.codes[task] == FAILED:
-                self.execution.release(self.flow.dag.tasks[task])
+                self._release(task)
+
+    def _release(self, task: int) -> None:
+        """Make a failed task ready."""
+        self.needs.grow_memory(task, self.tries.failures[task])
+        self.execution.release(self.flow.dag.tasks[task])
 
     def retry(self, tasks: Iterable[int]) -> list[int]:
         """Make failed tasks ready, with all their retries again; returns which."""
@@ -456,7 +463,7 @@ class Served:
         self.tries.restart(chosen, self.number)
         for v in chosen:
             self.votes.pop(v, None)
-            self.execution.release(self.flow.dag.tasks[v])
+            self._release(v)
         return chosen
 
     @property
