@@ -45,8 +45,8 @@ VERBS: Mapping[str, tuple[str, ...]] = {
 #: every public name of Python, by subject
 SUBJECTS: Mapping[str, tuple[str, ...]] = {
     "Workflows": (
-        "read", "write", "as_workflow", "from_dask", "Workflow", "Task", "Launch", "Origin", "Timed", "Dag", "Composition", "compose",
-        "sum_of",
+        "read", "write", "as_workflow", "from_dask", "Workflow", "Task", "Launch", "Origin", "Timed", "Dag", "Composition",
+        "compose", "sum_of",
     ),
     "Orders and plans": (
         "order", "ChosenOrder", "Candidate", "plan", "Plan", "judge", "Judgement", "priorities", "explain", "verify",
