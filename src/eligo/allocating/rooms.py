@@ -16,13 +16,14 @@ from typing import Protocol
 
 from eligo.allocating.asks import Ask, NothingFits
 from eligo.names import Name
-from eligo.work.demands import CORES, MEMORY, Amounts, Demand
+from eligo.work.demands import CORES, MEMORY, PLAIN, Amounts, Demand
 
 ROUNDING = 1e-6  # of a core: sums of thirds must add up
 #: tasks that may not overtake the one that waits, after which no others are tried
 LOOK = 100
 #: the totals that others may take while a task waits, if no run times are known; less costs throughput on average
 ROUNDS = 8.0
+ONE = {CORES: 1.0}  # the share of a task that states no needs
 #: returns the needs of a task
 Needs = Callable[[Name], Demand]
 
@@ -116,7 +117,7 @@ class Room:
 
     def enter(self, job: Occupant) -> None:
         """Take the resources of a job."""
-        share, waiting = self.share(job.demand), self._reserved
+        share, waiting = ONE if job.demand is PLAIN else self.share(job.demand), self._reserved
         if waiting is not None and not waiting.leaves(share):
             part = max(amount / self.total[what] for what, amount in share.items() if amount)
             self._overtaken[waiting.task] = self._overtaken.get(waiting.task, 0.0) + part

@@ -19,7 +19,7 @@ from eligo.errors import InputError, UnhonouredError, shorten
 from eligo.formats.dagman.submission import UNHONOURED as SUBMIT_COMMANDS
 from eligo.formats.detection import MODULES, module
 from eligo.names import Name
-from eligo.workflow import Unhonoured, Workflow
+from eligo.workflow import FUNCTION, Unhonoured, Workflow
 
 #: The word for all keys.
 ALL = "all"
@@ -36,6 +36,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "makeflow": ("BATCH_OPTIONS", "GPUS", "LOCAL", "MPI_PROCESSES", "UMBRELLA", "WALL_TIME", "export", "rename"),
     "jx": ("allocation", "environment", "gpus", "local_job", "mpi-processes", "options", "rename", "wall-time"),
     "ninja": ("dyndep", "pool"),
+    "make": ("MAKE", "NOTPARALLEL", "::", "archive", "export"),
     "pegasus": (
         "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
     ),
@@ -59,6 +60,7 @@ def as_runnable(
     out, whose clients have labels, but which counts no resources. The origin of the result lists the ignored features.
     """
     flow, words = _with_commands(flow), words_in(ignore)
+    _refuse_functions(flow)
     features = [each for each in _unhonoured_features(flow) if elsewhere or _normal(each.key) not in HERE]
     features += _resource_features(flow) if labels is None else _label_features(flow, labels)
     origin = flow.origin
@@ -77,6 +79,15 @@ def labels_to_check(labels: Iterable[str], ignore: str | Iterable[str]) -> froze
     (frozenset({'gpu'}), None)
     """
     return None if not {ALL, LABELS}.isdisjoint(map(_normal, words_in(ignore))) else frozenset(labels)
+
+
+def _refuse_functions(flow: Workflow) -> None:
+    """Refuse the stored workflow of Python functions, which only the program that defines them can run."""
+    commands = zip(flow.dag.tasks, flow.column("command"), strict=True)
+    function = next((name for name, command in commands if command and command[0] == FUNCTION), None)
+    if function is not None:
+        cure = "resume this run in Python, with eligo.run(..., folder=...)"
+        raise InputError(f"task {shorten(function)!r} is a Python function: {cure}")
 
 
 def listed(flow: Workflow) -> list[str]:
