@@ -28,7 +28,8 @@ NOT_ON_SERVER = (
     "skip_done", "history", "page",
 )  # fmt: skip
 NOT_ON_DAGMAN = (
-    "resource", "stream", "joblog", "again", "fresh", "dry_run", "batch", "fat", "max_failures", "skip_done", "page", "quiet",
+    "resource", "stream", "joblog", "again", "fresh", "dry_run", "batch", "fat", "max_failures", "skip_done", "page",
+    "quiet",
 )  # fmt: skip
 NOT_REHEARSED = ("stream", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore", "page", "quiet")
 #: the options of `work` about how tasks are run, which a client that serves others does not do

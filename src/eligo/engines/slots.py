@@ -39,7 +39,8 @@ class SlotEngine:
     def asks(self) -> Sequence[Ask]:
         """One ask per free slot; if tasks differ in their needs, only one."""
         most = len(self._free) - (0 if self._usual < self.brief else self.slack)
-        return self.room.one_at_a_time([self._asks[client] for client in islice(reversed(self._free), max(0, most))])
+        free = [self._asks[client] for client in islice(reversed(self._free), max(0, most))]
+        return self.room.one_at_a_time(free)
 
     def _possible_asks(self) -> dict[str, Ask]:
         return {client: Ask(client, speed=ALIKE, fits=self.room.admits) for client in self._clients}

@@ -72,15 +72,6 @@ def as_runnable(
     return flow if origin is None else replace(flow, origin=replace(origin, unhonoured=tuple(features)))
 
 
-def labels_to_check(labels: Iterable[str], ignore: str | Iterable[str]) -> frozenset[str] | None:
-    """The labels that tasks of a run may need, which has these; None if labels are ignored, so that they may need any.
-
-    >>> labels_to_check(["gpu"], "PRE"), labels_to_check(["gpu"], "PRE,labels")
-    (frozenset({'gpu'}), None)
-    """
-    return None if not {ALL, LABELS}.isdisjoint(map(_normal, words_in(ignore))) else frozenset(labels)
-
-
 def _refuse_functions(flow: Workflow) -> None:
     """Refuse the stored workflow of Python functions, which only the program that defines them can run."""
     commands = zip(flow.dag.tasks, flow.column("command"), strict=True)
@@ -88,6 +79,15 @@ def _refuse_functions(flow: Workflow) -> None:
     if function is not None:
         cure = "resume this run in Python, with eligo.run(..., folder=...)"
         raise InputError(f"task {shorten(function)!r} is a Python function: {cure}")
+
+
+def labels_to_check(labels: Iterable[str], ignore: str | Iterable[str]) -> frozenset[str] | None:
+    """The labels that tasks of a run may need, which has these; None if labels are ignored, so that they may need any.
+
+    >>> labels_to_check(["gpu"], "PRE"), labels_to_check(["gpu"], "PRE,labels")
+    (frozenset({'gpu'}), None)
+    """
+    return None if not {ALL, LABELS}.isdisjoint(map(_normal, words_in(ignore))) else frozenset(labels)
 
 
 def listed(flow: Workflow) -> list[str]:
