@@ -115,6 +115,22 @@ def test_resources_are_shared_and_reserved_as_cores_are() -> None:
     assert not room.fits("one c")
 
 
+def test_not_every_ready_task_is_tried_while_one_waits_or_all_cores_are_busy() -> None:
+    class Counting(Room):
+        tried = 0
+
+        def fits(self, task: object) -> bool:
+            Counting.tried += 1
+            return super().fits(task)
+
+    small = [Task(name=f"s{i}", seconds=2.0) for i in range(2000)]
+    rest = [Task(name="first", seconds=0.5), Task(name="wide", seconds=5.0, cores=4), Task(name="last", seconds=1e6)]
+    details = {str(task.name): task for task in (*rest, *small)}
+    flow = Workflow(Dag.from_arcs([("first", "wide"), ("wide", "last")], list(details)), details)
+    played(flow, 4, Counting)
+    assert Counting.tried < 4 * len(flow)
+
+
 def mix(seed: int) -> tuple[Workflow, int]:
     """A random workflow with some tasks of many cores, and a number of cores."""
     chance = random.Random(seed)

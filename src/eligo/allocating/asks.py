@@ -16,6 +16,10 @@ Fits = Callable[[Name], bool]
 Saves = Callable[[Name], int]
 
 
+class NothingFits(Exception):  # noqa: N818 - an answer, not an error
+    """Raised by a test of tasks: no later one need be tried."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
     """A request of a client for work.
@@ -31,7 +35,7 @@ class Ask:
     seconds: float | None = None
     #: its speed as a share of the mean; None: estimated from its results
     speed: float | None = None
-    #: whether it can run a task, by its cores and memory; None: it can run all
+    #: whether it can run a task, by its cores and memory, or `NothingFits`; None: it can run all
     fits: Fits | None = None
     #: whether it should get the least urgent tasks
     modest: bool = False
@@ -66,7 +70,10 @@ class Ask:
 
     def admits(self, task: Name) -> bool:
         """Whether the client can run a task."""
-        return self.fits is None or self.fits(task)
+        try:
+            return self.fits is None or self.fits(task)
+        except NothingFits:
+            return False
 
 
 def whole_size(size: object) -> int:

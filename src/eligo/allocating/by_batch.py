@@ -115,7 +115,7 @@ class ByCluster:
                 if refusals.covers(ask):
                     continue
                 size = ask.size if ask.seconds is None else None
-                fat = self._clusters.best(size, ask.work, fits=ask.fits, modest=ask.modest)
+                fat = self._clusters.best(size, ask.work, fits=ask.fits and ask.admits, modest=ask.modest)
                 if fat is None:
                     refusals.note(ask)
                     continue

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from eligo.allocating.asks import Ask, Grant, Refusals, Saves, all_or_none, whole_seed
+from eligo.allocating.asks import Ask, Grant, NothingFits, Refusals, Saves, all_or_none, whole_seed
 from eligo.errors import InputError
 from eligo.estimates import estimate
 from eligo.execution import COMPLETE, ELIGIBLE, FAIL, HOLD, RELEASE, TAKE, Execution, unpacked
@@ -111,6 +111,8 @@ class ByPolicy:
         ready = len(self.execution.numbers(ELIGIBLE))
         try:
             chosen = self._choose(ask)
+        except NothingFits:
+            return []
         except BaseException:
             self._begin()  # the board has taken tasks that no client gets
             raise
@@ -131,7 +133,10 @@ class ByPolicy:
         return self._board.choose(MOST_SHORT, ask.modest, room, self._seconds, codes, admits)
 
     def _admits(self, ask: Ask) -> Callable[[int], bool] | None:
-        fits, name = ask.fits, self.execution.graph.name
+        single, name = ask.size == 1 and ask.seconds is None, self.execution.graph.name
+        fits = (
+            ask.fits if single else ask.fits and ask.admits
+        )  # after NothingFits, the first tasks of several still count
         return None if fits is None else lambda v: fits(name(v))
 
     def _nearest(self, saves: Saves, admits: Callable[[int], bool] | None) -> list[int]:

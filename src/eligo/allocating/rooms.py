@@ -14,13 +14,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from eligo.allocating.asks import Ask
+from eligo.allocating.asks import Ask, NothingFits
 from eligo.names import Name
-from eligo.work.demands import CORES, MEMORY, Amounts, Demand
+from eligo.work.demands import CORES, MEMORY, PLAIN, Amounts, Demand
 
 ROUNDING = 1e-6  # of a core: sums of thirds must add up
+#: tasks that may not overtake the one that waits, after which no others are tried
+LOOK = 100
 #: the totals that others may take while a task waits, if no run times are known; less costs throughput on average
 ROUNDS = 8.0
+ONE = {CORES: 1.0}  # the share of a task that states no needs
 #: returns the needs of a task
 Needs = Callable[[Name], Demand]
 
@@ -73,6 +76,7 @@ class Room:
         self._free, self._clock = dict(self.total), clock
         self._inside: dict[int, tuple[Amounts, float, float | None]] = {}  # by job: its share, its start, its seconds
         self._reserved: Reservation | None = None
+        self._held_back = 0  # tasks of this choice that may not overtake the one that waits
         self._overtaken: dict[Name, float] = {}  # the part of the totals that others took while a task waited
         self.heed(needs)
 
@@ -89,13 +93,15 @@ class Room:
 
     def one_at_a_time(self, asks: Sequence[Ask]) -> Sequence[Ask]:
         """The asks that may be answered together: one if tasks differ in their needs. The next choice begins here."""
-        self._reserved = None
+        self._reserved, self._held_back = None, 0
         return asks if self.admits is None else asks[:1]
 
     def fits(self, task: Name) -> bool:
-        """Whether a task fits now, beside the first task that was refused of this choice."""
+        """Whether a task fits now, beside the first task that was refused in this choice; raises `NothingFits`."""
         if self._needs is None:
             return True
+        if self._free[CORES] <= ROUNDING or self._held_back >= LOOK:
+            raise NothingFits
         demand = self._needs(task)
         share = self.share(demand)
         if is_within(share, self._free):
@@ -111,7 +117,7 @@ class Room:
 
     def enter(self, job: Occupant) -> None:
         """Take the resources of a job."""
-        share, waiting = self.share(job.demand), self._reserved
+        share, waiting = ONE if job.demand is PLAIN else self.share(job.demand), self._reserved
         if waiting is not None and not waiting.leaves(share):
             part = max(amount / self.total[what] for what, amount in share.items() if amount)
             self._overtaken[waiting.task] = self._overtaken.get(waiting.task, 0.0) + part
@@ -131,9 +137,10 @@ class Room:
     def _may_overtake(self, waiting: Reservation, share: Amounts, seconds: float | None) -> bool:
         if waiting.leaves(share):
             return True
-        if seconds is None:
-            return self._overtaken.get(waiting.task, 0.0) < ROUNDS
-        return self._clock() + seconds <= waiting.start
+        overtaken = self._overtaken.get(waiting.task, 0.0)
+        may = overtaken < ROUNDS if seconds is None else self._clock() + seconds <= waiting.start
+        self._held_back += not may
+        return may
 
     def _reserve(self, task: Name, share: Amounts) -> Reservation:
         """The reservation for a task: the jobs are expected to release its share one after another."""
