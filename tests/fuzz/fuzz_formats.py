@@ -29,6 +29,9 @@ MORE = {
 pool p\n depth = 2\nbuild o/a | b: cc ./c || d |@ e\n  pool = p\n  x = $x\nbuild d: phony e\nbuild e: cc\ndefault o/a\n""",
     "arcs": "a b {'weight': 3}\n1 2 {}\n",
     "csv": "weight;To;From\n1;a;b\n",
+    "make": """M:1: target 'a' does not exist\ncp b a\nx \\\ny\n# GNU Make 4.3\n.DEFAULT_GOAL := a\nX = -$(Y)\ndefine Y\n@x
+endef\n# Files\n\n# Not a target:\nb:\n#  Last modified\n\na: SHELL := sh\na: b | c\n#  Also makes: d
+#  recipe to execute (from 'M', line 1):\n\t-cp $< $@\n\tx \\\n\ty\n\nc:\n#  Phony target\n""",
 }
 
 
@@ -36,6 +39,8 @@ def seeds(format: str) -> list[str]:
     """Valid texts of a format: a plain one, and one with all details that the format has a place for."""
     if format == "lines":  # it has no place for dependencies
         return ["cat x > y\n\n# the next\nls\n"]
+    if format == "make":  # it is not written
+        return [MORE[format]]
     dag = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")], ["a", "b", "c", "d", "lonely"])
     task = Task(name="a", command="cat x > y", inputs=("x",), outputs=("y",), seconds=2.0, cores=1, memory=2**20)
     plain = [formats.generate(flow, format) for flow in (dag, Workflow(dag, {"a": task}, "four", None, {"x": 3}))]

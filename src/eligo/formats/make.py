@@ -45,6 +45,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -68,13 +69,11 @@ MOST_ARCS = 2_000_000
 DEEPEST = 8
 
 _VERSION, _DATA_BASE, _FILES = "# GNU Make ", "# Make data base, printed on ", "\n# Files\n"
-_TRACE = re.compile(r"(\S.*:\d+|<builtin>): (?:update )?target '(.+?)' (?:does not exist|due to: .*)")
+_TRACE = re.compile(r"([^\s'][^']*:\d+|<builtin>): (?:update )?target '(.+?)' (?:does not exist|due to: .*)")
 _MESSAGE = re.compile(r"(?:# )?[\w./-]*make(\[\d+\])?: (Entering|Leaving)?.*")
 _TARGET = re.compile(r"(.+?)(::?)(?= |$)(?: ([^|]*))?(?:\|(.*))?")
-_RECIPE = re.compile(r"^#  (?:recipe|commands) to execute .*\n((?:.*\n?)*)", re.MULTILINE)
-_VARIABLE = re.compile(
-    r"^([^\s:#=]+) :{0,3}=(?: (.*))?$|^define (\S+)(?: :?=)?\n((?:(?!endef$).*\n)*)endef$", re.MULTILINE
-)
+_RECIPE = re.compile(r"^#  (?:recipe|commands) to execute .*\n([\s\S]*)", re.MULTILINE)
+_VARIABLE, _DEFINE = re.compile(r"([^\s:#=]+) :{0,3}=(?: (.*))?"), re.compile(r"define (\S+)(?: :?=)?")
 _ASSIGNMENT = re.compile(r".+?: (\S+) [:+?!]*= ?(.*)")  # a variable of one target
 _REFERENCE = re.compile(r"\$(?:\((?:call +)?([\w.-]+)(?:,[^()]*)?\)|\{([\w.-]+)\}|(\w))")
 _SIGNS, _NO_SIGNS = re.compile(r"[-@+\s]*"), re.compile("")
@@ -159,15 +158,15 @@ def _own_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _joined(lines: Iterable[str]) -> list[str]:
     """The lines, joined with the next where they end in a backslash that is not escaped."""
-    commands: list[str] = []
+    commands: list[list[str]] = []
     continued = False
     for line in lines:
         if continued:
-            commands[-1] += f"\n{line}"
+            commands[-1].append(line)
         else:
-            commands.append(line)
+            commands.append([line])
         continued = (len(line) - len(line.rstrip("\\"))) % 2 == 1
-    return commands
+    return ["\n".join(parts) for parts in commands]
 
 
 def _traced(lines: Sequence[tuple[int, str]]) -> dict[str, list[_Recipe]]:
@@ -187,7 +186,14 @@ def _traced(lines: Sequence[tuple[int, str]]) -> dict[str, list[_Recipe]]:
 
 def _variables(text: str) -> dict[str, str]:
     """The values of variables, not expanded."""
-    return {match[1] or match[3]: (match[2] if match[1] else match[4][:-1]) or "" for match in _VARIABLE.finditer(text)}
+    values: dict[str, str] = {}
+    lines = iter(text.split("\n"))
+    for line in lines:
+        if match := _DEFINE.fullmatch(line):
+            values[match[1]] = "\n".join(iter(partial(next, lines, "endef"), "endef"))
+        elif match := _VARIABLE.fullmatch(line):
+            values[match[1]] = match[2] or ""
+    return values
 
 
 def _files(text: str) -> dict[str, _File]:
