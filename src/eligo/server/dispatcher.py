@@ -137,6 +137,8 @@ class Desk:
         self, client: Client, deliveries: Sequence[ResultWords], added: ReadAdditions
     ) -> list[str]:
         """Process results; results that add tasks wait for their turns."""
+        if not added:
+            return await self._deliver_all(client, deliveries, added)
         together, growing = split_by_growth(deliveries, added)
         answers = dict(zip(together, await self._deliver_part(client, deliveries, together, added), strict=True))
         for part in growing:
