@@ -24,11 +24,12 @@ USELESS_BESIDE = {
 }  # fmt: skip
 OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
 NOT_ON_SERVER = (
-    "stream", "joblog", "again", "fresh", "dry_run", "workers", "folder", "fat", "max_failures", "skip_done",
-    "history", "page",
+    "resource", "label", "stream", "joblog", "again", "fresh", "dry_run", "workers", "folder", "fat", "max_failures",
+    "skip_done", "history", "page",
 )  # fmt: skip
 NOT_ON_DAGMAN = (
-    "stream", "joblog", "again", "fresh", "dry_run", "batch", "fat", "max_failures", "skip_done", "page", "quiet",
+    "resource", "stream", "joblog", "again", "fresh", "dry_run", "batch", "fat", "max_failures", "skip_done", "page",
+    "quiet",
 )  # fmt: skip
 NOT_REHEARSED = ("stream", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore", "page", "quiet")
 #: the options of `work` about how tasks are run, which a client that serves others does not do
