@@ -38,7 +38,8 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "Look": ("status", "why", "log", "top", "page", "report"),
     "Serve": ("serve", "work", "submit", "results"),
     "Operate": (
-        "list", "pause", "resume", "cancel", "retry", "release", "purge", "clients", "drain", "token", "key", "backup",
+        "list", "pause", "resume", "cancel", "retry", "release", "workers", "purge", "clients", "drain", "token", "key",
+        "backup",
     ),
     "Study": ("compare", "batch", "cluster", "generate"),
 }  # fmt: skip

@@ -126,8 +126,8 @@ def _now(view: Document) -> str:
 
 def _onward(subject: Subject, view: Document) -> str:
     """The command that resumes a workflow that has stopped; empty if there is none."""
-    if subject.folder is not None:
-        return f"eligo run --resume {subject.place}" if view["state"] in {"failed", "stopped"} else ""
+    if subject.folder is not None and view["state"] in {"failed", "stopped"}:
+        return f"eligo run --resume {subject.place}"
     verb = {"failed": "retry", "held": "resume"}.get(view["state"])
     return f"eligo {verb} {subject.place}" if verb else ""
 

@@ -245,6 +245,7 @@ class RunRequest:
     skip_done: Annotated[bool, typer.Option("--skip-done", help="Skip tasks with up-to-date outputs, like make.")] = (
         False
     )
+    pause: Annotated[bool, typer.Option("--pause", help="Start no task until `eligo resume`.")] = False
     page: Annotated[bool, typer.Option("--page", help="Serve a live web page of the run and print its URL.")] = False
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the result.")] = False
     stream: Annotated[bool, typer.Option("--stream", help="Print the output of each task when it ends.")] = False
@@ -316,6 +317,7 @@ class RunRequest:
             most_failures=float("inf") if self.max_failures is None else self.max_failures,
             skip_done=self.skip_done,
             directory=self.directory,
+            paused=self.pause,
         )
 
 

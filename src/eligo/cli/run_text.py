@@ -111,9 +111,10 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
             tell(_resume_lines(resumed, place))
+        tell([f"{place} is paused: eligo resume {place} continues it"] if request.pause else [])
         runner.follow = all_of(follows)
         plan = folder.store.curves().get("plan", ())
-        process = WatchedProcess(flow, runner, request.settings().slots, plan)
+        process = WatchedProcess(flow, runner, plan)
         with (
             live_page(place) if request.page else nullcontext(),
             watching(process, sys.stderr, request.quiet or request.stream),

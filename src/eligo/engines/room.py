@@ -97,6 +97,11 @@ class Room:
         #: whether a task fits now; None if no task needs more than its slot
         self.admits: Callable[[Name], bool] | None = None if needs is None else self.fits
 
+    def resize(self, cores: float) -> None:
+        """Have this many cores from now on."""
+        self._free = (self._free[0] + cores - self.cores, self._free[1])
+        self.cores = float(cores)
+
     def fits(self, task: Name) -> bool:
         """Whether a task fits now."""
         if self._needs is None:

@@ -25,9 +25,11 @@ from eligo.policies import PLAN_EFFORT, POLICIES
 from eligo.running.commands import Commands
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
-from eligo.running.growth import INBOX, RunGrowth
+from eligo.running.growth import RunGrowth
+from eligo.running.inbox import INBOX, clear
 from eligo.running.input_files import look_up
 from eligo.running.loop import Runner, Settings
+from eligo.running.operations import Operations
 from eligo.running.selection import EVERYTHING, Selection
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
@@ -193,7 +195,8 @@ def prepare_run(
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
     engine = engine_on(on, settings.workers, needs=wants or None, scratch=scratch, mark=folder.mark)
     with close_on_error(engine):
-        check = partial(_check_engine, on, settings, engine)
+        check_room, inbox = partial(_check_engine, on), folder.path / INBOX
+        check = partial(check_room, settings, engine)
         check(flow)
         before = folder.resume(everything, engine)
         resumed, files, _ = settle_files(Selected(everything, flow), before, settings, folder, commands.folder)
@@ -202,11 +205,15 @@ def prepare_run(
         curves = {} if effort is None else folder.planned(flow, resumed, effort)
         order = np.array(curves["order"], np.int32) if curves else None
         chosen = allocator_of(live.begun, resumed.execution, settings, order)
-        growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
+        growth = RunGrowth(live, commands, files, wants, engine, check, inbox)
         growth.begin(folder.adding)
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
-        runner = Runner(resumed.execution, chosen, engine, commands, folder.store, settings, growth=growth)
+        clear(inbox)
+        operate = Operations(inbox, check_room)
+        runner = Runner(
+            resumed.execution, chosen, engine, commands, folder.store, settings, growth=growth, operate=operate
+        )
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
 
 
