@@ -230,6 +230,16 @@ class RunRequest:
     except_: Annotated[
         list[str] | None, typer.Option("--except", metavar="TASK", help="Leave out TASK and tasks that need it.")
     ] = None
+    until: Annotated[
+        list[str] | None,
+        typer.Option("--until", metavar="TASK", help="Of the targets, run only what TASK needs, and TASK."),
+    ] = None
+    start_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start-from", metavar="TASK", help="Run only TASK and tasks that need it; earlier ones count as done."
+        ),
+    ] = None
     again: Annotated[
         list[str] | None, typer.Option("--again", metavar="TASK", help="Rerun TASK and tasks that need it.")
     ] = None
@@ -300,8 +310,9 @@ class RunRequest:
         """Which tasks to run."""
         from eligo.running import Selection
 
-        targets, except_, again = (tuple(each or ()) for each in (self.targets, self.except_, self.again))
-        return Selection(targets, except_, again, self.fresh)
+        words = (self.targets, self.except_, self.until, self.start_from, self.again)
+        targets, except_, until, start_from, again = (tuple(each or ()) for each in words)
+        return Selection(targets, except_, until, start_from, again, self.fresh)
 
     def settings(self, policy: str | None = None) -> "Settings":
         """The settings of the library for these options, with another policy if it is given."""
@@ -322,4 +333,16 @@ class RunRequest:
 
 
 #: the options that a resumed run uses unless others are given
-REMEMBERED = ("on", "workers", "policy", "fat", "retries", "timeout", "max_failures", "targets", "except_")
+REMEMBERED = (
+    "on",
+    "workers",
+    "policy",
+    "fat",
+    "retries",
+    "timeout",
+    "max_failures",
+    "targets",
+    "except_",
+    "until",
+    "start_from",
+)

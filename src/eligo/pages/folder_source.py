@@ -233,7 +233,7 @@ class WatchedProcess(Watched):
         self._begin = time.monotonic()
         self._due = self.at + SHORTEST
         self._rates: deque[tuple[float, int]] = deque([(self._begin, len(self.execution.executed))])
-        self._reported = set[tuple[int, int]]()  # the tasks and attempts of reported failures
+        self._reported = set[tuple[Name, int]]()  # the tasks and attempts of reported failures
         self.look()
 
     def look(self) -> None:
@@ -267,12 +267,12 @@ class WatchedProcess(Watched):
 
     def new_failures(self) -> list[tuple[Name, str]]:
         """The tasks that failed permanently since the last call, and why."""
-        new = list(takewhile(self._is_new, reversed(self.runner.failures.values())))[::-1]
-        self._reported.update((ending.attempt.task, ending.attempt.attempt) for ending in new)
-        return [(ending.task, str(ending.attempt.failure)) for ending in new]
+        new = list(takewhile(self._is_new, reversed(self.runner.failures.items())))[::-1]
+        self._reported.update((task, ending.attempt.attempt) for task, ending in new)
+        return [(task, str(ending.attempt.failure)) for task, ending in new]
 
-    def _is_new(self, ending: Ending) -> bool:
-        return (ending.attempt.task, ending.attempt.attempt) not in self._reported
+    def _is_new(self, failure: tuple[Name, Ending]) -> bool:
+        return (failure[0], failure[1].attempt.attempt) not in self._reported
 
     # See `Watched` for these
 

@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -238,11 +238,28 @@ def settle_files(
     """
     resumed, redone = _redo_tasks(selected, resumed, settings, folder, place)
     files = TaskFiles(LiveWorkflow(selected.flow, resumed.execution).flow, place)
+    _assume_done(settings.selection.assumed(files.flow), files, resumed)
     if settings.skip_done:
         skip_up_to_date(files.flow, resumed.execution, place, resumed.doubts)
     files.check_spelling()
     files.check_inputs(resumed.execution.executed)
     return resumed, files, redone
+
+
+def _assume_done(tasks: Iterable[int], files: TaskFiles, resumed: Resumed) -> None:
+    """Execute tasks that count as done, without running them; raises if they are known not to be."""
+    game = resumed.execution
+    for v in tasks:
+        name = files.flow.dag.tasks[v]
+        if name in game.executed:
+            continue
+        task = f"task {shorten(files.flow.dag.labels[v])!r} cannot count as done for --start-from"
+        if missing := files.absent(name):
+            raise InputError(f"{task}: its output {shorten(missing[0])!r} does not exist")
+        if files.flow.task(name).outputs and files.flow.dag.labels[v] in resumed.doubts.unfinished:
+            why = "its last attempt did not finish, so that its outputs may be incomplete"
+            raise InputError(f"{task}: {why}").cured_by("run")
+        game.execute(name)
 
 
 def _redo_tasks(
