@@ -19,13 +19,14 @@ READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace
 #: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
 #: options of `run`, each with those that have no effect beside it
 USELESS_BESIDE = {
-    "json": ("stream",), "dry_run": ("stream", "pause", "joblog", "page", "quiet"), "lines": READING,
+    "json": ("stream",), "dry_run": ("stream", "pause", "hook", "joblog", "page", "quiet"), "lines": READING,
     "folder": ("resume",), "batch": ("policy",),
 }  # fmt: skip
 OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
 NOT_ON_SERVER = (
     "stream",
     "pause",
+    "hook",
     "joblog",
     "start_from",
     "again",
@@ -42,6 +43,7 @@ NOT_ON_SERVER = (
 NOT_ON_DAGMAN = (
     "stream",
     "pause",
+    "hook",
     "joblog",
     "start_from",
     "again",
@@ -57,6 +59,7 @@ NOT_ON_DAGMAN = (
 NOT_REHEARSED = (
     "stream",
     "pause",
+    "hook",
     "joblog",
     "start_from",
     "again",

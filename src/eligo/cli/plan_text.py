@@ -86,12 +86,15 @@ def read_workflow(file: str, how: Reading) -> Workflow:
 
 
 def accept(
-    flow: Workflow, ignore: Collection[str], elsewhere: bool = True, what: str = "running", served: bool = False
+    flow: Workflow, ignore: Collection[str], elsewhere: bool = True, *, what: str = "running", **how: bool
 ) -> Workflow:
-    """The workflow as it is run or exported; prints the features that are ignored, and refuses all others."""
+    """The workflow as it is run or exported; prints the features that are ignored, and refuses all others.
+
+    *how*: see `eligo.formats.fidelity.as_runnable`.
+    """
     from eligo.formats.fidelity import as_runnable, listed, unused
 
-    flow = as_runnable(flow, ignore, elsewhere, served)
+    flow = as_runnable(flow, ignore, elsewhere, **how)
     ignored = listed(flow)
     tell([harmless(f"warning: {what} without {', '.join(ignored)}")] if ignored else [])
     tell([harmless(f"warning: --ignore {word} has no effect on this file") for word in unused(flow, ignore)])

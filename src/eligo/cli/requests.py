@@ -262,6 +262,10 @@ class RunRequest:
     joblog: Annotated[
         str | None, typer.Option(metavar="FILE", help="Append a line per attempt, as GNU parallel does.")
     ] = None
+    hook: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EVENT=COMMAND", help="Call a command or URL on_start, on_success, on_failure or on_end."),
+    ] = None
     json: Json = False
     folder: Annotated[
         str | None, typer.Option("--run", metavar="FOLDER", help="Folder for state and logs. [default: FILE.run]")
@@ -345,4 +349,5 @@ REMEMBERED = (
     "except_",
     "until",
     "start_from",
+    "hook",
 )

@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from types import FrameType
 from typing import Any
 
@@ -32,6 +32,7 @@ from eligo.running import Result, Resumed, RunFolder, Runner, execute, prepare_r
 from eligo.running.api import commands_in
 from eligo.running.dagman import DagmanJob, Fate, run_dagman
 from eligo.running.dry_run import Upcoming, dry_run
+from eligo.running.hooks import calling, hooks_in
 from eligo.running.states import BAD, BLOCKED, DONE
 from eligo.running.task_files import TaskFiles
 from eligo.workflow import Workflow, in_priority_order
@@ -94,15 +95,16 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     """Run the workflow and print the result; returns the exit code."""
     served = request.on.startswith(SERVER)
     ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
-    flow = accept(flow, ignore, elsewhere=request.on != "local", served=served)
+    by_itself = request.on == "htcondor-dagman"
+    flow = accept(flow, ignore, elsewhere=request.on != "local", served=served, calling=not by_itself)
     if served:
         return by_server(request.selection.applied(flow), request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
-    follows = follows_of(request)
-    with closing(RunFolder(place)) as folder:
+    follows, hooks = follows_of(request), {**flow.hooks, **hooks_in(request.hook or [])}
+    with ExitStack() as later, closing(RunFolder(place)) as folder:
         if request.dry_run:
             return print_dry_run(dry_run(flow, request.settings(), folder), request.json)
-        if request.on == "htcondor-dagman":
+        if by_itself:
             folder.store.remember(**facts)
             return by_dagman(request.selection.applied(flow), request, folder)
         with working(f"planning {counted(len(flow), 'task')}"):
@@ -111,6 +113,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
             tell(_resume_lines(resumed, place))
+        later.enter_context(calling(hooks, runner, place, lambda why: tell([f"warning: {why}"])))
         tell([f"{place} is paused: eligo resume {place} continues it"] if request.pause else [])
         runner.follow = all_of(follows)
         plan = folder.store.curves().get("plan", ())

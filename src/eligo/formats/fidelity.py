@@ -25,6 +25,8 @@ from eligo.workflow import Unhonoured, Workflow
 ALL = "all"
 #: The key of labels, which name what a machine must have to run a task; only a server's clients declare labels.
 LABELS = "labels"
+#: The key of hooks, which are called by the process of a run; a server runs no commands, and calls no addresses, of others.
+CALLS = "hooks"
 #: The keys of each format. Files may have more: profiles, and commands of HTCondor that are not listed here.
 KEYS: dict[str, tuple[str, ...]] = {
     "dagman": (
@@ -38,24 +40,31 @@ KEYS: dict[str, tuple[str, ...]] = {
         "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
     ),
     "dax": ("condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "transformationCatalog"),
-    "json": (LABELS,),
-    "yaml": (LABELS,),
+    "json": (LABELS, CALLS),
+    "yaml": (LABELS, CALLS),
 }  # fmt: skip
 #: The keys that keep a task on the machine of the run, which needs no support if all tasks run there.
 HERE = frozenset({"local", "local_job"})
 
 
 def as_runnable(
-    flow: Workflow, ignore: str | Collection[str] = (), elsewhere: bool = False, served: bool = False
+    flow: Workflow,
+    ignore: str | Collection[str] = (),
+    elsewhere: bool = False,
+    served: bool = False,
+    calling: bool = True,
 ) -> Workflow:
     """The workflow with the commands of its tasks; raises if its file uses unsupported features that are not ignored.
 
-    *elsewhere*: tasks may run on other machines. *served*: a server hands them out, which honours labels. The origin of the
-    result lists the ignored features.
+    *elsewhere*: tasks may run on other machines. *served*: a server hands them out, which honours labels and no hooks.
+    *calling*: hooks are called. The origin of the result lists the ignored features.
     """
     flow, words = _with_commands(flow), words_in(ignore)
     features = [each for each in _unhonoured_features(flow) if elsewhere or _normal(each.key) not in HERE]
     features += [] if served else _label_features(flow)
+    if flow.hooks and (served or not calling):
+        features.append(Unhonoured(CALLS, ", ".join(flow.hooks)))
+        flow = replace(flow, hooks={})
     origin = flow.origin
     _check_words(words, features)
     remaining = [each for each in features if not _is_ignored(each, words)]

@@ -26,6 +26,7 @@ from eligo.running.commands import Commands
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import RunGrowth
+from eligo.running.hooks import Hooks, calling
 from eligo.running.inbox import INBOX, clear
 from eligo.running.input_files import look_up
 from eligo.running.loop import Runner, Settings
@@ -173,17 +174,18 @@ def _commands(
     flow = as_runnable(times.flow, ignore, elsewhere=on != "local")
     if folder is not None:
         with closing(RunFolder(folder)) as run_folder:
-            return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder))
+            return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder), flow.hooks, os.fspath(folder))
     with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as run_folder:
-        return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder))
+        return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder), flow.hooks, scratch)
 
 
-def _execute_with_warnings(runner: Runner, resumed: Resumed) -> Result:
+def _execute_with_warnings(runner: Runner, resumed: Resumed, hooks: Hooks, place: str) -> Result:
     """Run to the end, after a warning for each setting of the workflow that is ignored."""
     with close_on_error(runner.engine):
         for remark in resumed.remarks:
             warnings.warn(remark, stacklevel=4)
-    return execute(runner)
+    with calling(hooks, runner, place, warnings.warn):
+        return execute(runner)
 
 
 def prepare_run(
