@@ -19,12 +19,13 @@ READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace
 #: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
 #: options of `run`, each with those that have no effect beside it
 USELESS_BESIDE = {
-    "json": ("stream",), "dry_run": ("stream", "pause", "hook", "joblog", "page", "quiet"), "lines": READING,
-    "folder": ("resume",), "batch": ("policy",),
+    "json": ("stream", "stream_lines"), "stream": ("stream_lines",), "lines": READING, "folder": ("resume",),
+    "batch": ("policy",), "dry_run": ("stream", "stream_lines", "pause", "hook", "joblog", "page", "quiet"),
 }  # fmt: skip
 OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
 NOT_ON_SERVER = (
     "stream",
+    "stream_lines",
     "pause",
     "hook",
     "joblog",
@@ -42,6 +43,7 @@ NOT_ON_SERVER = (
 )
 NOT_ON_DAGMAN = (
     "stream",
+    "stream_lines",
     "pause",
     "hook",
     "joblog",
@@ -58,6 +60,7 @@ NOT_ON_DAGMAN = (
 )
 NOT_REHEARSED = (
     "stream",
+    "stream_lines",
     "pause",
     "hook",
     "joblog",

@@ -259,6 +259,9 @@ class RunRequest:
     page: Annotated[bool, typer.Option("--page", help="Serve a live web page of the run and print its URL.")] = False
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the result.")] = False
     stream: Annotated[bool, typer.Option("--stream", help="Print the output of each task when it ends.")] = False
+    stream_lines: Annotated[
+        bool, typer.Option("--stream-lines", help="Print the lines of running tasks as they come, with their names.")
+    ] = False
     joblog: Annotated[
         str | None, typer.Option(metavar="FILE", help="Append a line per attempt, as GNU parallel does.")
     ] = None

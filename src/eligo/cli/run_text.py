@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from eligo.cli.effects import SERVER
-from eligo.cli.endings import Follow, JobLog, all_of, print_output
+from eligo.cli.endings import Follow, JobLog, TaskLines, all_of, print_output
 from eligo.cli.live_display import watching
 from eligo.cli.look import MOST_SHOWN, save_report
 from eligo.cli.options import Access, Reading
@@ -115,12 +115,15 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
             tell(_resume_lines(resumed, place))
         later.enter_context(calling(hooks, runner, place, lambda why: tell([f"warning: {why}"])))
         tell([f"{place} is paused: eligo resume {place} continues it"] if request.pause else [])
+        if request.stream_lines:
+            follows.append(task_lines := TaskLines())
+            runner.watch = task_lines.watch
         runner.follow = all_of(follows)
         plan = folder.store.curves().get("plan", ())
         process = WatchedProcess(flow, runner, plan)
         with (
             live_page(place) if request.page else nullcontext(),
-            watching(process, sys.stderr, request.quiet or request.stream),
+            watching(process, sys.stderr, request.quiet or request.stream or request.stream_lines),
             interruptible(runner),
             _warn_of_shortage(runner, place),
         ):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from eligo.additions import LiveWorkflow
 from eligo.engines import Ending
+from eligo.engines.output import slot_output
 from eligo.errors import InputError
 from eligo.execution import ALLOCATED, FAILED, HELD, Execution
 from eligo.names import Name
@@ -152,7 +153,7 @@ class WatchedRun(Watched):
         now = self.trying.get(v) or self.cut_off.get(v)
         if now is None or now.attempt != attempt or os.path.exists(path):
             return path
-        return str(self.folder / LOGS / "running" / f"{now.client.replace(' ', '-')}.{'err' if err else 'out'}")
+        return slot_output(str(self.folder / LOGS), now.client, "err" if err else "out")
 
     def printed(self, v: int, attempt: int, err: bool) -> str:
         """See `Watched`."""

@@ -16,6 +16,7 @@ import numpy as np
 from eligo.additions import LiveWorkflow
 from eligo.allocating import ALLOCATORS, Allocator, allocator, informed
 from eligo.engines import Engine, Function
+from eligo.engines.output import RUNNING
 from eligo.engines.registry import engine_on, shares_machine
 from eligo.engines.room import Room, Wants, in_gibibytes, machine_memory
 from eligo.errors import InputError, TaskFailedError, shorten
@@ -194,7 +195,7 @@ def prepare_run(
     """Prepare a run of a workflow's commands in a folder, or resume the one that is there."""
     everything, flow = flow, settings.selection.applied(flow)
     commands, wants = commands_in(folder, flow, settings.directory), Wants(flow)
-    scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
+    scratch = f"{folder.logs}/{RUNNING}" if on == "local" else folder.jobs
     engine = engine_on(on, settings.workers, needs=wants or None, scratch=scratch, mark=folder.mark)
     with close_on_error(engine):
         check_room, inbox = partial(_check_engine, on), folder.path / INBOX
