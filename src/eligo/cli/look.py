@@ -229,25 +229,25 @@ def show_log(subject: Subject, task: str, err: bool, attempt: int | None) -> int
 
 
 def follow_log(subject: Subject, task: str, err: bool, attempt: int | None) -> int:
-    """Print the output of a task as it comes, until the task, or that attempt at it, has ended.
+    """Print the output of a task as it comes, until the task, or the given attempt, has ended.
 
     While an attempt runs, its output is printed only if the attempt still runs a moment after the output was read: its file
     may be that of another task by then.
     """
-    number, shown, data = 0, 0, b""
+    number, printed, data = 0, 0, b""
     while True:
         going, detail = _is_under_way(subject), subject.source.detail(subject.workflow, task)
         if number != (latest := attempt or detail["tried"]):
-            number, shown, data = latest, 0, b""
+            number, printed, data = latest, 0, b""
         ended = any(one["attempt"] == number for one in detail["attempts"])
         over = not going or (ended if attempt else detail["state"] in {DONE, BAD, BLOCKED})
         if ended or over:
             _check_attempt(detail, number, attempt)
             data = subject.source.log(subject.workflow, task, number, err)
-        if data[shown:]:
-            _write(data[shown:], complete=False)
+        if data[printed:]:
+            _write(data[printed:], complete=False)
             sys.stdout.flush()
-        shown = max(shown, len(data))
+        printed = max(printed, len(data))
         if over:
             return 0
         if not ended and number:

@@ -59,7 +59,7 @@ def calling(hooks: Hooks, runner: Runner, place: str, warn: Callable[[str], obje
 
 
 def _status(runner: Runner) -> str:
-    """How a run has ended: done, failed, or stopped by somebody."""
+    """How a run has ended: done, failed, or stopped from outside."""
     if runner.execution.finished:
         return "done"
     return "stopped" if runner.stopping and len(runner.failures) < runner.settings.most_failures else "failed"
