@@ -192,7 +192,8 @@ SERVE = (
 #: the files of tests that run what needs certificates, keys, several servers, a browser, or a cluster
 ELSEWHERE = ("test_operator.py",
              "test_serving.py", "test_server_*.py", "test_client*.py", "postgres/*.py", "faults/*.py", "*_scenarios.py",
-             "test_pages.py", "test_comparing.py", "test_tracing.py", "test_csv.py", "test_running.py", "test_operations.py")  # fmt: skip
+             "test_pages.py", "test_comparing.py", "test_tracing.py", "test_csv.py", "test_running.py",
+             "test_operations.py")  # fmt: skip
 
 
 @pytest.fixture
