@@ -16,64 +16,24 @@ URL = "ELIGO_URL"
 ID = re.compile(r"w-[0-9a-f]+")
 #: the options about how a workflow's file is read
 READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace")
-#: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
 #: options of `run`, each with those that have no effect beside it
 USELESS_BESIDE = {
     "json": ("stream", "stream_lines"), "stream": ("stream_lines",), "lines": READING, "folder": ("resume",),
     "batch": ("policy",), "dry_run": ("stream", "stream_lines", "pause", "hook", "joblog", "page", "quiet"),
 }  # fmt: skip
 OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
-NOT_ON_SERVER = (
-    "stream",
-    "stream_lines",
-    "pause",
-    "hook",
-    "joblog",
-    "start_from",
-    "again",
-    "fresh",
-    "dry_run",
-    "workers",
-    "folder",
-    "fat",
-    "max_failures",
-    "skip_done",
-    "history",
-    "page",
-)
-NOT_ON_DAGMAN = (
-    "stream",
-    "stream_lines",
-    "pause",
-    "hook",
-    "joblog",
-    "start_from",
-    "again",
-    "fresh",
-    "dry_run",
-    "batch",
-    "fat",
-    "max_failures",
-    "skip_done",
-    "page",
-    "quiet",
-)
+#: the options of `run` for a run that this process dispatches itself
+DISPATCHING = (
+    "stream", "stream_lines", "pause", "hook", "joblog", "start_from", "again", "fresh", "dry_run", "fat", "max_failures",
+    "skip_done", "page",
+)  # fmt: skip
+#: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
+NOT_ON_SERVER = ("workers", "folder", "history", *DISPATCHING)
+NOT_ON_DAGMAN = ("batch", "quiet", *DISPATCHING)
 NOT_REHEARSED = (
-    "stream",
-    "stream_lines",
-    "pause",
-    "hook",
-    "joblog",
-    "start_from",
-    "again",
-    "fresh",
-    "dry_run",
-    "skip_done",
-    "directory",
-    "ignore",
-    "page",
-    "quiet",
-)
+    "stream", "stream_lines", "pause", "hook", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore",
+    "page", "quiet",
+)  # fmt: skip
 #: the options of `work` about how tasks are run, which a client that serves others does not do
 NOT_OF_LEAVES = (
     "workers", "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace",
