@@ -13,6 +13,7 @@ MEGABYTE = 2**20  # as engines count memory
 #: when commands or addresses of a workflow's hooks are called
 HOOKS = ("on_start", "on_success", "on_failure", "on_end")
 NOTHING = ":"  # the shell's null command: a task without work that only keeps the order
+FUNCTION = "python function"  # the first word of a command that stands for a Python function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +174,8 @@ class Workflow:
         """
         values = self.details.column(what) if isinstance(self.details, LazyDetails) else None
         if values is None or len(values) != len(self.dag):  # the dag has grown, or the details have since
-            return [getattr(self.task(name), what) for name in self.dag.tasks]
+            get, nothing = self.details.get, Task(name="")  # one for all tasks without details, of which there are many
+            return [getattr(get(name) or nothing, what) for name in self.dag.tasks]
         return values
 
     def grown(self, dag: Dag) -> "Workflow":

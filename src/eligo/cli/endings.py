@@ -16,18 +16,8 @@ from eligo.running import Runner
 
 #: the columns of a table of attempts, as GNU parallel names them; then ours
 COLUMNS = (
-    "Seq",
-    "Host",
-    "Starttime",
-    "JobRuntime",
-    "Send",
-    "Receive",
-    "Exitval",
-    "Signal",
-    "Command",
-    "Task",
-    "Attempt",
-)
+    "Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command", "Task", "Attempt",
+)  # fmt: skip
 
 EVERY = 0.1  # seconds between two looks at the output of running tasks
 Follow = Callable[[Ending], None]

@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,12 +27,14 @@ from eligo.running.commands import Commands
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import RunGrowth
-from eligo.running.hooks import Hooks, calling
+from eligo.running.hooks import calling
 from eligo.running.inbox import INBOX, clear
 from eligo.running.input_files import look_up
 from eligo.running.loop import Runner, Settings
 from eligo.running.operations import Operations
-from eligo.running.selection import EVERYTHING, Selection
+from eligo.running.progress import Progress, ProgressOption, check_progress, followed
+from eligo.running.selection import Selection
+from eligo.running.stored_results import Serializer, log_exception, resume_functions
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
@@ -77,18 +79,25 @@ def run(  # noqa: PLR0913
     check: bool = True,
     ignore: str | Collection[str] = (),
     targets: Sequence[str] = (),
-    again: Sequence[str] = (),
+    again: Sequence[Name] = (),
+    serializer: "str | Serializer" = "json",
+    progress: bool | Callable[[Progress], object] = False,
 ) -> Result:
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
     A graph is anything that `eligo.plan` accepts, or {task: (function, parents)}, where each function receives the values of
-    its parents. Functions run in threads, or *on* your own executor; `async def` functions are awaited. With a *folder*,
-    commands resume an earlier run in it. If tasks fail permanently, the first one's error is raised once the rest is done;
-    with *check* off, errors are only in the result. A feature of a file that runs do not support, for example POST scripts of
-    DAGMan, is an error unless *ignore* names it.
+    its parents. Functions run in threads, or *on* your own executor; `async def` functions are awaited.
 
-    Of commands, *targets* selects tasks, files or categories to run, with all that they need; tasks named in *again* run even
-    if an earlier run in *folder* completed them.
+    With a *folder*, a later call resumes the run. Results of functions are stored there by the *serializer*: "json",
+    "pickle", or an object with `dumps` and `loads`. Tasks named in *again* run even if an earlier call completed them. Of
+    commands, *targets* selects tasks, files or categories to run, with all that they need.
+
+    *progress* shows a bar, or is a function that gets the `Progress` now and then. If it raises StopIteration, no more tasks
+    start, and the result so far is returned; any other exception ends the run at once.
+
+    If tasks fail permanently, the first one's error is raised once the rest is done; with *check* off, errors are only in the
+    result. A feature of a file that runs do not support, for example POST scripts of DAGMan, is an error unless *ignore*
+    names it.
 
     A value that other tasks use is dropped once all of them are done. *keep* names the tasks whose values stay anyway;
     keep="all" keeps every value.
@@ -108,8 +117,15 @@ def run(  # noqa: PLR0913
     tried = retries if isinstance(retries, Retries) else _retries(retries, commands=callables is None)
     selection = Selection(tuple(targets), again=tuple(again))
     settings = Settings(workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout)
-    _check_fits(callables, folder, keep, ignore, selection)
-    result = _functions(callables, on, settings, keep) if callables else _commands(graph, on, settings, folder, ignore)
+    storage = Storage(keep, folder, serializer)
+    check_progress(progress)
+    _check_fits(callables, storage, ignore, selection)
+    if callables is None:
+        prepared = _commands(graph, on, settings, folder, ignore)
+    else:
+        prepared = _functions(callables, on, settings, storage)
+    with prepared as runner:
+        result = execute(runner, progress)
     if check:
         for task, why in result.failed.items():
             cause = why if isinstance(why, BaseException) else None
@@ -124,48 +140,68 @@ def _retries(most: int | None, commands: bool) -> Retries:
     return Retries(most=most)
 
 
+class Storage(NamedTuple):
+    """Which results of functions stay: in memory, and in a folder."""
+
+    keep: str | Collection[Name]
+    folder: str | Path | None
+    serializer: "str | Serializer"
+
+
 def _check_fits(
-    callables: Callables | None,
-    folder: object,
-    keep: str | Collection[Name],
-    ignore: str | Collection[str],
-    selection: Selection,
+    callables: Callables | None, storage: Storage, ignore: str | Collection[str], selection: Selection
 ) -> None:
     """Refuse options for commands on functions, and options for functions on commands."""
-    if callables is not None and folder is not None:
-        raise InputError("folder has no effect on functions, whose results are not stored yet: leave it out")
+    if storage.serializer != "json" and (callables is None or storage.folder is None):
+        raise InputError("serializer has no effect unless functions run in a folder: leave it out")
     if callables is not None and ignore != ():
         raise InputError("ignore has no effect on functions: leave it out")
-    if callables is not None and selection != EVERYTHING:
-        raise InputError("targets and again have no effect on functions: leave them out")
-    if callables is None and keep != ():
+    if callables is not None and selection.targets:
+        raise InputError("targets has no effect on functions: leave it out")
+    if callables is not None and selection.again and storage.folder is None:
+        raise InputError("again has no effect on functions without a folder: leave it out, or pass folder")
+    if callables is None and storage.keep != ():
         raise InputError("keep has no effect on commands: leave it out")
 
 
+@contextmanager
 def _functions(
-    callables: Callables, on: "str | Executor | Engine", settings: Settings, keep: str | Collection[Name]
-) -> Result:
-    values = Values(callables.takes, callables.results.union(tasks_to_keep(keep, callables.flow.dag)))
+    callables: Callables, on: "str | Executor | Engine", settings: Settings, storage: Storage
+) -> Iterator[Runner]:
+    """A run of functions, whose results are stored in the folder, if there is one."""
+    wanted = callables.results.union(tasks_to_keep(storage.keep, callables.flow.dag))
     if shares_machine(on):
         _check_room(callables.flow, settings.slots, machine_memory())
     engine = engine_on(on, settings.workers, needs=Wants(callables.flow) or None, functions=True)
-    with close_on_error(engine):
-        game = Execution(callables.flow)
-        chosen = allocator_of(callables.flow, game, settings)
+    with ExitStack() as stack:
+        with close_on_error(engine):
+            if storage.folder is None:
+                store, game, values = None, Execution(callables.flow), Values(callables.takes, wanted)
+            else:
+                place = stack.enter_context(closing(RunFolder(storage.folder)))
+                game, values = resume_functions(place, callables, wanted, storage.serializer, settings.selection.again)
+                store = place.store
+                store.open_session(settings.policy, settings.slots, engine.name)
+            chosen = allocator_of(callables.flow, game, settings)
 
-    def work(task: Name, attempt: int) -> Function:
-        return callables.work(task, values)
+        def work(task: Name, attempt: int) -> Function:
+            return callables.work(task, values)
 
-    return execute(Runner(game, chosen, engine, work, settings=settings, values=values))
+        runner = Runner(game, chosen, engine, work, store, settings, values=values)
+        if store is not None:
+            runner.follow = partial(log_exception, Commands(callables.flow, "", place.logs))
+        yield runner
 
 
+@contextmanager
 def _commands(
     graph: object,
     on: "str | Executor | Engine",
     settings: Settings,
     folder: str | Path | None,
     ignore: str | Collection[str],
-) -> Result:
+) -> Iterator[Runner]:
+    """A run of commands, in a temporary folder if there is no other; a warning for each setting that is ignored."""
     from tempfile import TemporaryDirectory
 
     from eligo.border import as_workflow
@@ -173,20 +209,15 @@ def _commands(
 
     times = times_of(as_workflow(graph), run=None if folder is None else os.fspath(folder))
     flow = as_runnable(times.flow, ignore, elsewhere=on != "local")
-    if folder is not None:
-        with closing(RunFolder(folder)) as run_folder:
-            return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder), flow.hooks, os.fspath(folder))
-    with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as run_folder:
-        return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder), flow.hooks, scratch)
-
-
-def _execute_with_warnings(runner: Runner, resumed: Resumed, hooks: Hooks, place: str) -> Result:
-    """Run to the end, after a warning for each setting of the workflow that is ignored."""
-    with close_on_error(runner.engine):
-        for remark in resumed.remarks:
-            warnings.warn(remark, stacklevel=4)
-    with calling(hooks, runner, place, warnings.warn):
-        return execute(runner)
+    with ExitStack() as stack:
+        place = stack.enter_context(TemporaryDirectory(prefix="eligo-")) if folder is None else folder
+        run_folder = stack.enter_context(closing(RunFolder(place)))
+        runner, resumed = prepare_run(flow, on, settings, run_folder)
+        with close_on_error(runner.engine):
+            for remark in resumed.remarks:
+                warnings.warn(remark, stacklevel=5)
+        stack.enter_context(calling(flow.hooks, runner, os.fspath(place), warnings.warn))
+        yield runner
 
 
 def prepare_run(
@@ -210,6 +241,7 @@ def prepare_run(
         chosen = allocator_of(live.begun, resumed.execution, settings, order)
         growth = RunGrowth(live, commands, files, wants, engine, check, inbox)
         growth.begin(folder.adding)
+        growth.empty |= resumed.idle
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
         clear(inbox)
@@ -337,10 +369,10 @@ def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Ord
     return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
 
 
-def execute(runner: Runner) -> Result:
+def execute(runner: Runner, progress: ProgressOption = False) -> Result:
     """Run to the end."""
     began = time.monotonic()
-    with close_on_error(runner.engine):
+    with close_on_error(runner.engine), followed(runner, progress):
         runner.run()
     took = time.monotonic() - began  # without the time to close the engine
     runner.engine.close()

@@ -39,7 +39,7 @@ def dry_run(everything: Workflow, settings: Settings, folder: RunFolder) -> list
     reasons = {names[v]: reason for tasks, reason in causes for v in tasks}
     times, order, upcoming = _known_times(flow), _in_order(flow, game, settings), dict[str, Upcoming]()
     now = digests(flow)
-    for task in order:
+    for task in (task for task in order if task not in resumed.idle):
         label, digest = str(task), before.get(str(task))
         parents = [str(parent) for parent in game.dag.parents(task) if str(parent) in upcoming]
         reason = reasons.get(label) or _reason(digest, now.get(label), parents)

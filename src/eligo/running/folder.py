@@ -108,6 +108,8 @@ class Resumed:
     #: number of tasks that must run again because that was requested; because an input changed
     repeated: int = 0
     renewed: int = 0
+    #: kept tasks that are done again once their parents are, without running: they read nothing that these write
+    idle: frozenset[Name] = frozenset()
     #: the states of the inputs that no task writes
     inputs: Mapping[str, InputFile] = field(default_factory=dict)
     #: reasons to distrust existing files
@@ -287,14 +289,16 @@ class RunFolder:
         if not redone.gone:
             return resumed
         undone = redone.gone | redone.dependent
+        idle = resumed.execution.graph.named(redone.waiting)
         renewed = redone.renewed - redone.requested
         named = redone.requested | renewed
-        done = set(resumed.execution.numbers(EXECUTED)) - undone
+        done = set(resumed.execution.numbers(EXECUTED)) - undone - redone.waiting
         game = restart_execution(flow, resumed.execution, resumed.execution.graph.named(done))
         return replace(
             resumed,
             execution=game,
-            kept=len(done),
+            kept=len(done) + len(idle),
+            idle=frozenset(idle),
             tasks=digests(flow),
             doubts=replace(
                 resumed.doubts, unfinished=resumed.doubts.unfinished.union(map(str, game.graph.named(undone)))

@@ -24,17 +24,7 @@ from eligo.stores.database import (
     unpacked_addition,
     unpacked_numbers,
 )
-from eligo.stores.run_reader import (
-    COLUMNS,
-    STEPS,
-    Row,
-    kept_seals,
-    readable,
-    seal,
-    seal_all,
-    select,
-    stock_of,
-)
+from eligo.stores.run_reader import COLUMNS, STEPS, Row, kept_seals, readable, seal, seal_all, select, stock_of
 from eligo.work.attempts import Attempt
 
 LINGER = 0.05  # seconds in which moves are collected: each transaction costs as much as a task
@@ -138,10 +128,7 @@ class Store:
         return dict(self._database.execute("SELECT name, digest FROM task ORDER BY number"))
 
     def begin(
-        self,
-        tasks: Mapping[str, bytes],
-        moves: Sequence[int] = (),
-        additions: Sequence[tuple[Any, Any, Any]] = (),
+        self, tasks: Mapping[str, bytes], moves: Sequence[int] = (), additions: Sequence[tuple[Any, Any, Any]] = ()
     ) -> None:
         """Start a new journal of these tasks with the moves and additions so far; attempts are kept."""
         with writable(self.path), self._transaction() as seals:
