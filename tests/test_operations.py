@@ -3,8 +3,10 @@
 import json
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import eligo
 from eligo.cli import run
 from eligo.running.inbox import REQUEST, TAKEN, send
 from running_cases import attempts, completed, lines, started, written
@@ -182,6 +185,26 @@ def test_requests_to_an_earlier_process_have_no_effect(tmp_path: Path, say: Say)
         send(f"{flow}.run", '{"verb": "cancel"}', kind)
     assert say("run", str(flow), "--fresh", "--quiet")[0] == 0
     assert not os.listdir(f"{flow}.run/inbox")
+
+
+def test_a_run_of_functions_is_paused_and_resumed(tmp_path: Path, say: Say) -> None:
+    begun, go, folder = threading.Event(), threading.Event(), str(tmp_path / "functions")
+
+    def first() -> int:
+        begun.set()
+        assert go.wait(PATIENCE)
+        return 1
+
+    with ThreadPoolExecutor(1) as threads:
+        graph = {"a": (first, []), "b": (lambda a: a + 1, ["a"])}
+        result = threads.submit(eligo.run, graph, workers=1, folder=folder)
+        assert begun.wait(PATIENCE)
+        assert say("pause", folder)[0] == 0
+        go.set()
+        wait_for(lambda: json.loads(say("status", folder, "--json")[1])["done"] == 1)
+        assert json.loads(say("status", folder, "--json")[1])["state"] == "held"
+        assert say("resume", folder)[0] == 0
+        assert result.result(PATIENCE).values == {"b": 2}
 
 
 def test_a_server_has_no_number_of_workers(say: Say) -> None:

@@ -217,7 +217,7 @@ def test_targets_in_python(file: Path) -> None:
     assert eligo.run(str(file), targets=["y"], folder=folder).ok
     assert eligo.run(str(file), targets=["y"], again=["b"], folder=folder).ok
     assert counts(file) == {"a": 1, "b": 2}
-    with pytest.raises(InputError, match="have no effect on functions"):
+    with pytest.raises(InputError, match="targets has no effect on functions"):
         eligo.run({"a": (lambda: 1, [])}, targets=["a"])
 
 

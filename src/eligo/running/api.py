@@ -190,6 +190,7 @@ def _functions(
         runner = Runner(game, chosen, engine, work, store, settings, values=values)
         if store is not None:
             runner.follow = partial(log_exception, Commands(callables.flow, "", place.logs))
+            runner.operate = _operations(place, on)
         yield runner
 
 
@@ -229,8 +230,7 @@ def prepare_run(
     scratch = f"{folder.logs}/{RUNNING}" if on == "local" else folder.jobs
     engine = engine_on(on, settings.workers, needs=wants or None, scratch=scratch, mark=folder.mark)
     with close_on_error(engine):
-        check_room, inbox = partial(_check_engine, on), folder.path / INBOX
-        check = partial(check_room, settings, engine)
+        check = partial(_check_engine, on, settings, engine)
         check(flow)
         before = folder.resume(everything, engine)
         resumed, files, _ = settle_files(Selected(everything, flow), before, settings, folder, commands.folder)
@@ -239,17 +239,23 @@ def prepare_run(
         curves = {} if effort is None else folder.planned(flow, resumed, effort)
         order = np.array(curves["order"], np.int32) if curves else None
         chosen = allocator_of(live.begun, resumed.execution, settings, order)
-        growth = RunGrowth(live, commands, files, wants, engine, check, inbox)
+        growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
         growth.begin(folder.adding)
         growth.empty |= resumed.idle
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
-        clear(inbox)
-        operate = Operations(inbox, check_room)
+        operate = _operations(folder, on)
         runner = Runner(
             resumed.execution, chosen, engine, commands, folder.store, settings, growth=growth, operate=operate
         )
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
+
+
+def _operations(folder: RunFolder, on: object) -> Operations:
+    """What performs the requests to a run, without those to earlier processes."""
+    inbox = folder.path / INBOX
+    clear(inbox)
+    return Operations(inbox, partial(_check_engine, on))
 
 
 class Selected(NamedTuple):
