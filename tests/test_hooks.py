@@ -129,12 +129,14 @@ def test_nothing_is_called_by_a_dry_run_or_a_rehearsal(tmp_path: Path) -> None:
     assert not (tmp_path / "told").exists()
 
 
-@pytest.mark.parametrize(("served", "calling"), [(True, True), (False, False)])
-def test_hooks_are_refused_where_nobody_calls_them(served: bool, calling: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("labels", "calling"), [(None, True), ((), False)])
+def test_hooks_are_refused_where_nobody_calls_them(
+    labels: tuple[str, ...] | None, calling: bool, tmp_path: Path
+) -> None:
     flow = eligo.read(str(flow_with(tmp_path, {"on_end": TELL, "on_start": "http://10.0.0.1/"})))
     with pytest.raises(UnhonouredError, match=r"unsupported in a run: hooks \(on_end, on_start\)"):
-        as_runnable(flow, served=served, calling=calling)
-    assert not as_runnable(flow, "hooks", served=served, calling=calling).hooks
+        as_runnable(flow, labels=labels, calling=calling)
+    assert not as_runnable(flow, "hooks", labels=labels, calling=calling).hooks
 
 
 @pytest.mark.parametrize(

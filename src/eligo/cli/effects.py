@@ -28,8 +28,8 @@ DISPATCHING = (
     "skip_done", "page",
 )  # fmt: skip
 #: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
-NOT_ON_SERVER = ("workers", "folder", "history", *DISPATCHING)
-NOT_ON_DAGMAN = ("batch", "quiet", *DISPATCHING)
+NOT_ON_SERVER = ("resource", "label", "workers", "folder", "history", *DISPATCHING)
+NOT_ON_DAGMAN = ("resource", "batch", "quiet", *DISPATCHING)
 NOT_REHEARSED = (
     "stream", "stream_lines", "pause", "hook", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore",
     "page", "quiet",

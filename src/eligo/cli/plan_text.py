@@ -86,7 +86,7 @@ def read_workflow(file: str, how: Reading) -> Workflow:
 
 
 def accept(
-    flow: Workflow, ignore: Collection[str], elsewhere: bool = True, *, what: str = "running", **how: bool
+    flow: Workflow, ignore: Collection[str], elsewhere: bool = True, *, what: str = "running", **how: Any
 ) -> Workflow:
     """The workflow as it is run or exported; prints the features that are ignored, and refuses all others.
 

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -95,8 +96,9 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     """Run the workflow and print the result; returns the exit code."""
     served = request.on.startswith(SERVER)
     ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
-    by_itself = request.on == "htcondor-dagman"
-    flow = accept(flow, ignore, elsewhere=request.on != "local", served=served, calling=not by_itself)
+    by_itself, labels = request.on == "htcondor-dagman", None if served else request.label or ()
+    flow = accept(flow, ignore, elsewhere=request.on != "local", labels=labels, calling=not by_itself)
+    request = replace(request, ignore=list(ignore))
     if served:
         return by_server(request.selection.applied(flow), request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from eligo.engines import Engine, Resizable
+from eligo.engines import Resizable
 from eligo.errors import InputError
 from eligo.execution import FAILED
 from eligo.running.inbox import answer, refuse, take_requests
-from eligo.running.loop import Runner, Settings
-from eligo.workflow import Workflow
+from eligo.running.loop import Runner
 
 #: the words of a request and of an answer
 Words = Mapping[str, Any]
@@ -22,8 +20,6 @@ class Operations:
     """Performs the requests in an inbox; called by the loop of the run, at intervals."""
 
     inbox: Path
-    #: refuses tasks that need more than an engine with these settings has
-    check_room: Callable[[Settings, Engine, Workflow], None]
 
     def __call__(self, runner: Runner) -> bool:
         """Perform all requests and answer them; returns whether there were any."""
@@ -40,7 +36,7 @@ class Operations:
     def _perform(self, runner: Runner, words: Words) -> Words:
         verb = words.get("verb")
         if verb == "workers":
-            return self._resize(runner, words["workers"])
+            return _resize(runner, words["workers"])
         if verb in {"retry", "release"} and runner.stopping:
             raise InputError("the run is stopping and starts no more tasks: resume it afterwards")
         if verb == "retry":
@@ -53,19 +49,22 @@ class Operations:
         _CHANGES[verb](runner)
         return {"changed": runner.state != before, "state": before}
 
-    def _resize(self, runner: Runner, workers: int) -> Words:
-        before, engine = runner.settings.slots, runner.engine
-        settings = replace(runner.settings, workers=workers)
-        if not isinstance(engine, Resizable):
-            cure = f"cancel the run and resume it with --workers {workers}"
-            raise InputError(f"engine {engine.name} cannot change its workers while it runs: {cure}")
+
+def _resize(runner: Runner, workers: int) -> Words:
+    """Change the number of workers, unless a task needs more."""
+    before, engine = runner.settings.slots, runner.engine
+    if not isinstance(engine, Resizable):
+        cure = f"cancel the run and resume it with --workers {workers}"
+        raise InputError(f"engine {engine.name} cannot change its workers while it runs: {cure}")
+    engine.resize(workers)
+    try:
         if runner.growth is not None:
-            check = partial(self.check_room, settings, engine)
-            check(runner.growth.live.flow)
-            runner.growth.check_room = check
-        engine.resize(workers)
-        runner.settings = settings
-        return {"changed": workers != before, "before": before}
+            runner.growth.check_room(runner.growth.live.flow)
+    except InputError:
+        engine.resize(before)
+        raise
+    runner.settings = replace(runner.settings, workers=workers)
+    return {"changed": workers != before, "before": before}
 
 
 def _pause(runner: Runner) -> None:
