@@ -64,6 +64,10 @@ STEPS = [
      "python examples/live.py"),
     ("SERVE and WORK. A server hands out the tasks of a mosaic to four clients: one is slow, one is killed."
      " Nothing is lost.", "python examples/served.py out/served"),
+    ("PAUSE. A run on this machine can change while it runs. This one starts paused ...",
+     "eligo run errands.yaml --workers 1 --pause &"),
+    ("WORKERS. ... gets two workers ...", "eligo workers errands.yaml 2"),
+    ("CANCEL. ... and stops. The same command would resume it.", "eligo cancel errands.yaml"),
     ("OPERATE. Now step by step. A server without workflows; its state is in one file.",
      "eligo serve --store demo.db --port 0 --lease 3 &"),
     ("SUBMIT. A workflow of three errands; one of them always fails at its first attempt.",
@@ -143,7 +147,7 @@ class Demo:
         return lines
 
     def _begin(self, words: list[str]) -> None:
-        """Start a server, or a client, which is awaited until it has run what it can."""
+        """Start a server, a paused run, or a client, which is awaited until it has run what it can."""
         process = subprocess.Popen(
             eligo(*words), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=OUT, env=self.environment
         )
@@ -152,8 +156,16 @@ class Demo:
             assert process.stdout is not None
             print(line := process.stdout.readline().rstrip())
             self.url = self.environment["ELIGO_URL"] = line.split()[-1]
+        elif words[0] == "run":
+            self._wait_for_pause(words[1])
         else:
             self._wait_for_errands()
+
+    def _wait_for_pause(self, file: str) -> None:
+        """Wait until the run of a file has started, paused."""
+        status = eligo("status", file)
+        while b"paused" not in subprocess.run(status, check=False, cwd=OUT, capture_output=True).stdout:
+            time.sleep(0.1)
 
     def _wait_for_errands(self) -> None:
         """Wait until one errand is done, one has failed and one is running."""

@@ -36,6 +36,7 @@ ALSO_ELSEWHERE = {
     "results",
     "resume",
     "retry",
+    "workers",
     "token",
     "status",
     "why",
@@ -118,6 +119,10 @@ LINES = [
     "compare rev.json --reverse --policy fifo --rates 2 --runs 2",
     "run flow.json a.txt --except c --again a",
     "run flow.json --fresh --dry-run",
+    "run flow.json c --until b --start-from b --quiet",
+    "run flow.json --stream-lines --hook 'on_end=echo ended'",
+    "log flow.json.run b --follow",
+    "cancel flow.json.run --json",
     "run flow.json --stream --joblog jobs.tsv --quiet",
     "run --lines lines.txt --run lines.run",
     "run 'echo {}' --values '[[\"a\"]]'",
@@ -187,7 +192,8 @@ SERVE = (
 #: the files of tests that run what needs certificates, keys, several servers, a browser, or a cluster
 ELSEWHERE = ("test_operator.py",
              "test_serving.py", "test_server_*.py", "test_client*.py", "postgres/*.py", "faults/*.py", "*_scenarios.py",
-             "test_pages.py", "test_comparing.py", "test_tracing.py", "test_csv.py", "test_running.py")  # fmt: skip
+             "test_pages.py", "test_comparing.py", "test_tracing.py", "test_csv.py", "test_running.py",
+             "test_operations.py")  # fmt: skip
 
 
 @pytest.fixture

@@ -380,7 +380,7 @@ def test_nonsense_from_the_server_is_told_and_asked_again(
     assert [line.split(":")[0] for line in said] == ["invalid answer from the server"] * 3
     assert "command must be a non-empty list of strings" in server.result("odd")["failure"]
     server.fault("/v1/request", "say []")
-    with pytest.raises(EligoError, match="is it an eligo server"):
+    with pytest.raises(EligoError, match="check that the URL is that of an eligo server"):
         worked(server, tmp_path, idle_exit=1.0)
 
 

@@ -1,14 +1,19 @@
-"""What `eligo run` does at the end of every attempt: `--stream` and `--joblog`."""
+"""What `eligo run` does with attempts: `--stream`, `--stream-lines` and `--joblog`; and `eligo log --follow`."""
 
 import csv
 import json
 import os
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eligo.cli import run
 from eligo.cli.endings import COLUMNS
+from running_cases import COMMAND, started, written
+from serving_cases import PATIENCE, serving
+from test_operations import wait_for
 
 
 @pytest.fixture
@@ -101,3 +106,75 @@ def test_a_file_of_something_else_is_not_written_to(file: Path, kind: str, capsy
 def test_outputs_are_not_mixed_into_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["run", str(file), "--stream", "--json"]) == 2
     assert "--stream has no effect with --json" in capsys.readouterr().err
+
+
+# While tasks run
+
+
+def next_line(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def test_lines_of_running_tasks_come_with_their_names(tmp_path: Path) -> None:
+    talk = "echo first; printf half >&2; while [ ! -e go ]; do sleep 0.02; done; echo ' more' >&2; printf last"
+    flow = written(tmp_path, [{"name": "a", "run": talk}, {"name": "b", "run": "exit 3"}])
+    process = started(flow, "--stream-lines", "--retries", "0")
+    try:
+        assert next_line(process) == "a: first\n"
+        (tmp_path / "go").touch()
+        out, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+    assert out.splitlines()[0] == "a: last"
+    assert "a: half more\n" in err
+    assert process.returncode == 1
+
+
+def test_lines_of_another_engine_come_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed")
+    flow = written(tmp_path, [{"name": "a", "run": "echo one; echo two"}])
+    assert run(["run", str(flow), "--on", "dask", "--workers", "1", "--stream-lines"]) == 0
+    assert capfd.readouterr().out.splitlines()[:2] == ["a: one", "a: two"]
+
+
+def test_a_log_is_followed_until_its_task_has_ended(tmp_path: Path) -> None:
+    talk = "echo $ELIGO_ATTEMPT; while [ ! -e go ]; do sleep 0.02; done; echo end; test -e again || { touch again; exit 1; }"
+    tasks: list[dict[str, Any]] = [
+        {"name": "a", "run": talk},
+        {"name": "b", "run": "while [ ! -e stop ]; do sleep 0.02; done; echo b", "after": ["a"]},
+    ]
+    flow = written(tmp_path, tasks)
+    with started(flow, "--workers", "1", "--retries", "1"):
+        wait_for((tmp_path / "flow.yaml.run" / "run.db").exists)
+        wait_for(lambda: run(["why", str(flow), "a"]) == 0)
+        command = [*COMMAND, "log", str(flow), "a", "--follow"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as log:
+            assert next_line(log) == "1\n"
+            (tmp_path / "go").touch()
+            assert log.communicate(timeout=PATIENCE)[0] == "end\n2\nend\n"
+            assert log.returncode == 0
+        assert not (tmp_path / "stop").exists()  # the run is still going on
+        (tmp_path / "stop").touch()
+
+
+def test_following_what_has_ended_prints_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", str(file), "--except", "c", "--quiet"]) == 0
+    capsys.readouterr()
+    assert run(["log", str(file), "a", "-f"]) == 0
+    assert run(["log", str(file), "a", "-f", "--err"]) == 0
+    assert run(["log", str(file), "b", "-f", "--attempt", "2"]) == 0
+    assert capsys.readouterr().out == "one\ntwo\nthree\n"
+    assert run(["log", str(file), "b", "-f", "--attempt", "3"]) == 2
+
+
+def test_the_log_of_a_server_is_followed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with serving(tmp_path) as (url, _):
+        flow = written(tmp_path, [{"name": "a", "run": "echo one; echo two"}])
+        assert run(["submit", url, str(flow)]) == 0
+        place = f"{url}/{capfd.readouterr().out.strip()}"
+        work = [*COMMAND, "work", url, "--once", "--folder", str(tmp_path / "client")]
+        with subprocess.Popen(work, stderr=subprocess.DEVNULL) as client:
+            assert run(["log", place, "a", "--follow"]) == 0
+            assert client.wait(PATIENCE) == 0
+    assert capfd.readouterr().out == "one\ntwo\n"

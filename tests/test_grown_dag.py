@@ -559,7 +559,7 @@ def test_the_display_goes_on_with_what_was_added(tmp_path: Path) -> None:
     flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, command=":") for name in "ab"})
     with closing(RunFolder(tmp_path / "run")) as folder:
         runner, _ = prepare_run(flow, "local", Settings(workers=2), folder)
-        process, game = WatchedProcess(flow, runner, 2), runner.execution
+        process, game = WatchedProcess(flow, runner), runner.execution
         game.execute("a")
         process.look()
         game.grow({"c": ["b"], "d": [], "e": ["d"]})

@@ -12,7 +12,7 @@ import pytest
 import eligo
 from eligo.cli import run as command
 from eligo.pages.folder_source import WatchedRun
-from eligo.running.growth import send
+from eligo.running.inbox import send
 from running_cases import ran, started, written
 
 LONG = 120.0  # seconds after which something that should happen will not

@@ -568,7 +568,7 @@ def process(tmp_path: Path) -> Iterator[WatchedProcess]:
     flow = Workflow(dag, {name: Task(name=name, command="true") for name in dag.tasks})
     with closing(RunFolder(tmp_path)) as kept:
         runner, _ = prepare_run(flow, "local", Settings(workers=2), kept)
-        yield WatchedProcess(flow, runner, 2, [1, 2, 1])
+        yield WatchedProcess(flow, runner, [1, 2, 1])
         runner.engine.close()
 
 

@@ -54,6 +54,28 @@ def test_a_selection_is_closed_upward_and_has_nothing_that_was_left_out(n: int, 
     assert chosen == above - below
 
 
+@given(st.integers(2, 9), st.integers(0, 10**6), st.data())
+def test_until_and_start_from_narrow_a_selection(n: int, seed: int, data: st.DataObject) -> None:
+    random = Random(seed)
+    names = [f"t{i}" for i in range(n)]
+    dag = Dag.from_arcs([(a, b) for i, a in enumerate(names) for b in names[i + 1 :] if random.random() < 0.3], names)
+    some = st.lists(st.sampled_from(names), min_size=1, max_size=2)
+    flow, targets, until, first = Workflow(dag), data.draw(some), data.draw(some), data.draw(some)
+    wanted = {u for u in names for t in targets if u == t or _leads(dag, u, t)}
+    stops = {u for u in until if u in wanted}
+    if not stops:
+        with pytest.raises(InputError, match="need none of the tasks of --until"):
+            select(flow, targets, until=until)
+        return
+    chosen = {u for u in names for t in stops if u == t or _leads(dag, u, t)}
+    assert set(select(flow, targets, until=until).dag.tasks) == chosen
+    onward = {v for v in names if any(v == u or _leads(dag, u, v) for u in first)}
+    assumed = {v for v in names if any(_leads(dag, v, u) for u in first)} - onward
+    assert {names[v] for v in Selection(start_from=tuple(first)).assumed(flow)} == assumed
+    needed = {u for u in names for v in onward if u == v or _leads(dag, u, v)}
+    assert set(select(flow, start_from=first).dag.tasks) == needed
+
+
 def _leads(dag: Dag, a: str, b: str) -> bool:
     """Whether a path leads from a to b, by trying all."""
     return any(str(child) == b or _leads(dag, str(child), b) for child in dag.children(a))
@@ -195,7 +217,7 @@ def test_targets_in_python(file: Path) -> None:
     assert eligo.run(str(file), targets=["y"], folder=folder).ok
     assert eligo.run(str(file), targets=["y"], again=["b"], folder=folder).ok
     assert counts(file) == {"a": 1, "b": 2}
-    with pytest.raises(InputError, match="have no effect on functions"):
+    with pytest.raises(InputError, match="targets has no effect on functions"):
         eligo.run({"a": (lambda: 1, [])}, targets=["a"])
 
 
@@ -223,3 +245,32 @@ def test_a_resumed_run_says_its_targets_as_they_are_written(file: Path, capsys: 
     capsys.readouterr()
     assert run(["run", "--resume", f"{file}.run", "-q"]) == 0
     assert "resuming with the options of the run: b --except c" in capsys.readouterr().err
+
+
+def test_a_run_until_a_category_leaves_the_branches_beside_it(file: Path) -> None:
+    assert run(["run", str(file), "d", "--until", "copy", "--quiet"]) == 0
+    assert counts(file) == {"a": 1, "b": 1, "c": 1}
+    assert run(["run", "--resume", f"{file}.run", "--quiet"]) == 0  # the run remembers it
+    assert "d" not in counts(file)
+    assert run(["run", str(file), "b", "--until", "c", "--quiet"]) == 2
+
+
+def test_what_a_run_starts_from_needs_nothing_before_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", str(file), "--start-from", "d", "--quiet"]) == 2
+    assert "task 'a' cannot count as done for --start-from: its output 'x' does not exist" in capsys.readouterr().err
+    for name in "xyz":
+        file.with_name(name).write_text(f"{name}\n")
+    assert run(["run", str(file), "--start-from", "b", "--quiet"]) == 0
+    assert counts(file) == {"b": 1, "c": 1, "d": 1}  # d also needs c, which does not come before b
+    assert run(["run", str(file), "--start-from", "b", "--quiet"]) == 0
+    assert run(["run", str(file), "--quiet"]) == 0
+    assert counts(file) == {"b": 1, "c": 1, "d": 1}
+
+
+def test_half_an_output_does_not_count_as_done(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"name": "a", "run": "echo half > x; false", "outputs": ["x"]}, *ROWS[1:]]
+    file.write_text(json.dumps({"tasks": rows}))
+    assert run(["run", str(file), "--retries", "0", "--quiet"]) == 1
+    file.with_name("x").write_text("half\n")
+    assert run(["run", str(file), "--start-from", "d", "--quiet"]) == 2
+    assert "its last attempt did not finish" in capsys.readouterr().err

@@ -96,8 +96,13 @@ def test_no_text_of_a_room_has_a_banned_word(room: str) -> None:
 
 #: what a message says of a value that is out of its limits
 LIMIT = re.compile(r"must be (at least \d|at most|between \S+ and|(a )?(positive|finite)|an? (integer|number))")
-#: the messages about limits that name no value: it is long, or there are several
+#: the messages that name no value: it is long, a part of a program, or there are several
 WITHOUT_VALUE = {
+    '"define" must be an object of names and values',
+    'a name in "define" must be a plain string',
+    "the file must be a Nextflow trace or report (use the output of -with-trace or -with-report)",
+    "invalid description of a file from the server",
+    "invalid answer from the server: 'after' does not name earlier tasks of the grant",
     "an addition must be at most {} MiB",
     "cores and size must be at least 1",
     "{} must be an integer",
@@ -108,22 +113,59 @@ WITHOUT_VALUE = {
 }
 
 
+#: what a message says of a value that it must name
+VALUE = re.compile(r"^(unknown|invalid) |must be (an?|one of) ")
+#: the names with which a message may begin although it begins no sentence
+PROPER = re.compile(r"Parquet|PostgreSQL|Pegasus|WfCommons|Content-\w+|Idempotency-Key")
+
+
 def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """The line and text of the message of every error that is raised."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            yield from ((node.lineno, _text(argument)) for argument in node.exc.args)
+    """The line and text of the message of every error that is made, also of one that a variable holds."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    for function in functions:
+        nodes = list(ast.walk(function))
+        held: dict[str, list[ast.expr]] = {}
+        for node in nodes:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                held.setdefault(node.targets[0].id, []).append(node.value)
+        for call in (node for node in nodes if isinstance(node, ast.Call)):
+            if getattr(call.func, "id", "").endswith("Error"):
+                for argument in call.args:
+                    texts = held.get(argument.id, []) if isinstance(argument, ast.Name) else [argument]
+                    yield from ((call.lineno, text) for each in texts if " " in (text := _text(each)).strip())
+
+
+def faults_of_message(text: str) -> list[str]:
+    """What is wrong with the form of a message."""
+    faults = ["begin it with a small letter"] if re.match("[A-Z][a-z]", text) and not PROPER.match(text) else []
+    faults += ["end it without a full stop"] if text.rstrip().endswith((".", "!", "?")) else []
+    unnamed = (LIMIT.search(text) and ", got" not in text) or (VALUE.search(text) and "{}" not in text)
+    return [*faults, *(["name the value"] if unnamed and text not in WITHOUT_VALUE else [])]
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_an_error_about_a_limit_names_the_value(room: str) -> None:
+def test_an_error_has_the_form_of_all_errors(room: str) -> None:
     found = [
-        f"{path.relative_to(ROOT)}:{line}: {text}"
+        f"{path.relative_to(ROOT)}:{line}: {text!r}: {fault}"
         for path in files_of(room)
         for line, text in messages(ast.parse(path.read_text("utf-8")))
-        if LIMIT.search(text) and ", got" not in text and text not in WITHOUT_VALUE
+        for fault in faults_of_message(text)
     ]
     assert not found, "\n".join(found)
+
+
+def test_the_form_of_an_error_is_checked_wherever_its_text_is() -> None:
+    source = """
+def f(x):
+    why = f"Wrong {x}."
+    raise InputError(why).cured_by("run")
+def g():
+    raise InputError("unknown word")
+def h(x):
+    return FormatError(f"unknown word {x!r}: give another")
+"""
+    found = [faults_of_message(text) for _, text in messages(ast.parse(source))]
+    assert found == [["begin it with a small letter", "end it without a full stop"], ["name the value"], []]
 
 
 # Docstrings and comments

@@ -38,7 +38,8 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "Look": ("status", "why", "log", "top", "page", "report"),
     "Serve": ("serve", "work", "submit", "results"),
     "Operate": (
-        "list", "pause", "resume", "cancel", "retry", "release", "purge", "clients", "drain", "token", "key", "backup",
+        "list", "pause", "resume", "cancel", "retry", "release", "workers", "purge", "clients", "drain", "token", "key",
+        "backup",
     ),
     "Study": ("compare", "batch", "cluster", "generate"),
 }  # fmt: skip
@@ -74,6 +75,21 @@ FILES = {
     "PUT": "Upload a file or the rest of it; the server checks the hash.",
 }
 
+#: every exit code of the command, and when it is used
+EXIT_CODES = (
+    ("0", "success, also if there was nothing to run or to change"),
+    ("1", "tasks failed or are blocked: `run`, `submit --wait`, `status`, `serve --until-done`"),
+    ("1", "the answer is no: an order or a proof that does not hold (`verify`)"),
+    ("1", "nothing to act on: no task to `retry` or `release`, no token to revoke"),
+    ("1", "a part of Eligo that is not built, such as the web page in a clone"),
+    (
+        "2",
+        "wrong usage or input, a refusal, or a server that cannot be reached; one line on standard error gives the reason",
+    ),
+    ("2", "a run that had to stop: its state cannot be written, or the machine lacks memory, processes or space"),
+    ("130", "stopped by Ctrl-C, a signal or `eligo cancel` before everything was done; the state is kept"),
+)
+
 #: what stands for the value of an option, by the type of the value
 VALUES = {"str": "TEXT", "text": "TEXT", "int": "N", "integer": "N", "float": "NUMBER"}
 
@@ -104,15 +120,15 @@ def commands_page() -> str:
     known = verbs()
     lines = [
         "# Commands", "", NOTE, "",
-        "Every verb with its arguments and options, as `eligo VERB --help` prints them. Exit codes: 0 success; 1 the answer "
-        "is no, or tasks failed; 2 usage or input error; 130 interrupted. Old names of options that still work are in "
-        "[vocabulary.md](vocabulary.md#deprecated-names).", "",
+        "Every verb with its arguments and options, as `eligo VERB --help` prints them. Old names of options that still work "
+        "are in [vocabulary.md](vocabulary.md#deprecated-names).", "",
         *table(["", "verbs"], [(group, ", ".join(f"[{verb}](#eligo-{verb})" for verb in VERBS[group])) for group in VERBS]),
     ]  # fmt: skip
     for group, names in VERBS.items():
         lines += ["", f"## {group}"]
         for name in names:
             lines += ["", f"### eligo {name}", "", *_verb(name, known[name])]
+    lines += ["", "## Exit codes", "", *table(["code", "when"], EXIT_CODES)]
     return "\n".join([*lines, ""])
 
 

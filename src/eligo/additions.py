@@ -72,6 +72,8 @@ def read_addition(content: str | bytes, beside: Beside | None = None) -> NewTask
     text, is_json, document = _loaded(content, beside)
     inner, after = _split_off_parents(document)
     flow = workflow_of(inner, text, "json" if is_json else "yaml")
+    if flow.hooks:
+        raise InputError('new tasks have no "hooks" of their own: leave them out')
     for name in flow.dag.tasks:
         if not flow.task(name).command:
             raise InputError(f"new task {shorten(name)!r} has no command: give it `run`")

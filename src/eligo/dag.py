@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eligo.errors import NOBODY, CycleError, DuplicateTaskError, InputError, UnknownTaskError
+from eligo.errors import NOBODY, CycleError, DuplicateTaskError, InputError, UnknownTaskError, shorten
 from eligo.kernels import graph
 from eligo.names import Name, checked_names, labels_of
 from eligo.rows import Ints, find_cycle, gathered, places, rows
@@ -59,7 +59,8 @@ class Dag:
         """
         pairs = list(arcs)
         if not set(map(len, pairs)) <= {2}:
-            raise InputError("an arc must be a pair of a parent and a child")
+            wrong = next(pair for pair in pairs if len([*pair]) != 2)
+            raise InputError(f"an arc must be a pair of a parent and a child, got {shorten(repr(wrong))}")
         flat = list(chain.from_iterable(pairs))
         try:
             names = tuple(dict.fromkeys(flat)) if tasks is None else tuple(tasks)

@@ -143,7 +143,8 @@ class Growing:
         needs = [(parent, task) for task in tasks for parent in tasks[task]] if isinstance(tasks, Mapping) else []
         fresh, pairs = checked_names(tasks), [*needs, *arcs]
         if not set(map(len, pairs)) <= {2}:
-            raise InputError("an arc must be a pair of a parent and a child")
+            wrong = next(pair for pair in pairs if len([*pair]) != 2)
+            raise InputError(f"an arc must be a pair of a parent and a child, got {shorten(repr(wrong))}")
         numbers = {name: len(self) + i for i, name in enumerate(fresh)}
         try:
             ends = [numbers[name] if name in numbers else self.number(name) for pair in pairs for name in pair]

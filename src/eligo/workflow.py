@@ -11,6 +11,8 @@ from eligo.launch import Launch
 from eligo.names import Name, check_label
 
 MEGABYTE = 2**20  # as engines count memory
+#: when commands or addresses of a workflow's hooks are called
+HOOKS = ("on_start", "on_success", "on_failure", "on_end")
 NOTHING = ":"  # the shell's null command: a task without work that only keeps the order
 FUNCTION = "python function"  # the first word of a command that stands for a Python function
 
@@ -153,6 +155,8 @@ class Workflow:
     file_sizes: Mapping[str, int] = field(default_factory=dict)
     #: run times of tasks in earlier runs of this or a similar workflow; see `eligo.estimates`
     history: tuple["Timed", ...] = ()
+    #: commands, or addresses of webhooks, by the name of the moment; see `HOOKS`
+    hooks: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.details, LazyDetails):

@@ -86,6 +86,12 @@ class Room:
         #: whether a task fits now; None if no task needs more than its slot
         self.admits: Callable[[Name], bool] | None = None if needs is None else self.fits
 
+    def resize(self, cores: float) -> None:
+        """Have this many cores from now on."""
+        self._free[CORES] += cores - self.cores
+        self.cores = float(cores)
+        self.total = {**self.total, CORES: self.cores}
+
     @property
     def counts_others(self) -> bool:
         """Whether it counts more than cores and memory."""

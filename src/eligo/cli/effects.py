@@ -16,22 +16,24 @@ URL = "ELIGO_URL"
 ID = re.compile(r"w-[0-9a-f]+")
 #: the options about how a workflow's file is read
 READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace")
-#: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
 #: options of `run`, each with those that have no effect beside it
 USELESS_BESIDE = {
-    "json": ("stream",), "dry_run": ("stream", "joblog", "page", "quiet"), "lines": READING,
-    "folder": ("resume",), "batch": ("policy",),
+    "json": ("stream", "stream_lines"), "stream": ("stream_lines",), "lines": READING, "folder": ("resume",),
+    "batch": ("policy",), "dry_run": ("stream", "stream_lines", "pause", "hook", "joblog", "page", "quiet"),
 }  # fmt: skip
 OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
-NOT_ON_SERVER = (
-    "resource", "label", "stream", "joblog", "again", "fresh", "dry_run", "workers", "folder", "fat", "max_failures",
-    "skip_done", "history", "page",
+#: the options of `run` for a run that this process dispatches itself
+DISPATCHING = (
+    "stream", "stream_lines", "pause", "hook", "joblog", "start_from", "again", "fresh", "dry_run", "fat", "max_failures",
+    "skip_done", "page",
 )  # fmt: skip
-NOT_ON_DAGMAN = (
-    "resource", "stream", "joblog", "again", "fresh", "dry_run", "batch", "fat", "max_failures", "skip_done", "page",
-    "quiet",
+#: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
+NOT_ON_SERVER = ("resource", "label", "workers", "folder", "history", *DISPATCHING)
+NOT_ON_DAGMAN = ("resource", "batch", "quiet", *DISPATCHING)
+NOT_REHEARSED = (
+    "stream", "stream_lines", "pause", "hook", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore",
+    "page", "quiet",
 )  # fmt: skip
-NOT_REHEARSED = ("stream", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore", "page", "quiet")
 #: the options of `work` about how tasks are run, which a client that serves others does not do
 NOT_OF_LEAVES = (
     "workers", "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace",
@@ -149,14 +151,14 @@ def _is_given(context: typer.Context, name: str) -> bool:
 
 
 def is_on_server(text: str | None) -> bool:
-    """Whether a text names a server or a workflow there; an ID does if ELIGO_URL names the server.
+    """Whether a text names a server or a workflow there, by an ID if no file has this name.
 
     >>> is_on_server("http://127.0.0.1:8750/w-1a"), is_on_server("mosaic.run"), is_on_server(None)
     (True, False, False)
     """
     if text is None or text.startswith(SERVER):
         return text is not None
-    return bool(ID.fullmatch(text) and os.environ.get(URL)) and not os.path.exists(text)
+    return ID.fullmatch(text) is not None and not any(map(os.path.exists, (text, f"{text}.run")))
 
 
 def full_address(text: str | None) -> str:

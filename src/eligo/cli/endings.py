@@ -1,20 +1,25 @@
-"""What `eligo run` does at the end of every attempt: print its output, and add a line to a table."""
+"""What `eligo run` does with attempts: print their output, at the end or as it comes, and add a line to a table."""
 
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
-from eligo.engines import Command, Ending
+from eligo.engines import Command, Ending, Job
+from eligo.engines.output import slot_output
 from eligo.errors import InputError
+from eligo.running import Runner
 
 #: the columns of a table of attempts, as GNU parallel names them; then ours
 COLUMNS = (
     "Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command", "Task", "Attempt",
 )  # fmt: skip
 
+EVERY = 0.1  # seconds between two looks at the output of running tasks
 Follow = Callable[[Ending], None]
 
 
@@ -24,6 +29,62 @@ def print_output(ending: Ending) -> None:
     if isinstance(work, Command):
         for path, stream in ((work.out, sys.stdout), (work.err, sys.stderr)):
             _copy(path, stream)
+
+
+class TaskLines:
+    """Prints the lines of running tasks as they come, each after the name of its task.
+
+    It is called at the end of every attempt, and regularly with the runner meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._due = 0.0
+        #: for the output and the errors of each attempt that runs, the number of bytes read and the start of a line
+        self._read: dict[tuple[int, int, int], tuple[int, bytes]] = {}
+
+    def __call__(self, ending: Ending) -> None:
+        """Print the rest of the output of an attempt, of which the last line may lack its end."""
+        work = ending.job.works[ending.place]
+        if not isinstance(work, Command):
+            return
+        for kind, path in enumerate((work.out, work.err)):
+            self._print(ending.job, ending.place, kind, path)
+            _, rest = self._read.pop((ending.job.number, ending.place, kind), (0, b""))
+            _print_lines(ending.task, [rest] if rest else [], kind)
+
+    def watch(self, runner: Runner) -> None:
+        """Print the new lines of all running tasks, now and then."""
+        if time.monotonic() < self._due:
+            return
+        for job in runner.running.values():
+            work = job.works[job.ended] if job.ended < len(job.works) else None
+            if isinstance(work, Command):
+                for kind, path in enumerate((work.out, work.err)):
+                    self._print(job, job.ended, kind, present_output(path, str(job.client), runner))
+        self._due = time.monotonic() + EVERY
+
+    def _print(self, job: Job, place: int, kind: int, path: str) -> None:
+        """Print the complete lines that a file has now and had not before."""
+        seen, rest = self._read.get((job.number, place, kind), (0, b""))
+        with suppress(FileNotFoundError), open(path, "rb") as file:
+            file.seek(seen)
+            data = file.read()
+            *lines, rest = (rest + data).split(b"\n")
+            self._read[job.number, place, kind] = (seen + len(data), rest)
+            _print_lines(job.tasks[place], lines, kind)
+
+
+def present_output(path: str, client: str, runner: Runner) -> str:
+    """The file to which a running attempt prints what will be in *path*."""
+    if runner.engine.name != "local" or runner.growth is None:
+        return path
+    return slot_output(runner.growth.commands.logs, client, path.rpartition(".")[2])
+
+
+def _print_lines(task: object, lines: Sequence[bytes], kind: int) -> None:
+    stream = sys.stderr if kind else sys.stdout
+    stream.writelines(f"{task}: {line.decode('utf-8', 'replace')}\n" for line in lines)
+    stream.flush()
 
 
 def _copy(path: str, stream: IO[str]) -> None:

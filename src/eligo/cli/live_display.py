@@ -60,8 +60,7 @@ class _Lines:
         self._due, self._failures = time.monotonic() + FIRST, 0
 
     def __call__(self, runner: Runner) -> None:
-        if len(runner.failures) > self._failures:
-            self._tell_failures()
+        self._tell_failures()
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + SELDOM
             self._process.look()
@@ -127,7 +126,8 @@ def screen(process: WatchedProcess, failures: Sequence[str], width: int, signs: 
 def pace(view: Mapping[str, Any]) -> str:
     """The elapsed time, the rate and the estimated time left, in words."""
     speed = f"{format_rate(view['rate'])}, " if view["rate"] else ""
-    return f"{lasting(round(view['seconds']))} so far, {speed}{time_left(view['left'])}"
+    left = "paused" if view["state"] == "held" else time_left(view["left"])
+    return f"{lasting(round(view['seconds']))} so far, {speed}{left}"
 
 
 def progress_line(view: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +16,11 @@ from eligo.errors import InputError, NotBuiltError, counted, shorten
 from eligo.estimates import lasting
 from eligo.pages.details import why_document
 from eligo.pages.html import save_page
-from eligo.pages.sources import Document, FolderSource, RunSource, ServerSource, only_run, run_folder
+from eligo.pages.sources import EVERY, OVER, Document, FolderSource, RunSource, ServerSource, only_run, run_folder
 from eligo.pages.views import MOST_LINES, STATE_WORDS, count_words, status_document
-from eligo.running.states import BAD, BLOCKED, time_left
+from eligo.running.folder import STATE
+from eligo.running.states import BAD, BLOCKED, DONE, time_left
+from eligo.stores import under_way
 
 REPORT = "report.html"
 MOST_SHOWN = 5  # failures that are printed one by one
@@ -126,8 +129,8 @@ def _now(view: Document) -> str:
 
 def _onward(subject: Subject, view: Document) -> str:
     """The command that resumes a workflow that has stopped; empty if there is none."""
-    if subject.folder is not None:
-        return f"eligo run --resume {subject.place}" if view["state"] in {"failed", "stopped"} else ""
+    if subject.folder is not None and view["state"] in {"failed", "stopped"}:
+        return f"eligo run --resume {subject.place}"
     verb = {"failed": "retry", "held": "resume"}.get(view["state"])
     return f"eligo {verb} {subject.place}" if verb else ""
 
@@ -225,6 +228,39 @@ def show_log(subject: Subject, task: str, err: bool, attempt: int | None) -> int
     return 0
 
 
+def follow_log(subject: Subject, task: str, err: bool, attempt: int | None) -> int:
+    """Print the output of a task as it comes, until the task, or the given attempt, has ended.
+
+    While an attempt runs, its output is printed only if the attempt still runs a moment after the output was read: its file
+    may be that of another task by then.
+    """
+    number, printed, data = 0, 0, b""
+    while True:
+        going, detail = _is_under_way(subject), subject.source.detail(subject.workflow, task)
+        if number != (latest := attempt or detail["tried"]):
+            number, printed, data = latest, 0, b""
+        ended = any(one["attempt"] == number for one in detail["attempts"])
+        over = not going or (ended if attempt else detail["state"] in {DONE, BAD, BLOCKED})
+        if ended or over:
+            _check_attempt(detail, number, attempt)
+            data = subject.source.log(subject.workflow, task, number, err)
+        if data[printed:]:
+            _write(data[printed:], complete=False)
+            sys.stdout.flush()
+        printed = max(printed, len(data))
+        if over:
+            return 0
+        if not ended and number:
+            data = subject.source.log(subject.workflow, task, number, err)
+        time.sleep(EVERY)
+
+
+def _is_under_way(subject: Subject) -> bool:
+    if subject.folder is not None:
+        return under_way(subject.folder / STATE)
+    return isinstance(subject.source, ServerSource) and subject.source.words(subject.workflow)["state"] not in OVER
+
+
 def _check_attempt(detail: Document, number: int, asked: int | None) -> None:
     attempts, name = detail["attempts"], shorten(detail["task"])
     if number and number in {detail["tried"], *(one["attempt"] for one in attempts)}:
@@ -235,15 +271,18 @@ def _check_attempt(detail: Document, number: int, asked: int | None) -> None:
     raise InputError(f"{name}: no attempt {number}: {tries}" if asked else f"{name}: {tries}")
 
 
-def _write(data: bytes) -> None:
-    """Write output unchanged to a file or pipe; on a terminal, escape everything that does more than change colours."""
+def _write(data: bytes, complete: bool = True) -> None:
+    """Write output unchanged to a file or pipe; on a terminal, escape everything that does more than change colours.
+
+    On a terminal, *complete* output ends with a line feed.
+    """
     if not sys.stdout.isatty():
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         return
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     sys.stdout.write("".join(part if _COLOUR.fullmatch(part) else harmless(part) for part in _COLOUR.split(text)))
-    sys.stdout.write("" if text.endswith("\n") else "\n")
+    sys.stdout.write("\n" if complete and not text.endswith("\n") else "")
 
 
 def _silence(detail: Document, number: int, err: bool, other: bool) -> str:

@@ -4,6 +4,8 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from json import loads
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -15,20 +17,68 @@ from eligo.cli.plan_text import tell
 from eligo.client.owner import Owner, hash_files
 from eligo.errors import InputError, check_choice, counted
 from eligo.formats.shared.files import Beside, load
+from eligo.pages.sources import run_folder
+from eligo.running.folder import STATE
+from eligo.running.inbox import LOOK, ask
+from eligo.stores import read_facts, under_way
 
 NONE = 1  # the exit code if there was nothing to do
 STATES = ("running", "paused", "held", "failed", "done", "cancelled", "unavailable")
 PAGE = 1_000  # workflows in one answer
 ACCESS = {"revoked": "revoked", "void": "expired"}  # of clients that are not approved; others wait for approval
-PATIENCE = 30.0  # seconds for which a run may leave an addition in its inbox
+PATIENCE = 30.0  # seconds that a run has to take what is in its inbox, and to stop when it is cancelled
 
 
-def post_to_workflow(target: ServerTarget, verb: str, message: str, json: bool) -> int:
+#: what to do instead if the run in a folder is not running; {} is its folder
+NOT_RUNNING = {
+    "pause": "eligo run --resume {} --pause starts it paused",
+    "resume": "eligo run --resume {} continues it",
+    "retry": "eligo run --resume {} retries its failed tasks",
+    "release": "none of its tasks is running",
+    "workers": "give --workers to eligo run --resume {}",
+}
+
+
+def change_workflow(target: ServerTarget, verb: str, message: str, json: bool) -> int:
     """Change a workflow, and print that it is done or that nothing had to change; both are a success."""
     answer = target.owner().post(f"/v1/workflows/{quote(target.workflow)}/{verb}", {})
-    changed = answer.get("changed", True)  # servers before this version do not send it
-    line = message.format(target.workflow) if changed else f"{target.workflow} is {answer['state']}: nothing changed"
-    print_json({"workflow": target.workflow, "done": verb, "changed": changed}) if json else print_lines([line])
+    return _print_change({"workflow": target.workflow}, verb, message, answer, json)
+
+
+def change_run(name: str, verb: str, message: str, json: bool) -> int:
+    """The same for the run in a folder; a cancelled run has stopped when this returns."""
+    folder = run_folder(name)
+    if verb == "cancel":
+        answer = ask(folder, {"verb": verb}, PATIENCE) or {"changed": False, "state": "not running"}
+        _wait_for_end(folder)
+    else:
+        answer = _ask_run(folder, verb)
+    return _print_change({"run": str(folder)}, verb, message, answer, json)
+
+
+def _ask_run(folder: Path, verb: str, **words: Any) -> dict[str, Any]:
+    """The answer of the running run in a folder; raises if none is running."""
+    on = loads(read_facts(folder / STATE).get("options", "{}")).get("on")
+    if on == "htcondor-dagman":
+        raise InputError(f"{folder}: DAGMan runs this workflow: use its own commands, such as condor_hold")
+    answer = ask(folder, {"verb": verb, **words}, PATIENCE)
+    if answer is None:
+        raise InputError(f"{folder}: not running: {NOT_RUNNING[verb].format(folder)}")
+    return answer
+
+
+def _wait_for_end(folder: Path) -> None:
+    """Wait until a cancelled run has stopped, so that it can be resumed."""
+    until = time.monotonic() + PATIENCE
+    while under_way(folder / STATE) and time.monotonic() < until:
+        time.sleep(LOOK)
+
+
+def _print_change(place: dict[str, str], verb: str, message: str, answer: dict[str, Any], json: bool) -> int:
+    """Print the result of a change of a workflow or run."""
+    changed, (name,) = answer.get("changed", True), place.values()  # servers before this version do not send it
+    line = message.format(name) if changed else f"{name} is {answer['state']}: nothing changed"
+    print_json({**place, "done": verb, "changed": changed}) if json else print_lines([line])
     return 0
 
 
@@ -36,12 +86,36 @@ def change_tasks(target: ServerTarget, verb: str, tasks: Sequence[str], json: bo
     """Retry or release tasks of a workflow; the exit code is 1 if there were none."""
     words = {"tasks": list(tasks) or None}
     count = target.owner().post(f"/v1/workflows/{quote(target.workflow)}/{verb}", words)["count"]
+    return _print_count({"workflow": target.workflow}, verb, count, json)
+
+
+def change_tasks_of_run(name: str, verb: str, tasks: Sequence[str], json: bool) -> int:
+    """The same for the run in a folder."""
+    folder = run_folder(name)
+    count = _ask_run(folder, verb, tasks=list(tasks) or None)["count"]
+    return _print_count({"run": str(folder)}, verb, count, json)
+
+
+def _print_count(place: dict[str, str], verb: str, count: int, json: bool) -> int:
     if json:
-        print_json({"workflow": target.workflow, "count": count})
+        print_json({**place, "count": count})
     else:
         done = {"retry": "failed {} will be retried", "release": "running {} taken back"}[verb]
         print_lines([f"{count:,} {done.format('task' if count == 1 else 'tasks')}"])
     return 0 if count else NONE
+
+
+def change_workers(name: str, workers: int, json: bool) -> int:
+    """Change the maximum number of concurrent tasks of the run in a folder."""
+    if workers < 1:
+        raise InputError(f"workers must be a positive integer, got {workers}")
+    folder = run_folder(name)
+    answer = _ask_run(folder, "workers", workers=workers)
+    if json:
+        print_json({"run": str(folder), "done": "workers", "changed": answer["changed"], "workers": workers})
+    else:
+        print_lines([f"{folder} runs at most {counted(workers, 'task')} at once (before: {answer['before']:,})"])
+    return 0
 
 
 def fetch_results(target: ServerTarget, folder: str | None, force: bool, json: bool) -> int:
@@ -180,7 +254,6 @@ def _client_state(client: dict[str, Any]) -> str:
 
 def add_to_folder(name: str, file: str, json: bool) -> int:
     """Add the tasks of a file to the run in a folder."""
-    from eligo.pages.sources import run_folder
     from eligo.running.growth import add_to_run
 
     folder = run_folder(name)

@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
-from eligo.cli.options import Access, Force, Json, Server, WorkflowPlace, grouped
+from eligo.cli.effects import is_server
+from eligo.cli.options import Access, Force, Json, RunPlace, Server, WorkflowPlace, grouped
 from eligo.cli.run_verbs import app
+from eligo.errors import InputError
 
 __all__ = ["app"]
 
@@ -34,34 +36,35 @@ def list_(
     return list_workflows(access.target(url), state, limit, json)
 
 
-#: verbs that change a workflow, each with its message and its help text
+#: verbs that change a run or a workflow, each with its message and its help text
 CHANGES = {
     "pause": (
         "{} is paused: eligo resume continues it",
-        """Pause a workflow: the server hands out no more of its tasks.
+        """Pause a run or workflow: no more of its tasks are started.
 
         Running tasks finish, and their results count. `eligo resume` continues it.
         """,
     ),
-    "resume": ("{} is resumed", "Resume a paused workflow."),
-    "cancel": ("{} is cancelled", "Cancel a workflow: the server hands out no more of its tasks."),
-    "purge": (
-        "{} is deleted",
-        """Delete a workflow that has ended, and its files.
+    "resume": ("{} is resumed", "Resume a paused run or workflow."),
+    "cancel": (
+        "{} is cancelled",
+        """Cancel a run or workflow: no more of its tasks are started.
 
-        Refused if the workflow has not ended.
+        Running tasks of a run on this machine are stopped; `eligo run --resume` continues it.
         """,
     ),
 }
 
 
 def _add_change(name: str, message: str, help: str) -> None:
-    """Register a verb that changes a workflow."""
+    """Register a verb that changes a run or a workflow."""
 
-    def change(url: WorkflowPlace, *, access: Access, json: Json = False) -> int:
-        from eligo.cli.operator import post_to_workflow
+    def change(context: typer.Context, folder: RunPlace, *, access: Access, json: Json = False) -> int:
+        from eligo.cli.operator import change_run, change_workflow
 
-        return post_to_workflow(access.target(url), name, message, json)
+        if is_server(context):
+            return change_workflow(access.target(folder), name, message, json)
+        return change_run(folder, name, message, json)
 
     app.command(name, help=cleandoc(help))(grouped(change))
 
@@ -73,37 +76,77 @@ for _name, _words in CHANGES.items():
 @app.command()
 @grouped
 def retry(
-    url: WorkflowPlace,
+    context: typer.Context,
+    folder: RunPlace,
     tasks: Tasks = None,
     *,
     access: Access,
     json: Json = False,
 ) -> int:
-    """Retry failed tasks of a workflow.
+    """Retry failed tasks of a running run, or of a workflow.
 
     Exit code 1 if no task has failed.
     """
-    from eligo.cli.operator import change_tasks
-
-    return change_tasks(access.target(url), "retry", tasks or [], json)
+    return _change_tasks(context, "retry", tasks or [], access, json)
 
 
 @app.command()
 @grouped
 def release(
-    url: WorkflowPlace,
+    context: typer.Context,
+    folder: RunPlace,
     tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Names of running tasks.")],
     *,
     access: Access,
     json: Json = False,
 ) -> int:
-    """Take running tasks back from their clients.
+    """Take running tasks back from their workers.
 
-    The server reassigns them. Exit code 1 if none of them is running.
+    They become ready again, and no failure counts. Exit code 1 if none of them is running.
     """
-    from eligo.cli.operator import change_tasks
+    return _change_tasks(context, "release", tasks, access, json)
 
-    return change_tasks(access.target(url), "release", tasks, json)
+
+def _change_tasks(context: typer.Context, verb: str, tasks: list[str], access: Access, json: bool) -> int:
+    from eligo.cli.operator import change_tasks, change_tasks_of_run
+
+    place = context.params["folder"]
+    if is_server(context):
+        return change_tasks(access.target(place), verb, tasks, json)
+    return change_tasks_of_run(place, verb, tasks, json)
+
+
+@app.command()
+@grouped
+def workers(
+    context: typer.Context,
+    folder: RunPlace,
+    number: Annotated[int, typer.Argument(metavar="N", help="Maximum concurrent tasks from now on.")],
+    *,
+    access: Access,
+    json: Json = False,
+) -> int:
+    """Change the number of concurrent tasks of a running run.
+
+    Tasks that are already running finish.
+    """
+    from eligo.cli.operator import change_workers
+
+    if is_server(context):
+        raise InputError("a server has no number of workers: start or stop clients (eligo work), or use eligo drain")
+    return change_workers(folder, number, json)
+
+
+@app.command()
+@grouped
+def purge(url: WorkflowPlace, *, access: Access, json: Json = False) -> int:
+    """Delete a workflow that has ended, and its files.
+
+    Refused if the workflow has not ended.
+    """
+    from eligo.cli.operator import change_workflow
+
+    return change_workflow(access.target(url), "purge", "{} is deleted", json)
 
 
 @app.command()

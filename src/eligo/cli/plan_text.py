@@ -85,19 +85,16 @@ def read_workflow(file: str, how: Reading) -> Workflow:
     return flow
 
 
-def accept(  # noqa: PLR0913
-    flow: Workflow,
-    ignore: Collection[str],
-    elsewhere: bool = True,
-    what: str = "running",
-    labels: Collection[str] | None = (),
-    *,
-    growing: bool = True,
+def accept(
+    flow: Workflow, ignore: Collection[str], elsewhere: bool = True, *, what: str = "running", **how: Any
 ) -> Workflow:
-    """The workflow as it is run or exported; prints the features that are ignored, and refuses all others."""
+    """The workflow as it is run or exported; prints the features that are ignored, and refuses all others.
+
+    *how*: see `eligo.formats.fidelity.as_runnable`.
+    """
     from eligo.formats.fidelity import as_runnable, listed, unused
 
-    flow = as_runnable(flow, ignore, elsewhere, labels, growing=growing)
+    flow = as_runnable(flow, ignore, elsewhere, **how)
     ignored = listed(flow)
     tell([harmless(f"warning: {what} without {', '.join(ignored)}")] if ignored else [])
     tell([harmless(f"warning: --ignore {word} has no effect on this file") for word in unused(flow, ignore)])

@@ -41,7 +41,7 @@ def rehearse_all(flow: Workflow, request: RunRequest, seconds: float) -> int:
 
 @contextmanager
 def _live_display(stage: Stage, runner: Runner) -> Iterator[None]:
-    process = WatchedProcess(stage.flow, runner, stage.settings.slots)
+    process = WatchedProcess(stage.flow, runner)
     with watching(process, sys.stderr), interruptible(runner):
         yield
 

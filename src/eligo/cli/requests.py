@@ -238,6 +238,16 @@ class RunRequest:
     except_: Annotated[
         list[str] | None, typer.Option("--except", metavar="TASK", help="Leave out TASK and tasks that need it.")
     ] = None
+    until: Annotated[
+        list[str] | None,
+        typer.Option("--until", metavar="TASK", help="Of the targets, run only what TASK needs, and TASK."),
+    ] = None
+    start_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start-from", metavar="TASK", help="Run only TASK and tasks that need it; earlier ones count as done."
+        ),
+    ] = None
     again: Annotated[
         list[str] | None, typer.Option("--again", metavar="TASK", help="Rerun TASK and tasks that need it.")
     ] = None
@@ -253,11 +263,19 @@ class RunRequest:
     skip_done: Annotated[bool, typer.Option("--skip-done", help="Skip tasks with up-to-date outputs, like make.")] = (
         False
     )
+    pause: Annotated[bool, typer.Option("--pause", help="Start no task until `eligo resume`.")] = False
     page: Annotated[bool, typer.Option("--page", help="Serve a live web page of the run and print its URL.")] = False
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the result.")] = False
     stream: Annotated[bool, typer.Option("--stream", help="Print the output of each task when it ends.")] = False
+    stream_lines: Annotated[
+        bool, typer.Option("--stream-lines", help="Print the lines of running tasks as they come, with their names.")
+    ] = False
     joblog: Annotated[
         str | None, typer.Option(metavar="FILE", help="Append a line per attempt, as GNU parallel does.")
+    ] = None
+    hook: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EVENT=COMMAND", help="Call a command or URL on_start, on_success, on_failure or on_end."),
     ] = None
     json: Json = False
     folder: Annotated[
@@ -307,8 +325,9 @@ class RunRequest:
         """Which tasks to run."""
         from eligo.running import Selection
 
-        targets, except_, again = (tuple(each or ()) for each in (self.targets, self.except_, self.again))
-        return Selection(targets, except_, again, self.fresh)
+        words = (self.targets, self.except_, self.until, self.start_from, self.again)
+        targets, except_, until, start_from, again = (tuple(each or ()) for each in words)
+        return Selection(targets, except_, until, start_from, again, self.fresh)
 
     def settings(self, policy: str | None = None) -> "Settings":
         """The settings of the library for these options, with another policy if it is given."""
@@ -327,6 +346,7 @@ class RunRequest:
             most_failures=float("inf") if self.max_failures is None else self.max_failures,
             skip_done=self.skip_done,
             directory=self.directory,
+            paused=self.pause,
         )
 
 
@@ -359,4 +379,7 @@ REMEMBERED = (
     "label",
     "targets",
     "except_",
+    "until",
+    "start_from",
+    "hook",
 )

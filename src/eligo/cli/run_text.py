@@ -8,13 +8,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 from eligo.cli.effects import SERVER
-from eligo.cli.endings import Follow, JobLog, all_of, print_output
+from eligo.cli.endings import Follow, JobLog, TaskLines, all_of, print_output
 from eligo.cli.live_display import watching
 from eligo.cli.look import MOST_SHOWN, save_report
 from eligo.cli.options import Access, Reading
@@ -34,6 +34,7 @@ from eligo.running.api import commands_in
 from eligo.running.commands import shell_remark
 from eligo.running.dagman import DagmanJob, Fate, run_dagman
 from eligo.running.dry_run import Upcoming, dry_run
+from eligo.running.hooks import calling, hooks_in
 from eligo.running.states import BAD, BLOCKED, DONE
 from eligo.running.task_files import TaskFiles
 from eligo.workflow import Workflow, in_priority_order
@@ -96,18 +97,18 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     """Run the workflow and print the result; returns the exit code."""
     served = request.on.startswith(SERVER)
     ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
-    labels, growing = None if served else request.label or (), request.on != "htcondor-dagman"
-    flow = accept(flow, ignore, elsewhere=request.on != "local", labels=labels, growing=growing)
+    by_itself, labels = request.on == "htcondor-dagman", None if served else request.label or ()
+    flow = accept(flow, ignore, elsewhere=request.on != "local", labels=labels, dispatched=not by_itself)
     request = replace(request, ignore=list(ignore))
     if served:
         return by_server(request.selection.applied(flow), request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
-    follows = follows_of(request)
-    with closing(RunFolder(place)) as folder:
+    follows, hooks = follows_of(request), {**flow.hooks, **hooks_in(request.hook or [])}
+    with ExitStack() as later, closing(RunFolder(place)) as folder:
         if request.dry_run:
             tell([remark] if (remark := shell_remark(flow)) else [])
             return print_dry_run(dry_run(flow, request.settings(), folder), request.json)
-        if request.on == "htcondor-dagman":
+        if by_itself:
             folder.store.remember(**facts)
             return by_dagman(request.selection.applied(flow), request, folder)
         with working(f"planning {counted(len(flow), 'task')}"):
@@ -116,12 +117,17 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
             tell(_resume_lines(resumed, place))
+        later.enter_context(calling(hooks, runner, place, lambda why: tell([f"warning: {why}"])))
+        tell([f"{place} is paused: eligo resume {place} continues it"] if request.pause else [])
+        if request.stream_lines:
+            follows.append(task_lines := TaskLines())
+            runner.watch = task_lines.watch
         runner.follow = all_of(follows)
         plan = folder.store.curves().get("plan", ())
-        process = WatchedProcess(flow, runner, request.settings().slots, plan)
+        process = WatchedProcess(flow, runner, plan)
         with (
             live_page(place) if request.page else nullcontext(),
-            watching(process, sys.stderr, request.quiet or request.stream),
+            watching(process, sys.stderr, request.quiet or request.stream or request.stream_lines),
             interruptible(runner),
             _warn_of_shortage(runner, place),
         ):

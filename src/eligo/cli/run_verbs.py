@@ -134,14 +134,20 @@ def log(
     attempt: Annotated[
         int | None, typer.Option(metavar="N", help="Number of the attempt, from 1. [default: the last]")
     ] = None,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Print the output as it comes, until the task has ended.")
+    ] = False,
     *,
     access: Access,
 ) -> int:
-    """Print the output of a task, even while it is running."""
-    check_look(context)
-    from eligo.cli.look import show_log, subject_of
+    """Print the output of a task, even while it is running.
 
-    return show_log(subject_of(folder, access), task, err, attempt)
+    A server has the output of an attempt once the attempt has ended.
+    """
+    check_look(context)
+    from eligo.cli.look import follow_log, show_log, subject_of
+
+    return (follow_log if follow else show_log)(subject_of(folder, access), task, err, attempt)
 
 
 @app.command()

@@ -118,7 +118,7 @@ def _command(words: Mapping[str, Any]) -> str | tuple[str, ...]:
     if isinstance(command, str):
         return command
     if not command or not all(isinstance(word, str) for word in command):
-        raise FormatError("command must be a non-empty list of strings")
+        raise FormatError(f"command must be a non-empty list of strings, got {shorten(repr(command))}")
     return tuple(command)
 
 

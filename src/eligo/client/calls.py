@@ -245,7 +245,9 @@ def reply_object(replied: Replied) -> dict[str, Any]:
     except (ValueError, RecursionError):
         words = None
     if not isinstance(words, dict):
-        raise ServerRefusedError(replied.code, "the answer is not a JSON object; is it an eligo server?")
+        raise ServerRefusedError(
+            replied.code, "the answer is not a JSON object (check that the URL is that of an eligo server)"
+        )
     return words
 
 

@@ -11,6 +11,6 @@
 `registry.engine_on` creates one by its name.
 """
 
-from eligo.engines.jobs import Command, Ending, Engine, Function, Job, Lingering, Work
+from eligo.engines.jobs import Command, Ending, Engine, Function, Job, Lingering, Resizable, Work
 
-__all__ = ["Command", "Ending", "Engine", "Function", "Job", "Lingering", "Work"]
+__all__ = ["Command", "Ending", "Engine", "Function", "Job", "Lingering", "Resizable", "Work"]

@@ -138,13 +138,20 @@ class QueueEngine:
         self._queue = queue
         self._folder = Path(folder).resolve() / secrets.token_hex(4)
         self._words = (python or sys.executable, "-I", "-S", "-B", "worker.py")
-        self._free = [f"{queue.name} {number}" for number in range(workers, 0, -1)]
-        self._clients, self.room = tuple(self._free), Room(math.inf)
-        self._asks = self._possible_asks()
+        self.room = Room(math.inf)
         self._out: dict[int, _Out] = {}
+        self.resize(workers)
         self._ended: list[Ending] = []
         self._pause, self._gathers = SOON, 0.0
         self._look_pause, self._looks = queue.looks[0], 0.0
+
+    def resize(self, workers: int) -> None:
+        """See `Resizable`."""
+        names = [f"{self.name} {number}" for number in range(workers, 0, -1)]
+        busy = {str(out.job.client) for out in self._out.values()}
+        self._clients = tuple(names)
+        self._asks = self._possible_asks()
+        self._free = [client for client in names if client not in busy]
 
     def limited(self, room: Room) -> Self:
         """This engine, which counts the resources of its jobs in a room, as far as the room has them."""
@@ -227,7 +234,8 @@ class QueueEngine:
         """Delete the files of a job that is over, and free its slot."""
         number = out.job.number
         del self._out[number]
-        self._free.append(str(out.job.client))
+        if (client := str(out.job.client)) in self._asks:
+            self._free.append(client)
         self.room.leave(out.job)
         for name in (f"{number}.json", f"{number}.json{BEGUN}", f"{number}.txt", f"{DONE}/{number}.json"):
             (self._folder / name).unlink(missing_ok=True)

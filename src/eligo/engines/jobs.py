@@ -133,6 +133,15 @@ class Heeding(Protocol):
 
 
 @runtime_checkable
+class Resizable(Protocol):
+    """An engine whose number of workers can change while it runs."""
+
+    def resize(self, workers: int) -> None:
+        """Run at most this many tasks at once from now on; tasks that are already running go on."""
+        ...
+
+
+@runtime_checkable
 class Lingering(Protocol):
     """An engine whose jobs survive the process that submitted them."""
 

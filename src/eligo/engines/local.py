@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
@@ -151,11 +151,9 @@ class LocalEngine:
         if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
             cure = "set it to signal.SIG_DFL"
             raise InputError(f"SIGCHLD is ignored in this process, so task exits cannot be detected: {cure}")
-        self._free = list(range(workers - 1, -1, -1))
-        self._names = [f"slot {number + 1}" for number in range(workers)]
         self.room = Room(workers) if room is None else room
-        self._asks = self._possible_asks()
-        self._slot = {name: number for number, name in enumerate(self._names)}
+        self._names: list[str] = []  # of all slots, also those that are no longer used
+        self._use_slots(workers)
         self._running: dict[int, _Running] = {}  # by pidfd
         self._stopping: list[_Running] = []
         self._lingering: list[_Running] = []  # tasks whose first process has ended, within their grace period
@@ -174,6 +172,21 @@ class LocalEngine:
         self._spare = os.dup(self._nothing)  # a reserved descriptor, closed when no other is available
         self._last = 0  # the latest descriptor
         self._most_files = most_files()  # the largest descriptor that tasks may use
+
+    def _use_slots(self, workers: int, busy: Collection[int] = ()) -> None:
+        """Use this many slots from now on, the *busy* ones once they are free."""
+        self._slots = workers
+        self._names += [f"slot {number + 1}" for number in range(len(self._names), workers)]
+        self._slot = {name: number for number, name in enumerate(self._names)}
+        self._asks = self._possible_asks()
+        self._free = [slot for slot in range(workers - 1, -1, -1) if slot not in busy]
+
+    def resize(self, workers: int) -> None:
+        """See `Resizable`; the number of cores is that of workers."""
+        self._use_slots(workers, {each.slot for each in (*self._running.values(), *self._lingering, *self._unbegun)})
+        self.room.resize(workers)
+        raised = allow_files(workers)
+        self._limit, self._most_files = self._limit or raised, most_files()
 
     def asks(self) -> Sequence[Ask]:
         """One ask per free slot; if tasks differ in their needs, a single one with the free resources."""
@@ -404,7 +417,8 @@ class LocalEngine:
         if not ending.last:
             self._begin(_Running(job, running.slot, index + 1))
             return
-        self._free.append(running.slot)
+        if running.slot < self._slots:
+            self._free.append(running.slot)
         self.room.leave(job)
 
     def _stop(self, late: Sequence[_Running]) -> None:

@@ -13,7 +13,13 @@ from fcntl import F_RDLCK, F_SETLEASE, F_UNLCK, fcntl
 from eligo.engines.jobs import Command
 from eligo.errors import InputError
 
+RUNNING = "running"  # the folder of the output of running tasks, among the logs of a run
 F_SETSIG = 10  # Linux; not in Python's module
+
+
+def slot_output(logs: str, client: str, kind: str) -> str:
+    """The file to which the running task of a slot prints, in a run with its output in the folder *logs*."""
+    return f"{logs}/{RUNNING}/{client.replace(' ', '-')}.{kind}"
 
 
 class Printed:

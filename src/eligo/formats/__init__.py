@@ -239,7 +239,7 @@ def lost(flow: Workflow, format: str) -> list[str]:
         for name in task.details().keys() & {*always, *of_task(task)}:
             counts[name] += 1
     losses = [f"{WORDS[name]} ({n:,} task{'s' if n > 1 else ''})" for name, n in counts.items() if n]
-    losses += _files_left_out(flow, chosen)
+    losses += [*_files_left_out(flow, chosen), *(["hooks"] if flow.hooks and format not in {"json", "yaml"} else [])]
     wholes = {"name": flow.name is not None, "file_sizes": bool(flow.file_sizes)}
     return [WORDS[name] for name, has in wholes.items() if has and name in chosen.CANNOT] + losses
 

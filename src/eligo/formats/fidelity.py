@@ -26,6 +26,8 @@ from eligo.workflow import FUNCTION, Unhonoured, Workflow
 ALL = "all"
 #: The key of labels, which name what a machine must have: clients of a server and options of a run declare them.
 LABELS = "labels"
+#: The key of hooks, which are called by the process of a run; a server runs no commands, and calls no addresses, of others.
+CALLS = "hooks"
 #: The key of resources that tasks share, such as licences, which a server does not count.
 RESOURCES = "resources"
 #: The keys of each format. Files may have more: profiles, and commands of HTCondor that are not listed here.
@@ -42,8 +44,8 @@ KEYS: dict[str, tuple[str, ...]] = {
         "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
     ),
     "dax": ("condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "transformationCatalog"),
-    "json": (LABELS, RESOURCES, CONTAINER, SETUP, TIMEOUT),
-    "yaml": (LABELS, RESOURCES, CONTAINER, SETUP, TIMEOUT),
+    "json": (LABELS, RESOURCES, CONTAINER, SETUP, TIMEOUT, CALLS),
+    "yaml": (LABELS, RESOURCES, CONTAINER, SETUP, TIMEOUT, CALLS),
 }  # fmt: skip
 #: Keys that earlier versions did not honour, which a resumed run may still ignore.
 FORMER = ("DIR", "WALL_TIME")
@@ -57,20 +59,24 @@ def as_runnable(
     elsewhere: bool = False,
     labels: Collection[str] | None = (),
     *,
-    growing: bool = True,
+    dispatched: bool = True,
 ) -> Workflow:
     """The workflow with the commands of its tasks; raises if its file uses unsupported features that are not ignored.
 
     *elsewhere*: tasks may run on other machines. *labels*: what the machines of a run have; None: a server hands the tasks
-    out, whose clients have labels, but which counts no resources. *growing*: a time limit may differ between attempts. The
-    origin of the result lists the ignored features.
+    out, whose clients have labels, but which counts no resources and calls no hooks. *dispatched*: each attempt is started by
+    eligo, so that time limits may differ between attempts and hooks are called. The origin of the result lists the ignored
+    features.
     """
     flow, words = with_own_shell(_with_commands(flow)), words_in(ignore)
     _refuse_functions(flow)
     features = [each for each in _unhonoured_features(flow) if elsewhere or _normal(each.key) not in HERE]
     features += _resource_features(flow) if labels is None else _label_features(flow, labels)
-    lacking = launch_features(flow, labels is None, growing)
+    lacking = launch_features(flow, labels is None, dispatched)
     features += lacking
+    if flow.hooks and (labels is None or not dispatched):
+        features.append(Unhonoured(CALLS, ", ".join(flow.hooks)))
+        flow = replace(flow, hooks={})
     origin = flow.origin
     _check_words(words, features)
     remaining = [each for each in features if not _is_ignored(each, words)]

@@ -5,14 +5,17 @@ import os
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import takewhile
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.additions import LiveWorkflow
+from eligo.engines import Ending
+from eligo.engines.output import slot_output
 from eligo.errors import InputError
 from eligo.execution import ALLOCATED, FAILED, HELD, Execution
 from eligo.names import Name
@@ -75,7 +78,8 @@ class WatchedRun(Watched):
     def _learn(self) -> None:
         """Read the running tasks and the retries, as the run last reported them, up to a second ago."""
         self.policy = self.sessions[-1].policy if self.sessions else "finish"
-        running, again = _present(self.facts, self.execution)
+        self._now = json.loads(self.facts.get("present", "{}"))
+        running, again = _present(self._now, self.execution)
         self.trying, self.again, self.cut_off = (running, again, {}) if self.under_way else ({}, {}, running)
 
     # See `Watched` for these
@@ -96,7 +100,7 @@ class WatchedRun(Watched):
     def status(self) -> str:
         """See `Watched`."""
         if self.under_way:
-            return "running"
+            return "held" if self._now.get("state") == "held" else "running"
         if self.execution.finished:
             return "done"
         return "failed" if self.failed and self.execution.stuck else "stopped"
@@ -132,7 +136,9 @@ class WatchedRun(Watched):
     @property
     def present(self) -> int:
         """See `Watched`: the number of tasks that can run at a time, whether all of these workers were needed yet or not."""
-        return self.sessions[-1].workers if self.under_way and self.sessions else 0
+        if not (self.under_way and self.sessions):
+            return 0
+        return int(self._now.get("workers", self.sessions[-1].workers))
 
     @property
     def worker_seconds(self) -> float:
@@ -147,7 +153,7 @@ class WatchedRun(Watched):
         now = self.trying.get(v) or self.cut_off.get(v)
         if now is None or now.attempt != attempt or os.path.exists(path):
             return path
-        return str(self.folder / LOGS / "running" / f"{now.client.replace(' ', '-')}.{'err' if err else 'out'}")
+        return slot_output(str(self.folder / LOGS), now.client, "err" if err else "out")
 
     def printed(self, v: int, attempt: int, err: bool) -> str:
         """See `Watched`."""
@@ -178,9 +184,8 @@ def _execution_of(flow: Workflow, stored: Kept, going: bool) -> Execution:
     return execution
 
 
-def _present(facts: Mapping[str, str], execution: Execution) -> tuple[dict[int, Lease], dict[int, float]]:
+def _present(present: Mapping[str, Any], execution: Execution) -> tuple[dict[int, Lease], dict[int, float]]:
     """The running tasks, and the times of retries, as a run last reported them: up to a second ago."""
-    present = json.loads(facts.get("present", "{}"))
     rows = present.get("running", ())
     running = (Lease("", 0, task, attempt, client, "", "", 0, since) for task, attempt, client, since in rows)
     trying = {one.task: one for one in running if execution.codes[one.task] in {ALLOCATED, HELD}}
@@ -219,17 +224,17 @@ SHORTEST = 0.5  # seconds; no rate is computed over a shorter time
 class WatchedProcess(Watched):
     """The run of this process; `look` is cheap enough for every update of a display."""
 
-    source, id, status = "run", "run", "running"
+    source, id = "run", "run"
 
-    def __init__(self, flow: Workflow, runner: Runner, workers: int, plan: Sequence[int] = ()) -> None:
+    def __init__(self, flow: Workflow, runner: Runner, plan: Sequence[int] = ()) -> None:
         super().__init__(flow)
-        self.runner, self._workers, self._plan = runner, workers, plan
+        self.runner, self._plan = runner, plan
         self.execution, self.policy, self.under_way = runner.execution, "", True
         self.title, self._began = flow.name or self.id, self.at
         self._begin = time.monotonic()
         self._due = self.at + SHORTEST
         self._rates: deque[tuple[float, int]] = deque([(self._begin, len(self.execution.executed))])
-        self._reported = 0
+        self._reported = set[tuple[Name, int]]()  # the tasks and attempts of reported failures
         self.look()
 
     def look(self) -> None:
@@ -263,12 +268,12 @@ class WatchedProcess(Watched):
 
     def new_failures(self) -> list[tuple[Name, str]]:
         """The tasks that failed permanently since the last call, and why."""
-        new = [
-            (task, str(ending.attempt.failure))
-            for task, ending in islice(self.runner.failures.items(), self._reported, None)
-        ]
-        self._reported += len(new)
-        return new
+        new = list(takewhile(self._is_new, reversed(self.runner.failures.items())))[::-1]
+        self._reported.update((task, ending.attempt.attempt) for task, ending in new)
+        return [(task, str(ending.attempt.failure)) for task, ending in new]
+
+    def _is_new(self, failure: tuple[Name, Ending]) -> bool:
+        return (failure[0], failure[1].attempt.attempt) not in self._reported
 
     # See `Watched` for these
 
@@ -287,9 +292,14 @@ class WatchedProcess(Watched):
         return ()
 
     @property
+    def status(self) -> str:
+        """See `Watched`."""
+        return "held" if self.runner.state == "held" else "running"
+
+    @property
     def present(self) -> int:
         """See `Watched`."""
-        return self._workers
+        return self.runner.settings.slots
 
     @property
     def rate(self) -> float:

@@ -23,7 +23,7 @@ MOST_LINES = 3  # of a failure's output in a short form
 SLOW = 1 / 3  # of the usual speed
 SOME = 3  # failures or losses from which on a worker gets a remark
 #: states of workflows in words, where their names are not enough; and how a workflow in each final state has ended
-STATE_WORDS = {"failed": "ended with failures", "stopped": "stopped, not running"}
+STATE_WORDS = {"failed": "ended with failures", "stopped": "stopped, not running", "held": "paused"}
 ENDED = {"cancelled": "cancelled", "failed": "ended", "stopped": "stopped", "done": "ended"}
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 

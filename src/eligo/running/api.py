@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +18,7 @@ from eligo.allocating import ALLOCATORS, Allocator, allocator, informed
 from eligo.allocating.rooms import Room
 from eligo.engines import Engine, Function
 from eligo.engines.command_line import NO_BASH, default_shell
+from eligo.engines.output import RUNNING
 from eligo.engines.registry import engine_on, shares_machine
 from eligo.engines.room import Devices, Wants, in_gibibytes, machine_gpus, machine_memory
 from eligo.errors import InputError, TaskFailedError, shorten
@@ -27,9 +28,12 @@ from eligo.policies import PLAN_EFFORT, POLICIES
 from eligo.running.commands import Commands, check_launches, shell_remark
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
-from eligo.running.growth import INBOX, RunGrowth
+from eligo.running.growth import RunGrowth
+from eligo.running.hooks import calling
+from eligo.running.inbox import INBOX, clear
 from eligo.running.input_files import look_up
 from eligo.running.loop import Runner, Settings
+from eligo.running.operations import Operations
 from eligo.running.progress import Progress, ProgressOption, check_progress, followed
 from eligo.running.selection import Selection
 from eligo.running.stored_results import Serializer, log_exception, resume_functions
@@ -200,6 +204,7 @@ def _functions(
         runner = Runner(game, chosen, engine, work, store, settings, values=values)
         if store is not None:
             runner.follow = partial(log_exception, Commands(callables.flow, "", place.logs))
+            runner.operate = _operations(place)
         yield runner
 
 
@@ -226,6 +231,7 @@ def _commands(
         with close_on_error(runner.engine):
             for remark in resumed.remarks:
                 warnings.warn(remark, stacklevel=5)
+        stack.enter_context(calling(flow.hooks, runner, os.fspath(place), warnings.warn))
         yield runner
 
 
@@ -235,7 +241,7 @@ def prepare_run(
     """Prepare a run of a workflow's commands in a folder, or resume the one that is there."""
     everything, flow = flow, settings.selection.applied(flow)
     commands, wants = commands_in(folder, flow, settings.directory, on != "local"), Wants(flow)
-    scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
+    scratch = f"{folder.logs}/{RUNNING}" if on == "local" else folder.jobs
     engine = engine_for(flow, wants, on, settings, scratch=scratch, mark=folder.mark)
     with close_on_error(engine):
         check = partial(_check_engine, settings, engine)
@@ -254,6 +260,7 @@ def prepare_run(
         folder.store.open_session(settings.policy, settings.slots, engine.name)
         devices = _devices(engine) if isinstance(on, str) and on in CHOOSING else None
         tries = Tries(lambda v: commands.own_retries(resumed.execution.graph.name(v)))
+        operate = _operations(folder)
         runner = Runner(
             resumed.execution,
             chosen,
@@ -264,8 +271,16 @@ def prepare_run(
             devices=devices,
             growth=growth,
             tries=tries,
+            operate=operate,
         )
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
+
+
+def _operations(folder: RunFolder) -> Operations:
+    """What performs the requests to a run, without those to earlier processes."""
+    inbox = folder.path / INBOX
+    clear(inbox)
+    return Operations(inbox)
 
 
 class Selected(NamedTuple):
@@ -289,11 +304,28 @@ def settle_files(
     """
     resumed, redone = _redo_tasks(selected, resumed, settings, folder, place)
     files = TaskFiles(LiveWorkflow(selected.flow, resumed.execution).flow, place)
+    _assume_done(settings.selection.assumed(files.flow), files, resumed)
     if settings.skip_done:
         skip_up_to_date(files.flow, resumed.execution, place, resumed.doubts)
     files.check_spelling()
     files.check_inputs(resumed.execution.executed)
     return resumed, files, redone
+
+
+def _assume_done(tasks: Iterable[int], files: TaskFiles, resumed: Resumed) -> None:
+    """Execute tasks that count as done, without running them; raises if they are known not to be."""
+    game = resumed.execution
+    for v in tasks:
+        name = files.flow.dag.tasks[v]
+        if name in game.executed:
+            continue
+        task = f"task {shorten(files.flow.dag.labels[v])!r} cannot count as done for --start-from"
+        if missing := files.absent(name):
+            raise InputError(f"{task}: its output {shorten(missing[0])!r} does not exist")
+        if files.flow.task(name).outputs and files.flow.dag.labels[v] in resumed.doubts.unfinished:
+            why = "its last attempt did not finish, so that its outputs may be incomplete"
+            raise InputError(f"{task}: {why}").cured_by("run")
+        game.execute(name)
 
 
 def _redo_tasks(

@@ -1,7 +1,6 @@
 """The growth of a run: tasks that its own tasks add through $ELIGO_ADD, and tasks that `eligo add` adds from outside."""
 
 import os
-import secrets
 import shutil
 import stat
 import time
@@ -20,13 +19,12 @@ from eligo.formats.shared.files import Beside
 from eligo.names import Name
 from eligo.running.commands import ADD, Commands, empty_tasks
 from eligo.running.folder import STATE, RunFolder, read_kept
+from eligo.running.inbox import ADDITION, LOOK, answer_to, is_settled, refuse, send
 from eligo.running.task_files import Absent, TaskFiles
 from eligo.stores import under_way
 from eligo.workflow import Workflow
 
-INBOX, REFUSED = "inbox", ".refused"
 CURE = "write the tasks to a plain file"
-LOOK = 0.02  # seconds between two checks whether the run has read an addition
 
 
 @dataclass(eq=False)
@@ -85,7 +83,7 @@ class RunGrowth:
 
     def take_inbox(self) -> Iterator[Path]:
         """Add the tasks of every file in the inbox. Yields the files that may be deleted once the store has their tasks."""
-        for path in sorted(self.inbox.glob("*.add")):
+        for path in sorted(self.inbox.glob(f"*{ADDITION}")):
             try:
                 text = read_added(str(path))
                 if text is not None:
@@ -143,29 +141,7 @@ def read_added(path: str, refresh: bool = False) -> bytes | None:
         return file.read(LARGEST + 1)
 
 
-# The inbox
-
-
-def send(folder: str | Path, text: str) -> Path:
-    """Put an addition into the inbox of a run, atomically."""
-    inbox = Path(folder) / INBOX
-    inbox.mkdir(exist_ok=True)
-    path = inbox / f"{secrets.token_hex(8)}.add"
-    draft = path.with_suffix(".part")
-    with open(draft, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-    return path
-
-
-def refuse(path: Path, why: str) -> None:
-    """Write the reason of a refusal to the inbox, where the sender looks for it."""
-    draft = path.with_suffix(".part")
-    draft.write_text(why, "utf-8")
-    os.replace(draft, path.with_suffix(REFUSED))
-    path.unlink(missing_ok=True)
+# Additions from outside
 
 
 def add_to_run(folder: str | Path, text: str, patience: float) -> bool:
@@ -185,15 +161,12 @@ def add_to_run(folder: str | Path, text: str, patience: float) -> bool:
 
 def _wait_until_read(sent: Path, patience: float) -> bool:
     """Wait until the run has read or refused an addition; returns whether it did."""
-    refusal, until = sent.with_suffix(REFUSED), time.monotonic() + patience
-    while sent.exists():
+    until = time.monotonic() + patience
+    while not is_settled(sent):
         if time.monotonic() > until:
             return False
         time.sleep(LOOK)
-    if refusal.exists():
-        why = refusal.read_text("utf-8")
-        refusal.unlink()
-        raise InputError(why)
+    answer_to(sent)
     return True
 
 

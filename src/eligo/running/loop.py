@@ -67,6 +67,8 @@ class Settings:
     directory: str | None = None
     rules: Rules = CAREFUL
     seed: int = 0
+    #: whether the run starts paused
+    paused: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "policy", present_name(self.policy))
@@ -112,6 +114,8 @@ class Runner:
     absent: Absent | None = None
     #: accepts tasks that are added during the run; None: none can be added
     growth: RunGrowth | None = None
+    #: performs requests from outside; returns whether there were any
+    operate: Callable[["Runner"], bool] = lambda runner: False
     watch: Callable[["Runner"], None] = lambda runner: None
     #: called with the ending of every attempt
     follow: Callable[[Ending], None] = lambda ending: None
@@ -124,11 +128,15 @@ class Runner:
     #: the running jobs, by number
     running: dict[int, Job] = field(default_factory=dict)
     stopping: bool = False
+    #: whether no task is started until the run is resumed
+    paused: bool = False
     #: whether running tasks must still be cancelled
     aborting: bool = False
 
     def __post_init__(self) -> None:
         self._attempts, self._jobs = 0, 0
+        self.paused = self.settings.paused
+        self._withdrawn: set[int] = set()  # the numbers of jobs whose tasks become ready again
         self._kept, self._grown = (0, 0) if self.store is None else (self.store.kept, self.store.grown)
         self._random = Random(self.settings.seed)  # noqa: S311 - waits, not secrets
         self._notes: list[Attempt] = []
@@ -158,7 +166,8 @@ class Runner:
             while self._take_inbox() or self._going() or self._take_inbox(last=True):
                 if not self.stopping:
                     self._try_again()
-                    self._start()
+                    if not self.paused:
+                        self._start()
                     self._keep()  # an assignment must be on disk in case this process is killed
                 if self.aborting:
                     self.aborting = False
@@ -181,7 +190,21 @@ class Runner:
             for lease in job.leases[job.ended : job.ended + 1]
         ]
         again = [[v, round(due + ahead, 1)] for due, v in self.tries.later]
-        return json.dumps({"running": running, "again": again}, separators=(",", ":"))
+        state = {"running": running, "again": again, "state": self.state, "workers": self.settings.slots}
+        return json.dumps(state, separators=(",", ":"))
+
+    @property
+    def state(self) -> str:
+        """The state as it is displayed: running, held (paused) or stopped."""
+        return "stopped" if self.stopping else "held" if self.paused else "running"
+
+    def save(self) -> None:
+        """Write the present state, so that displays see it."""
+        self._next_report = 0.0
+        self._keep()
+        if self.store is not None:
+            with suppress(InputError):  # the store reports its own errors
+                self.store.flush()
 
     def _tell(self, ending: Ending) -> None:
         """Pass an ending on; if its output is closed, the run continues without it."""
@@ -210,6 +233,12 @@ class Runner:
     def abort(self) -> None:
         """Stop running tasks too, at the next step of the loop; may be called from a signal handler."""
         self.stopping = self.aborting = True
+
+    def withdraw(self, jobs: Iterable[Job]) -> None:
+        """Stop running jobs whose tasks become ready again, as if they had not been started."""
+        chosen = list(jobs)
+        self._withdrawn.update(job.number for job in chosen)
+        self.engine.cancel(chosen)
 
     def _going(self) -> bool:
         if self.running:
@@ -309,10 +338,16 @@ class Runner:
         return self.growth.take_from(ending.task, ending.job.works[ending.place])
 
     def _take_inbox(self, last: bool = False) -> bool:
-        """Add tasks from the inbox, at intervals or at the *last* moment; returns whether there were any."""
-        if self.growth is None or self.stopping or not (last or time.monotonic() >= self._next_inbox_check):
+        """Take what is in the inbox, at intervals or at the *last* moment; returns whether there was anything."""
+        if not (last or time.monotonic() >= self._next_inbox_check):
             return False
         self._next_inbox_check = time.monotonic() + TICK
+        return self.operate(self) or self._take_additions()
+
+    def _take_additions(self) -> bool:
+        """Add tasks from the inbox; returns whether there were any."""
+        if self.growth is None or self.stopping:
+            return False
         taken = list(self.growth.take_inbox())
         if taken:
             self._adopt()
@@ -365,11 +400,11 @@ class Runner:
         if task in game.executed or game.holders(task) > 1:
             game.give_up(*rest)
             return
+        if ending.attempt.lost and (self.stopping or ending.job.number in self._withdrawn):
+            game.give_up(*rest)
+            return
         self.tries.count(ending.attempt.task, ending.attempt.attempt, ending.attempt.answer)
         game.give_up(*rest[1:])
-        if ending.attempt.lost and self.stopping:
-            game.give_up(task)
-            return
         game.fail(task)
         self._next_report = min(self._next_report, time.monotonic() + SOON)
         v, why = ending.attempt.task, ending.attempt.failure
@@ -386,7 +421,7 @@ class Runner:
     def _patience(self) -> float:
         """The longest time to wait for the engine, in seconds."""
         due = [self.tries.next_due] if self.tries.waiting and not self.stopping else []
-        if isinstance(self.allocator, Prudent) and self.allocator.due is not None:
+        if isinstance(self.allocator, Prudent) and self.allocator.due is not None and not self.paused:
             due.append(self.allocator.due)
         return min(TICK, max(0.0, min(due) - time.monotonic())) if due else TICK
 

@@ -31,6 +31,10 @@ class Selection:
     targets: tuple[str, ...] = ()
     #: the tasks to leave out, with all that depend on them
     except_: tuple[str, ...] = ()
+    #: of the targets and what they need, only these tasks and what these need; empty: all of it
+    until: tuple[str, ...] = ()
+    #: only these tasks and those that depend on them; what these tasks need counts as done
+    start_from: tuple[str, ...] = ()
     #: the tasks to run again although they are done, with all that depend on them
     again: tuple[str, ...] = ()
     #: whether to run all of them again
@@ -38,7 +42,15 @@ class Selection:
 
     def applied(self, flow: Workflow) -> Workflow:
         """The selected part of a workflow; the workflow itself if all of it is."""
-        return select(flow, self.targets, self.except_) if self.targets or self.except_ else flow
+        if not (self.targets or self.except_ or self.until or self.start_from):
+            return flow
+        return select(flow, self.targets, self.except_, self.until, self.start_from)
+
+    def assumed(self, flow: Workflow) -> list[int]:
+        """The numbers of the tasks that count as done, in an order in which they can be: what --start-from leaves out."""
+        first = find_tasks(flow, self.start_from)
+        needed = set(reached(flow.dag, first, up=True).tolist()) - _onward(flow, first)
+        return [v for v in flow.dag.order.tolist() if v in needed]
 
     def repeated(self, flow: Workflow, among: Workflow) -> set[int]:
         """The numbers of the tasks of *flow* to run again, if they are among those that were selected."""
@@ -54,23 +66,51 @@ class Selection:
 EVERYTHING = Selection()
 
 
-def select(flow: Workflow, targets: Sequence[str] = (), except_: Sequence[str] = ()) -> Workflow:
+def select(
+    flow: Workflow,
+    targets: Sequence[str] = (),
+    except_: Sequence[str] = (),
+    until: Sequence[str] = (),
+    start_from: Sequence[str] = (),
+) -> Workflow:
     """The workflow of the targets and all tasks that they need, without exceptions and what depends on them.
 
     A target or an exception is a task, a file that a task writes, or a category. Without targets, all tasks are targets.
+    *until* and *start_from* narrow the targets; see `Selection`.
     """
-    exceptions = find_tasks(flow, except_)
-    out = {*exceptions, *reached(flow.dag, exceptions).tolist()}
+    out = _onward(flow, find_tasks(flow, except_))
     wanted = find_tasks(flow, targets) if targets else [*range(len(flow))]
+    if until:
+        wanted = _narrowed(flow, wanted, set(find_tasks(flow, until)), "until")
+    if start_from:
+        wanted = _narrowed(flow, wanted, _onward(flow, find_tasks(flow, start_from)), "start-from")
     lacking = next((v for v in wanted if v in out), None) if targets else None
     if lacking is not None:
         name = shorten(flow.dag.labels[lacking])
         raise InputError(f"target {name!r} is an exception, or depends on one: leave one of them out")
-    chosen = {*wanted, *reached(flow.dag, wanted, up=True).tolist()} - out
+    chosen = _with_needs(flow, wanted) - out
     if not chosen and len(flow):
         raise InputError("no task is selected: every task is an exception, or depends on one")
     dag = flow.dag.induced(np.array(sorted(chosen), np.int32))
     return replace(flow, dag=dag, details={name: flow.task(name) for name in dag.tasks if name in flow.details})
+
+
+def _with_needs(flow: Workflow, tasks: Sequence[int]) -> set[int]:
+    """These tasks and all that they need."""
+    return {*tasks, *reached(flow.dag, tasks, up=True).tolist()}
+
+
+def _onward(flow: Workflow, tasks: Sequence[int]) -> set[int]:
+    """These tasks and all that depend on them."""
+    return {*tasks, *reached(flow.dag, tasks).tolist()}
+
+
+def _narrowed(flow: Workflow, wanted: Sequence[int], chosen: set[int], option: str) -> list[int]:
+    """Those of the chosen tasks that are wanted or needed; raises if there are none."""
+    tasks = sorted(chosen & _with_needs(flow, wanted))
+    if not tasks:
+        raise InputError(f"no task is selected: the targets need none of the tasks of --{option}")
+    return tasks
 
 
 def find_tasks(flow: Workflow, words: Iterable[str]) -> list[int]:

@@ -293,7 +293,8 @@ def _sources(entry: object, folder: str) -> list[Source]:
     if "file" in options:
         return [_file(_word(options["file"], "file"), folder)]
     if "family" not in options:
-        raise MisfitError('a dag must be a "file", or a "family" with "sizes"', "dags")
+        keys = ", ".join(options) or "no keys"
+        raise MisfitError(f'a dag must be a "file", or a "family" with "sizes", got {keys}', "dags")
     family = _word(options["family"], "family")
     seed = _whole(options.get("seed", 0), "seed", 0)
     sources = []

@@ -9,7 +9,7 @@ Or it lists tasks with their details, all optional except the name:
     {"name": "two steps",
      "tasks": [{"name": "a", "run": "make a", "seconds": 2, "cores": 1, "memory": 1000, "labels": ["gpu"]},
                {"name": "b", "after": ["a"], "run": ["make", "b"], "inputs": ["a.o"], "outputs": ["b.o"]}],
-     "files": {"a.o": 12345}}
+     "files": {"a.o": 12345}, "hooks": {"on_failure": "./tell"}}
 
 `after` names the tasks that this one depends on, which may be defined further down. A task that reads a file (`inputs`) also
 depends on the task that writes it (`outputs`), unless the document has `"arcs_from": "after"`. `run` is a command line for
@@ -37,7 +37,7 @@ from eligo.launch import LAUNCH_KEYS, Launch, launch_of
 from eligo.names import check_label
 from eligo.rows import Ints
 from eligo.work.demands import CORES, GPUS, MEMORY, amount_in, bytes_in
-from eligo.workflow import LazyDetails, Origin, Task, Workflow
+from eligo.workflow import HOOKS, LazyDetails, Origin, Task, Workflow
 
 #: the files that each task reads, and the files that each writes
 _ReadAndWritten = tuple[data_arcs.SparseFiles, data_arcs.SparseFiles]
@@ -46,7 +46,7 @@ Column = list[Any] | None
 #: checks a value, for the task's name and the key, and returns its meaning
 Reader = Callable[[object, str, str], Any]
 
-TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files", "arcs_from", "defaults")
+TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files", "arcs_from", "defaults", "hooks")
 #: the sources of arcs between tasks: `after` alone, or also files that one task writes and another reads
 AFTER, FILES = SOURCES = ("after", "files")
 TASK_KEYS = dict.fromkeys(  # a set in the order in which messages list it
@@ -92,7 +92,7 @@ def workflow_of(document: object, text: str, format: str) -> Workflow:
         top = _check_keys(document, "the document", TOP_KEYS)
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
         dag, details = (_arcs(top), None) if top.get("tasks") is None else _tasks(top)
-        return Workflow(dag, details or {}, name, Origin(format=format), _sizes(top))
+        return Workflow(dag, details or {}, name, Origin(format=format), _sizes(top), hooks=_hooks(top))
 
 
 def document_of(flow: Workflow) -> dict[str, object]:
@@ -112,6 +112,8 @@ def document_of(flow: Workflow) -> dict[str, object]:
         document["nodes"] = list(flow.dag.tasks)
     if flow.file_sizes:
         document["files"] = dict(flow.file_sizes)
+    if flow.hooks:
+        document["hooks"] = {name: list(run) if isinstance(run, tuple) else run for name, run in flow.hooks.items()}
     return document
 
 
@@ -424,6 +426,15 @@ def _sizes(top: Mapping[str, Any]) -> dict[str, int]:
     return {name: size(value, name, "size") for name, value in files.items() if value is not None}
 
 
+def _hooks(top: Mapping[str, Any]) -> dict[str, str | tuple[str, ...]]:
+    hooks = {} if top.get("hooks") is None else _check_keys(top["hooks"], '"hooks"', HOOKS)
+    commands = {name: _command(run, "hooks", name) for name, run in hooks.items() if run is not None}
+    empty = next((name for name, run in commands.items() if not run), None)
+    if empty is not None:
+        raise MisfitError(f'"{empty}" of "hooks" must be a command or an address, got nothing', empty)
+    return commands
+
+
 # Values
 
 
@@ -432,7 +443,8 @@ def _check_keys(value: object, what: str, keys: Collection[str]) -> dict[str, An
         raise MisfitError(f"{what} must be an object with the keys {', '.join(keys)}, got {kind(value)}")
     for key in value:
         if key not in keys:
-            allowed = ", ".join((*keys, PARAMS if "tasks" in keys else FOREACH))
+            template = () if keys is HOOKS else (PARAMS if "tasks" in keys else FOREACH,)
+            allowed = ", ".join((*keys, *template))
             message = f"{what} has the unknown key {shorten(str(key))!r} (known keys: {allowed})"
             raise MisfitError(message, str(key))
     return value
