@@ -267,6 +267,12 @@ def write_report(subject: Subject, output: str | None) -> int:
     return 0
 
 
+def report_of(place: str) -> str | None:
+    """The report of a run in which nothing has changed; it is written if it is missing."""
+    path = os.path.join(place, REPORT)
+    return path if os.path.exists(path) else save_report(place)
+
+
 def save_report(place: str) -> str | None:
     """Write the report of a run that has ended; returns its path, or None if it cannot be written."""
     path = os.path.join(place, REPORT)

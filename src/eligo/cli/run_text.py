@@ -9,16 +9,17 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
+from functools import partial
 from types import FrameType
 from typing import Any
 
 from eligo.cli.effects import SERVER
 from eligo.cli.endings import Follow, JobLog, all_of, print_output
 from eligo.cli.live_display import watching
-from eligo.cli.look import MOST_SHOWN, save_report
+from eligo.cli.look import MOST_SHOWN, report_of, save_report
 from eligo.cli.options import Access, Reading
 from eligo.cli.output import harmless, print_json, print_lines, print_table
-from eligo.cli.plan_text import accept, heeding, read_workflow, tell, working
+from eligo.cli.plan_text import accept, heeding, read_workflow, recall, tell, working
 from eligo.cli.remote import FAILED, INTERRUPTED, Ended, by_server
 from eligo.cli.requests import RunRequest
 from eligo.cli.run_page import live_page
@@ -96,18 +97,20 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
     flow = accept(flow, ignore, elsewhere=request.on != "local", served=served)
     if served:
-        return by_server(request.selection.applied(flow), request, access.target(request.on))
+        return by_server(request.selection.applied(_with_times(request, flow)), request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
-    follows = follows_of(request)
+    follows, with_times = follows_of(request), partial(_with_times, request)
     with closing(RunFolder(place)) as folder:
         if request.dry_run:
-            return print_dry_run(dry_run(flow, request.settings(), folder), request.json)
+            return print_dry_run(dry_run(with_times(flow), request.settings(), folder), request.json)
         if request.on == "htcondor-dagman":
             folder.store.remember(**facts)
-            return by_dagman(request.selection.applied(flow), request, folder)
+            return by_dagman(request.selection.applied(with_times(flow)), request, folder)
         with working(f"planning {counted(len(flow), 'task')}"):
-            runner, resumed = prepare_run(flow, request.on, request.settings(), folder)
+            runner, resumed = prepare_run(flow, request.on, request.settings(), folder, with_times)
         folder.store.remember(**facts)
+        if folder.is_complete(resumed):
+            return _print_result(runner, execute(runner), place, request, report_of(place))
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
             tell(_resume_lines(resumed, place))
@@ -124,6 +127,11 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell(_write_rescue(flow, result, place))
     report = save_report(place)
     return _print_result(runner, result, place, request, report)
+
+
+def _with_times(request: RunRequest, flow: Workflow) -> Workflow:
+    """The workflow with the run times of its earlier run, unless the request names histories, which it has already."""
+    return flow if request.history else recall(flow, None, request.place).flow
 
 
 def follows_of(request: RunRequest) -> list[Follow]:

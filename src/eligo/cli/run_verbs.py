@@ -43,7 +43,8 @@ def run(
     else:
         reading = replace(reading, from_=NAME) if lines else reading
         flow = flow_of_run(request.resume) if file is None else read_workflow(file, reading)
-    flow = recall(flow, request.history, request.place).flow
+    if request.history or request.rehearse is not None:
+        flow = recall(flow, request.history, request.place).flow
     if request.rehearse is not None:
         return rehearse_all(flow, request, request.rehearse)
     return answer(flow, request, None if file is None else reading, access)

@@ -64,8 +64,11 @@ class Wants:
 
     def learn(self, flow: Workflow) -> bool:
         """Add the tasks of another workflow; returns whether any needs more than one core."""
-        wants = ((name, (task.cores or 1.0, task.memory or 0)) for name, task in flow.details.items())
-        new = {name: want for name, want in wants if want != (1.0, 0)}
+        columns = (flow.dag.tasks, flow.column("cores"), flow.column("memory"))
+        new = {
+            name: (cores or 1.0, memory or 0) for name, cores, memory in zip(*columns, strict=True) if cores or memory
+        }
+        new = {name: want for name, want in new.items() if want != (1.0, 0)}
         self._wants |= new
         return bool(new)
 

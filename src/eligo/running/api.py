@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eligo.additions import LiveWorkflow
-from eligo.allocating import ALLOCATORS, Allocator, allocator, informed
+from eligo.allocating import ALLOCATORS, Allocator, Ask, Grant, allocator, informed
 from eligo.engines import Engine, Function
 from eligo.engines.registry import engine_on, shares_machine
 from eligo.engines.room import Room, Wants, in_gibibytes, machine_memory
@@ -167,13 +167,17 @@ def _commands(
     from eligo.border import as_workflow
     from eligo.formats.fidelity import as_runnable
 
-    times = times_of(as_workflow(graph), run=None if folder is None else os.fspath(folder))
-    flow = as_runnable(times.flow, ignore, elsewhere=on != "local")
+    flow = as_runnable(as_workflow(graph), ignore, elsewhere=on != "local")
     if folder is not None:
         with closing(RunFolder(folder)) as run_folder:
-            return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder))
+            recall = partial(_recall, run=os.fspath(folder))
+            return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder, recall))
     with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as run_folder:
         return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder))
+
+
+def _recall(flow: Workflow, run: str) -> Workflow:
+    return times_of(flow, run=run).flow
 
 
 def _execute_with_warnings(runner: Runner, resumed: Resumed) -> Result:
@@ -185,9 +189,16 @@ def _execute_with_warnings(runner: Runner, resumed: Resumed) -> Result:
 
 
 def prepare_run(
-    flow: Workflow, on: "str | Executor | Engine", settings: Settings, folder: RunFolder
+    flow: Workflow,
+    on: "str | Executor | Engine",
+    settings: Settings,
+    folder: RunFolder,
+    recall: Callable[[Workflow], Workflow] = lambda flow: flow,
 ) -> tuple[Runner, Resumed]:
-    """Prepare a run of a workflow's commands in a folder, or resume the one that is there."""
+    """Prepare a run of a workflow's commands in a folder, or resume the one that is there.
+
+    *recall* adds the run times of earlier runs. It is called only if there is something to run.
+    """
     everything, flow = flow, settings.selection.applied(flow)
     commands, wants = commands_in(folder, flow, settings.directory), Wants(flow)
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
@@ -197,6 +208,10 @@ def prepare_run(
         check(flow)
         before = folder.resume(everything, engine)
         resumed, files, _ = settle_files(Selected(everything, flow), before, settings, folder, commands.folder)
+        if folder.is_complete(resumed) and not any((folder.path / INBOX).glob("*.add")):
+            folder.keep_inputs(resumed)
+            return Runner(resumed.execution, Idle(resumed.execution), engine, commands, settings=settings), resumed
+        flow = recall(flow)
         live = LiveWorkflow(flow, resumed.execution)
         effort = PLAN_EFFORT.get(settings.policy)
         curves = {} if effort is None else folder.planned(flow, resumed, effort)
@@ -229,8 +244,10 @@ def settle_files(
 
     Tasks run in *place*. Missing inputs are refused.
     """
-    resumed, redone = _redo_tasks(selected, resumed, settings, folder, place)
-    files = TaskFiles(LiveWorkflow(selected.flow, resumed.execution).flow, place)
+    files = TaskFiles(LiveWorkflow(selected.everything, resumed.execution).flow, place)
+    resumed, redone = _redo_tasks(selected, resumed, settings, folder, files)
+    if selected.is_narrow:
+        files = TaskFiles(LiveWorkflow(selected.flow, resumed.execution).flow, place)
     if settings.skip_done:
         skip_up_to_date(files.flow, resumed.execution, place, resumed.doubts)
     files.check_spelling()
@@ -239,10 +256,9 @@ def settle_files(
 
 
 def _redo_tasks(
-    selected: Selected, resumed: Resumed, settings: Settings, folder: RunFolder, place: str
+    selected: Selected, resumed: Resumed, settings: Settings, folder: RunFolder, files: TaskFiles
 ) -> tuple[Resumed, Redone]:
-    grown = LiveWorkflow(selected.everything, resumed.execution).flow
-    files = TaskFiles(grown, place)
+    grown, place = files.flow, files.folder
     done, sources, before = resumed.execution.numbers(EXECUTED), files.sources(), folder.inputs()
     now = look_up(sources, place, before)
     changed = [path for path, state in now.items() if path in before and before[path].differs(state)]
@@ -252,6 +268,17 @@ def _redo_tasks(
     redone = files.to_redo(done, {*requested, *renewed, *outdated})._replace(requested=requested, renewed=renewed)
     resumed = replace(folder.redo(selected.everything, resumed, redone), inputs={**before, **now})
     return folder.narrow(selected.flow, resumed) if selected.is_narrow else resumed, redone
+
+
+@dataclass(frozen=True)
+class Idle:
+    """The allocator of a run in which every task is done."""
+
+    execution: Execution
+
+    def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
+        """See `Allocator`."""
+        return []
 
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:

@@ -223,11 +223,20 @@ class RunFolder:
         self._keep_workflow(flow)
         if resumed.tasks is not None:
             self.store.begin(resumed.tasks, list(resumed.execution.journal), resumed.execution.additions)
-        if resumed.inputs and resumed.inputs != self.inputs():
-            save(self.path, resumed.inputs)
+        self.keep_inputs(resumed)
         if new := {**stored, **(curves or {})} if resumed.tasks is not None or not stored else {}:
             self.store.keep_curves(**new)
         self.store.remember(**facts)
+
+    def keep_inputs(self, resumed: Resumed) -> None:
+        """Store the states of the inputs, if they differ from those that are stored."""
+        if resumed.inputs and resumed.inputs != self.inputs():
+            save(self.path, resumed.inputs)
+
+    def is_complete(self, resumed: Resumed) -> bool:
+        """Whether every task of the stored journal is done, so that there is nothing to run and nothing to store."""
+        game = resumed.execution
+        return resumed.tasks is None and game.finished and len(game.journal) == self.store.kept
 
     def _keep_workflow(self, flow: Workflow) -> None:
         """Store the workflow itself, so that the run can be inspected and resumed without its file.
@@ -457,9 +466,9 @@ def restart_execution(flow: Workflow, before: Execution, done: Iterable[Name]) -
 def digests(flow: Workflow) -> dict[str, bytes]:
     """A digest of every task by label, of its command, its files and its parents; it reveals changes."""
     labels, result = flow.dag.labels, {}
-    for v, name in enumerate(flow.dag.tasks):
-        task = flow.task(name)
+    details = zip(*map(flow.column, ("command", "inputs", "outputs")), strict=True)
+    for v, (command, inputs, outputs) in enumerate(details):
         parents = sorted(labels[u] for u in flow.dag.parents_of(v).tolist())
-        content = repr((task.command, sorted(task.inputs), sorted(task.outputs), parents))
+        content = repr((command, sorted(inputs), sorted(outputs), parents))
         result[labels[v]] = sha256(content.encode()).digest()[:16]
     return result

@@ -74,24 +74,27 @@ class TaskFiles:
 
     def sources(self) -> dict[str, list[int]]:
         """The input files that no task writes, each with the tasks that read it."""
-        written = {plain_path(file) for files in self.flow.column("outputs") for file in files or ()}
-        readers: dict[str, list[int]] = {}
-        for v, files in enumerate(self._inputs):
-            for file in files:
-                if plain_path(file) not in written and not self._writer(file):
-                    readers.setdefault(plain_path(file), []).append(v)
-        return readers
+        return {
+            file: readers
+            for file, readers in self._readers.items()
+            if file not in self._written and not self._writer(file)
+        }
+
+    @cached_property
+    def _written(self) -> set[str]:
+        """The declared outputs, also those that need not be created."""
+        return {plain_path(file) for files in self.flow.column("outputs") for file in files or ()}
 
     def check_inputs(self, done: Container[Name], is_written: Callable[[str], bool] = lambda file: False) -> None:
         """Refuse inputs of unfinished tasks that neither exist nor are written by a task, here or elsewhere."""
         if not any(self._inputs):
             return
-        written = {plain_path(file) for files in self.flow.column("outputs") for file in files or ()}
         missing = [
             (file, name)
             for name, files in zip(self.flow.dag.tasks, self._inputs, strict=True)
+            if name not in done
             for file in files
-            if plain_path(file) not in written and name not in done and not self._is_there(file)
+            if plain_path(file) not in self._written and not self._is_there(file)
             if not self._writer(file) and not is_written(file)
         ]
         if missing:
@@ -99,9 +102,10 @@ class TaskFiles:
 
     def check_spelling(self) -> None:
         """Refuse an input that another task writes under another spelling, or in a folder, without an arc between them."""
-        for v, files in enumerate(self._inputs) if self._places else ():
+        suspects = {file for file in self._readers if file not in self._writers and self._writer(file)}
+        for v, files in enumerate(self._inputs) if suspects else ():
             for file in files:
-                writer = plain_path(file) not in self._writers and self._writer(file)
+                writer = plain_path(file) in suspects and self._writer(file)
                 if writer and writer[1] != v and writer[1] not in self._above(v):
                     raise InputError(self._misspelt(v, file, *writer))
 
@@ -116,9 +120,20 @@ class TaskFiles:
     def _writer(self, file: str) -> tuple[str, int] | None:
         """The output and task that write a file, under any spelling, or a folder that contains it."""
         path = self._absolute(file)
-        while path not in self._places and len(path) > len(os.path.dirname(path)):
-            path = os.path.dirname(path)
-        return self._places.get(path)
+        return self._places.get(path) or self._writer_of_folder(os.path.dirname(path))
+
+    def _writer_of_folder(self, folder: str) -> tuple[str, int] | None:
+        """The output and task that write a folder, or one that contains it."""
+        if folder not in self._folder_writers:
+            above = os.path.dirname(folder)
+            writer = self._places.get(folder)
+            self._folder_writers[folder] = writer or (None if above == folder else self._writer_of_folder(above))
+        return self._folder_writers[folder]
+
+    @cached_property
+    def _folder_writers(self) -> dict[str, tuple[str, int] | None]:
+        """The results of `_writer_of_folder`, since many files share few folders."""
+        return {}
 
     def _above(self, v: int) -> set[int]:
         """The tasks on which a task depends."""
