@@ -270,7 +270,7 @@ def _redo_tasks(
     return folder.narrow(selected.flow, resumed) if selected.is_narrow else resumed, redone
 
 
-@dataclass(frozen=True)
+@dataclass
 class Idle:
     """The allocator of a run in which every task is done."""
 
