@@ -19,11 +19,12 @@ READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace
 #: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
 #: options of `run`, each with those that have no effect beside it
 USELESS_BESIDE = {
-    "json": ("stream",), "dry_run": ("stream", "joblog", "page", "quiet"), "lines": READING,
+    "json": ("stream",), "dry_run": ("stream", "joblog", "page", "quiet", "cache"), "lines": READING,
     "folder": ("resume",), "batch": ("policy",),
 }  # fmt: skip
 OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
 NOT_ON_SERVER = (
+    "cache",
     "stream",
     "joblog",
     "again",
@@ -38,6 +39,7 @@ NOT_ON_SERVER = (
     "page",
 )
 NOT_ON_DAGMAN = (
+    "cache",
     "stream",
     "joblog",
     "again",
@@ -50,7 +52,19 @@ NOT_ON_DAGMAN = (
     "page",
     "quiet",
 )
-NOT_REHEARSED = ("stream", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore", "page", "quiet")
+NOT_REHEARSED = (
+    "cache",
+    "stream",
+    "joblog",
+    "again",
+    "fresh",
+    "dry_run",
+    "skip_done",
+    "directory",
+    "ignore",
+    "page",
+    "quiet",
+)
 #: the options of `work` about how tasks are run, which a client that serves others does not do
 NOT_OF_LEAVES = (
     "workers", "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace",

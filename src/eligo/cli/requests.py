@@ -1,6 +1,7 @@
 """The requests of verbs with many options, each of which the verb takes as one argument."""
 
 import json
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -258,6 +259,9 @@ class RunRequest:
     directory: Annotated[
         str | None, typer.Option("--dir", metavar="DIR", help="Directory of the tasks. [default: FILE's folder]")
     ] = None
+    cache: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Take outputs from this cache, and add new ones.")
+    ] = None
     history: Histories = None
     rehearse: Annotated[
         float | None,
@@ -292,7 +296,8 @@ class RunRequest:
 
     def remembered(self) -> dict[str, Any]:
         """The options that a resumed run uses unless others are given."""
-        return {name: getattr(self, name) for name in REMEMBERED} | {"policy": self.used_policy}
+        cache = self.cache and os.path.abspath(self.cache)
+        return {name: getattr(self, name) for name in REMEMBERED} | {"policy": self.used_policy, "cache": cache}
 
     @property
     def selection(self) -> "Selection":
@@ -316,8 +321,9 @@ class RunRequest:
             most_failures=float("inf") if self.max_failures is None else self.max_failures,
             skip_done=self.skip_done,
             directory=self.directory,
+            cache=self.cache and os.path.abspath(self.cache),
         )
 
 
 #: the options that a resumed run uses unless others are given
-REMEMBERED = ("on", "workers", "policy", "fat", "retries", "timeout", "max_failures", "targets", "except_")
+REMEMBERED = ("on", "workers", "policy", "fat", "retries", "timeout", "max_failures", "targets", "except_", "cache")

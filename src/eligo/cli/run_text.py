@@ -124,7 +124,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
             _warn_of_shortage(runner, place),
         ):
             result = execute(runner)
-        tell(_write_rescue(flow, result, place))
+        tell([*_write_rescue(flow, result, place), *(() if runner.cache is None else runner.cache.remarks())])
     report = save_report(place)
     return _print_result(runner, result, place, request, report)
 
@@ -253,7 +253,7 @@ def _print_result(runner: Runner, result: Result, place: str, request: RunReques
     remaining = len(game.dag) - len(game.executed) - len(result.failed) - len(game.blocked)
     if request.json:
         failed = {str(task): str(why) for task, why in result.failed.items()}
-        ended = Ended(len(game.dag), result.seconds, place, report)
+        ended = Ended(len(game.dag), result.seconds, place, report, result.from_cache)
         print_json(ended.document(request.used_policy, len(game.executed), failed, list(map(str, game.blocked))))
     else:
         print_lines([*_failures(runner, result), _sentence(result, place, report)])
@@ -272,7 +272,7 @@ def _sentence(result: Result, place: str, report: str | None) -> str:
         all_of_it = "the only task is" if len(game.dag) == 1 else f"all {len(game.dag):,} tasks are"
         return f"Nothing to do: {all_of_it} already done; {where}"
     counts = {DONE: len(game.executed), BAD: len(result.failed), BLOCKED: len(game.blocked)}
-    return f"{end_headline(counts, len(game.dag), result.seconds)}; {where}"
+    return f"{end_headline(counts, len(game.dag), result.seconds, result.from_cache)}; {where}"
 
 
 def _failures(runner: Runner, result: Result) -> list[str]:

@@ -28,6 +28,7 @@ from eligo.running.functions import Callables, Values, callables_of, tasks_to_ke
 from eligo.running.growth import INBOX, RunGrowth
 from eligo.running.input_files import look_up
 from eligo.running.loop import Runner, Settings
+from eligo.running.output_cache import CachedTasks, OutputCache
 from eligo.running.selection import EVERYTHING, Selection
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
@@ -48,6 +49,8 @@ class Result:
     seconds: float
     #: the number of started jobs
     begun: int = 0
+    #: the number of tasks whose outputs were taken from a cache
+    from_cache: int = 0
 
     @property
     def ok(self) -> bool:
@@ -74,6 +77,7 @@ def run(  # noqa: PLR0913
     ignore: str | Collection[str] = (),
     targets: Sequence[str] = (),
     again: Sequence[str] = (),
+    cache: str | Path | None = None,
 ) -> Result:
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
@@ -84,7 +88,8 @@ def run(  # noqa: PLR0913
     DAGMan, is an error unless *ignore* names it.
 
     Of commands, *targets* selects tasks, files or categories to run, with all that they need; tasks named in *again* run even
-    if an earlier run in *folder* completed them.
+    if an earlier run in *folder* completed them. With a *cache*, a folder that runs may share, the outputs of a command that
+    ran before with the same inputs are copied from there, and those of other commands are added.
 
     A value that other tasks use is dropped once all of them are done. *keep* names the tasks whose values stay anyway;
     keep="all" keeps every value.
@@ -103,8 +108,11 @@ def run(  # noqa: PLR0913
     callables = callables_of(graph, function)
     tried = retries if isinstance(retries, Retries) else _retries(retries, commands=callables is None)
     selection = Selection(tuple(targets), again=tuple(again))
-    settings = Settings(workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout)
-    _check_fits(callables, folder, keep, ignore, selection)
+    settings = Settings(
+        workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout,
+        cache=None if cache is None else os.path.abspath(cache),
+    )  # fmt: skip
+    _check_fits(callables, folder, keep, ignore, settings)
     result = _functions(callables, on, settings, keep) if callables else _commands(graph, on, settings, folder, ignore)
     if check:
         for task, why in result.failed.items():
@@ -125,14 +133,16 @@ def _check_fits(
     folder: object,
     keep: str | Collection[Name],
     ignore: str | Collection[str],
-    selection: Selection,
+    settings: Settings,
 ) -> None:
     """Refuse options for commands on functions, and options for functions on commands."""
     if callables is not None and folder is not None:
         raise InputError("folder has no effect on functions, whose results are not stored yet: leave it out")
     if callables is not None and ignore != ():
         raise InputError("ignore has no effect on functions: leave it out")
-    if callables is not None and selection != EVERYTHING:
+    if callables is not None and settings.cache is not None:
+        raise InputError("cache has no effect on functions: leave it out")
+    if callables is not None and settings.selection != EVERYTHING:
         raise InputError("targets and again have no effect on functions: leave them out")
     if callables is None and keep != ():
         raise InputError("keep has no effect on commands: leave it out")
@@ -207,7 +217,8 @@ def prepare_run(
         check = partial(_check_engine, on, settings, engine)
         check(flow)
         before = folder.resume(everything, engine)
-        resumed, files, _ = settle_files(Selected(everything, flow), before, settings, folder, commands.folder)
+        selected = Selected(everything, flow)
+        resumed, files, redone = settle_files(selected, before, settings, folder, commands.folder)
         if folder.is_complete(resumed) and not any((folder.path / INBOX).glob("*.add")):
             folder.keep_inputs(resumed)
             return Runner(resumed.execution, Idle(resumed.execution), engine, commands, settings=settings), resumed
@@ -221,7 +232,12 @@ def prepare_run(
         growth.begin(folder.adding)
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
-        runner = Runner(resumed.execution, chosen, engine, commands, folder.store, settings, growth=growth)
+        grown = everything if selected.is_narrow else files.flow
+        cache = None
+        if settings.cache is not None:
+            requested = frozenset(grown.dag.named(redone.requested))
+            cache = CachedTasks(OutputCache(Path(settings.cache)), commands, requested)
+        runner = Runner(resumed.execution, chosen, engine, commands, folder.store, settings, cache=cache, growth=growth)
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
 
 
@@ -348,4 +364,4 @@ def execute(runner: Runner) -> Result:
         task: str(ending.attempt.failure) if ending.value is None else ending.value
         for task, ending in runner.failures.items()
     }
-    return Result(runner.execution, runner.values, failed, took, runner.jobs_started)
+    return Result(runner.execution, runner.values, failed, took, runner.jobs_started, runner.from_cache)
