@@ -120,7 +120,7 @@ class OutputCache:
 
 
 class Draft(NamedTuple):
-    """A new entry that nobody sees yet."""
+    """A new entry that is not in its place yet."""
 
     draft: Path
     entry: Path
@@ -182,7 +182,7 @@ class CachedTasks:
     obstacles: dict[Name, str] = field(default_factory=dict)
 
     def take(self, task: Name, work: Command) -> bool:
-        """Make the outputs of a task, and the log of an attempt at it, from the cache; returns whether it had them."""
+        """Make the outputs of a task, and the log of this attempt, from the cache; returns whether it had them."""
         key = self._key_of(task)
         if isinstance(key, Obstacle):
             self.obstacles[task] = key.words
