@@ -1,4 +1,4 @@
-"""The cache of outputs: what ran before with the same inputs is copied, everything else runs, and nothing damaged is believed."""
+"""The cache of outputs: what ran before with the same inputs is copied, the rest runs, and nothing damaged is believed."""
 
 import json
 import os

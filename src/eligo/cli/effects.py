@@ -19,12 +19,13 @@ READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace
 #: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
 #: options of `run`, each with those that have no effect beside it
 USELESS_BESIDE = {
-    "json": ("stream",), "dry_run": ("stream", "joblog", "page", "quiet", "cache"), "lines": READING,
+    "json": ("stream",), "dry_run": ("stream", "joblog", "page", "quiet", "cache", "why"), "lines": READING,
     "folder": ("resume",), "batch": ("policy",),
 }  # fmt: skip
 OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
 NOT_ON_SERVER = (
     "cache",
+    "why",
     "stream",
     "joblog",
     "again",
@@ -40,6 +41,7 @@ NOT_ON_SERVER = (
 )
 NOT_ON_DAGMAN = (
     "cache",
+    "why",
     "stream",
     "joblog",
     "again",
@@ -54,6 +56,7 @@ NOT_ON_DAGMAN = (
 )
 NOT_REHEARSED = (
     "cache",
+    "why",
     "stream",
     "joblog",
     "again",

@@ -240,6 +240,7 @@ class RunRequest:
         typer.Argument(metavar="[TASK]...", help="Tasks, files or categories to run. [default: all]"),
     ] = None
     dry_run: Annotated[bool, typer.Option("-n", "--dry-run", help="Print what would run, and why.")] = False
+    why: Annotated[bool, typer.Option("--why", help="Print why each task runs.")] = False
     retries: Annotated[int, typer.Option(metavar="N", help="Retries of a failed task.")] = RETRIES
     timeout: Timeout = None
     max_failures: Annotated[int | None, typer.Option(metavar="N", help="Start no more tasks after N failures.")] = None
@@ -321,6 +322,7 @@ class RunRequest:
             most_failures=float("inf") if self.max_failures is None else self.max_failures,
             skip_done=self.skip_done,
             directory=self.directory,
+            why=self.why,
             cache=self.cache and os.path.abspath(self.cache),
         )
 

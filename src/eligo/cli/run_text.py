@@ -114,6 +114,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
             tell(_resume_lines(resumed, place))
+        tell([harmless(f"{shorten(label)}: {reason}") for label, reason in resumed.reasons.items()])
         runner.follow = all_of(follows)
         plan = folder.store.curves().get("plan", ())
         process = WatchedProcess(flow, runner, request.settings().slots, plan)

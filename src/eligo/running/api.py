@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -26,9 +26,10 @@ from eligo.running.commands import Commands
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import INBOX, RunGrowth
-from eligo.running.input_files import look_up
+from eligo.running.input_files import InputFile, look_up
 from eligo.running.loop import Runner, Settings
 from eligo.running.output_cache import CachedTasks, OutputCache
+from eligo.running.reasons import reasons_of
 from eligo.running.selection import EVERYTHING, Selection
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
@@ -222,7 +223,14 @@ def prepare_run(
         if folder.is_complete(resumed) and not any((folder.path / INBOX).glob("*.add")):
             folder.keep_inputs(resumed)
             return Runner(resumed.execution, Idle(resumed.execution), engine, commands, settings=settings), resumed
-        flow = recall(flow)
+        flow, grown = recall(flow), everything if selected.is_narrow else files.flow
+        if settings.why:
+            reasons = reasons_of(flow, resumed.execution, folder.done_before(), redone, grown.dag.labels)
+            resumed = replace(resumed, reasons=reasons)
+        cache = None
+        if settings.cache is not None:
+            requested = frozenset(grown.dag.named(redone.requested))
+            cache = CachedTasks(OutputCache(Path(settings.cache)), commands, requested)
         live = LiveWorkflow(flow, resumed.execution)
         effort = PLAN_EFFORT.get(settings.policy)
         curves = {} if effort is None else folder.planned(flow, resumed, effort)
@@ -232,11 +240,6 @@ def prepare_run(
         growth.begin(folder.adding)
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
-        grown = everything if selected.is_narrow else files.flow
-        cache = None
-        if settings.cache is not None:
-            requested = frozenset(grown.dag.named(redone.requested))
-            cache = CachedTasks(OutputCache(Path(settings.cache)), commands, requested)
         runner = Runner(resumed.execution, chosen, engine, commands, folder.store, settings, cache=cache, growth=growth)
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
 
@@ -274,16 +277,36 @@ def settle_files(
 def _redo_tasks(
     selected: Selected, resumed: Resumed, settings: Settings, folder: RunFolder, files: TaskFiles
 ) -> tuple[Resumed, Redone]:
-    grown, place = files.flow, files.folder
-    done, sources, before = resumed.execution.numbers(EXECUTED), files.sources(), folder.inputs()
-    now = look_up(sources, place, before)
-    changed = [path for path, state in now.items() if path in before and before[path].differs(state)]
-    renewed = frozenset(v for path in changed for v in sources[path] if v in done)
-    requested = frozenset(settings.selection.repeated(grown, selected.flow if selected.is_narrow else grown))
+    done, before = resumed.execution.numbers(EXECUTED), folder.inputs()
+    now, renewed = _changed_inputs(files, done, before, folder.copied)
+    requested = frozenset(settings.selection.repeated(files.flow, selected.flow if selected.is_narrow else files.flow))
     outdated = files.outdated(done) if settings.skip_done else ()
     redone = files.to_redo(done, {*requested, *renewed, *outdated})._replace(requested=requested, renewed=renewed)
-    resumed = replace(folder.redo(selected.everything, resumed, redone), inputs={**before, **now})
+    resumed = folder.redo(selected.everything, resumed, redone)
+    written, stable = files.between(done), files.between(resumed.execution.numbers(EXECUTED))
+    inputs = {path: state for path, state in {**before, **now}.items() if path not in written or path in stable}
+    resumed = replace(resumed, inputs=inputs)
     return folder.narrow(selected.flow, resumed) if selected.is_narrow else resumed, redone
+
+
+def _changed_inputs(
+    files: TaskFiles, done: Container[int], before: Mapping[str, InputFile], copied: bool
+) -> tuple[dict[str, InputFile], dict[int, str]]:
+    """The states of the inputs, and the done tasks of which one changed since they ran, each with that input.
+
+    The first time that a file is looked up which a task wrote, it has changed if it is newer than what was made from it.
+    """
+    sources, between = files.sources(), files.between(done)
+    now = look_up(sources, files.folder, before) | look_up(between, files.folder, before, largest=0)
+    readers, changed = {**sources, **between}, dict[int, str]()
+    for path, state in now.items():
+        is_new = path not in before
+        if is_new and (path in sources or copied):
+            continue
+        if is_new or before[path].differs(state):
+            newer = (v for v in readers[path] if v in done and (not is_new or files.is_older(v, state.time)))
+            changed |= dict.fromkeys(newer, path)
+    return now, changed
 
 
 @dataclass

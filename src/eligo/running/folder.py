@@ -108,7 +108,9 @@ class Resumed:
     #: number of tasks that must run again because that was requested; because an input changed
     repeated: int = 0
     renewed: int = 0
-    #: the states of the inputs that no task writes
+    #: the reason of each task that runs, by label; empty unless it was requested
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    #: the states of the inputs
     inputs: Mapping[str, InputFile] = field(default_factory=dict)
     #: reasons to distrust existing files
     doubts: Doubts = NO_DOUBTS
@@ -296,7 +298,7 @@ class RunFolder:
         if not redone.gone:
             return resumed
         undone = redone.gone | redone.dependent
-        renewed = redone.renewed - redone.requested
+        renewed = redone.renewed.keys() - redone.requested
         named = redone.requested | renewed
         done = set(resumed.execution.numbers(EXECUTED)) - undone
         game = restart_execution(flow, resumed.execution, resumed.execution.graph.named(done))
@@ -315,7 +317,7 @@ class RunFolder:
         )
 
     def inputs(self) -> dict[str, InputFile]:
-        """The states of the inputs that no task writes, as the last run found them; a copied folder has none."""
+        """The states of the inputs as the last run found them; a copied folder has none."""
         return {} if self.copied else load(self.path)
 
     def narrow(self, flow: Workflow, resumed: Resumed) -> Resumed:

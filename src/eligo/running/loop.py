@@ -57,6 +57,8 @@ class Settings:
     most_failures: float = float("inf")
     #: whether tasks whose outputs are newer than their inputs count as done
     skip_done: bool = False
+    #: whether to say why each task runs
+    why: bool = False
     #: the folder of a cache of outputs
     cache: str | None = None
     #: the folder in which tasks run; None: the folder of the workflow's file

@@ -3,9 +3,11 @@
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -36,9 +38,9 @@ class Redone(NamedTuple):
     gone: frozenset[int]
     #: tasks that depend on them
     dependent: frozenset[int]
-    #: tasks that are to run again on request; tasks of which an input changed
+    #: tasks that are to run again on request; tasks of which an input changed, each with that input
     requested: frozenset[int] = frozenset()
-    renewed: frozenset[int] = frozenset()
+    renewed: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,21 @@ class TaskFiles:
     def _written(self) -> set[str]:
         """The declared outputs, also those that need not be created."""
         return {plain_path(file) for files in self.flow.column("outputs") for file in files or ()}
+
+    # Inputs that other tasks write
+
+    def between(self, done: Container[int]) -> dict[str, list[int]]:
+        """The files that done tasks wrote and others read, each with the tasks that read it."""
+        return {file: readers for file, readers in self._readers.items() if self._writers.get(file, -1) in done}
+
+    def is_older(self, v: int, time: int) -> bool:
+        """Whether an output of a task was last changed before this time, in nanoseconds.
+
+        The time of the change of a file's state counts: the modification time may be that of an unpacked original.
+        """
+        with suppress(OSError):
+            return any(os.stat(os.path.join(self.folder, file)).st_ctime_ns < time for file in self._outputs[v])
+        return False
 
     def check_inputs(self, done: Container[Name], is_written: Callable[[str], bool] = lambda file: False) -> None:
         """Refuse inputs of unfinished tasks that neither exist nor are written by a task, here or elsewhere."""
