@@ -32,7 +32,6 @@ def run(
     """
     check_run(context)
     from eligo.cli.plan_text import read_workflow, recall
-    from eligo.cli.rehearsal_text import rehearse_all
     from eligo.cli.run_text import answer, flow_of_run, resumed_request
     from eligo.formats.lines import NAME, commands_for
 
@@ -46,6 +45,8 @@ def run(
     if request.history or request.rehearse is not None:
         flow = recall(flow, request.history, request.place).flow
     if request.rehearse is not None:
+        from eligo.cli.rehearsal_text import rehearse_all
+
         return rehearse_all(flow, request, request.rehearse)
     return answer(flow, request, None if file is None else reading, access)
 

@@ -4,16 +4,20 @@ They need matplotlib (`pip install 'eligo[plot]'`), which is imported when somet
 matplotlib figures without global state; `save_figure` writes them so that equal pictures are equal bytes.
 """
 
-from eligo.plotting.clusters import draw_dealing, draw_fat_task
-from eligo.plotting.dags import (
-    draw_dag,
-    draw_explanation,
-    draw_superdag,
-    fifo_profile,
-    save_explanation,
-    save_figure,
-)
-from eligo.plotting.profiles import draw_profile
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eligo.plotting.clusters import draw_dealing, draw_fat_task
+    from eligo.plotting.dags import (
+        draw_dag,
+        draw_explanation,
+        draw_superdag,
+        fifo_profile,
+        save_explanation,
+        save_figure,
+    )
+    from eligo.plotting.profiles import draw_profile
 
 __all__ = [
     "draw_dag",
@@ -26,3 +30,13 @@ __all__ = [
     "save_explanation",
     "save_figure",
 ]
+
+#: the modules of these names; all others are in `dags`
+_MODULES = {"draw_dealing": "clusters", "draw_fat_task": "clusters", "draw_profile": "profiles"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on first use, because most who import `eligo.plotting.layout` draw nothing."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"eligo.plotting.{_MODULES.get(name, 'dags')}"), name)
