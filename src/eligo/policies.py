@@ -71,7 +71,7 @@ class Policy:
         if not np.isfinite(self.score).all():
             raise InputError(f"{self.name}: scores must be finite")
         if self.weight and not (self.score > 0).all():
-            raise InputError(f"{self.name}: scores must be positive if releases have a weight")
+            raise InputError(f"{self.name}: scores must be positive if the weight of releases is not 0")
         if self.weight < 0 or any(worth < 0 for worth in self.phi):
             raise InputError(f"{self.name}: the weight of releases must not be negative")
         if self.ties not in TIES:

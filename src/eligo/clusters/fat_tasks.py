@@ -265,7 +265,7 @@ class Clusters:
         return Budget(amount * (1 - TOLERANCE), amount * (1 + TOLERANCE), self._weights, allowed)
 
     def _choose(self, budget: Budget) -> Choice:
-        """The choice of the strategy; if fewer tasks than that can go, all of them."""
+        """The tasks that the strategy chooses, or all that can run if these are fewer than wanted."""
         direct = self._chooser.direct(budget)
         if not direct.growth.inside:
             return self._chooser.direct(Budget(1, 1, None, budget.fits))

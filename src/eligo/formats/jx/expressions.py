@@ -1,4 +1,4 @@
-"""JX expressions as trees: literals are themselves, everything else is an operation with its line.
+"""JX expressions as trees: a literal stands for itself; everything else is an operation, with its line number.
 
 Makeflow's manual and its program disagree on precedence without parentheses. In the manual, `and` precedes `or`, `not`
 follows comparisons, and evaluation is from left to right; in the program, it is the opposite. Expressions whose value would
