@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
-.PHONY: setup demo test test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page test-plugins test-plugins-short try-plugin page check-page need-npm fuzz check bench papers docs format clean
+.PHONY: setup demo test test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-makefiles test-corpus test-page test-plugins test-plugins-short try-plugin page check-page need-npm fuzz check bench papers docs format clean
 
 setup: .venv/installed
 
@@ -107,6 +107,10 @@ SECONDS ?= 20
 test-faults: SECONDS := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),120)
 test-faults: .venv/tools
 	ELIGO_FAULT_SECONDS=$(SECONDS) $(BIN)/python -m pytest -q -s tests/faults
+
+# Real Makefiles, built by make and by a run: ELIGO_MAKEFILES=FOLDER:FOLDER names the sources of packages.
+test-makefiles: .venv/tools
+	$(BIN)/python -m pytest -q -s tests/makefiles
 
 # SECONDS for each format. Without atheris, nothing is fuzzed, and a message says so.
 fuzz: .venv/tools

@@ -1,5 +1,7 @@
 """Running: the cost of a command that does nothing, on this machine beside other runners, and on Dask, Ray and Parsl.
 
+Also the cost of a Python function that does nothing.
+
 Every figure comes from a process of its own. CPU is that of the runner and all that it starts; what a bare loop of spawns
 takes in the same minute is taken off. Others may run on the machine too: compare columns, not absolute times.
 """
@@ -24,16 +26,17 @@ from eligo.engines import Command, Job
 from eligo.engines.job_run import perform
 from eligo.engines.registry import engine_on
 from eligo.execution import Execution
+from eligo.running import run as run_functions
 from eligo.running.commands import Commands
 from eligo.running.folder import LOGS, RunFolder
 from eligo.running.loop import Runner
 from eligo.workflow import Task, Workflow
 
-TASKS, FEWER, REMOTE = 10_000, 1_500, 500
+TASKS, FEWER, REMOTE, FUNCTIONS = 10_000, 1_500, 500, 100_000
 ROUNDS = 4  # on other engines, of which the best counts, of either side
 SLOTS = 2
 LAYER = 10
-MOST_CPU, MOST_MEGABYTES, MOST_REMOTE = 0.15, 100, 0.3
+MOST_CPU, MOST_MEGABYTES, MOST_REMOTE, MOST_FUNCTION = 0.15, 100, 0.3, 0.03
 MOST_RATIO, MOST_IDLE = 1.6, 2.0
 TRUE = "/bin/true"
 LONGEST = 120  # seconds for one figure
@@ -87,6 +90,13 @@ def local(shape: str, n: int) -> dict[str, float]:
         folder.close()
     assert len(game.executed) == len(dag)
     return found
+
+
+def function(shape: str, n: int) -> dict[str, float]:
+    """Python functions that do nothing, in threads; and the part of planning in their CPU time."""
+    dag = shapes(n)[shape]
+    planning = _measured(lambda: allocator("finish", dag, rules=None), len(dag))["cpu"]
+    return {**_measured(lambda: run_functions(dag, lambda task: None, workers=SLOTS), len(dag)), "planning": planning}
 
 
 def _measured(work: Callable[[], object], n: int) -> dict[str, float]:
@@ -236,6 +246,7 @@ def run() -> None:
     """Print the figures."""
     command()
     here()
+    functions()
     elsewhere()
 
 
@@ -270,6 +281,18 @@ def here() -> None:
             beyond = other["cpu"] - floor["cpu"]
             row((shape, name, FEWER, other["wall"], other["cpu"], beyond, "", other["peak"], ""), widths)
     print(f"targets: at most {MOST_CPU} ms CPU a task beyond the spawn, and {MOST_MEGABYTES} MB")
+
+
+def functions() -> None:
+    """Python functions in threads of this process."""
+    widths = (12, 8, 14, 8, 16, 10, 8)
+    columns = ("shape", "tasks", "wall ms a task", "CPU ms", "CPU ms planning", "peak MB", "")
+    heading("Python functions that do nothing", columns, widths)
+    for shape in shapes(100):
+        found = fresh("function", shape, FUNCTIONS)
+        met = verdict(found["cpu"] - found["planning"] <= MOST_FUNCTION)
+        row((shape, FUNCTIONS, found["wall"], found["cpu"], found["planning"], found["peak"], met), widths)
+    print(f"target: at most {MOST_FUNCTION} ms CPU a task beyond planning")
 
 
 def elsewhere() -> None:
@@ -317,6 +340,7 @@ def _arguments(words: Sequence[str]) -> Iterator[object]:
 
 if __name__ == "__main__":
     measures: dict[str, Callable[..., dict[str, float]]] = {
-        "spawns": spawns, "local": local, "peer": peer, "remote": remote, "whole": whole, "finished": finished,
+        "spawns": spawns, "local": local, "function": function, "peer": peer, "remote": remote, "whole": whole,
+        "finished": finished,
     }  # fmt: skip
     print(json.dumps(measures[sys.argv[1]](*_arguments(sys.argv[2:]))))

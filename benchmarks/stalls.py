@@ -29,8 +29,6 @@ from eligo.policies import POLICIES
 from eligo.rows import Ints
 from eligo.server.app import SELDOM
 from eligo.server.operations import RETRIED
-from eligo.server.replan import LARGEST, order_of_rest, standing
-from eligo.server.rules.document import unpacked_plan
 from eligo.server.rules.prepared import MOST_ARCS, MOST_TASKS, Prepared, Wishes, needed_arcs, prepared
 from eligo.server.rules.requests import Request
 from eligo.server.rules.service import Service
@@ -243,17 +241,6 @@ def blocked(size: int) -> Steps:
     return steps
 
 
-def replanned() -> Steps:
-    """The largest workflow that is planned again while it is served follows its new plan."""
-    steps = Steps()
-    scene = Served(ready_of(shapes(LARGEST)["star"](), "finish"), steps)
-    scene.bring(scene.ask())
-    order = order_of_rest(steps.take("standing", standing, scene.served))
-    steps.take("replan", scene.service.replan, scene.served.id, order)
-    assert unpacked_plan(scene.service.books.changes.plans[0][1], LARGEST)
-    return steps
-
-
 def _cell(figure: float | None) -> str:
     return "refused" if figure is None else f"{figure:.1f}"
 
@@ -294,7 +281,6 @@ def everything(others: Steps, size: int) -> None:
     widths, columns = (28, 9, 12, 9, 40), ("step", "ms", "of it gc", "", "where")
     heading(f"Longest step, ms of processor time: {size:,} tasks (target {STEP:g})", columns, widths)
     parts = {"": others, ", all of a join": joined(size), ", all failed": failed(size), ", all blocked": blocked(size)}
-    parts[f", {LARGEST:,} tasks"] = replanned()
     for part, steps in parts.items():
         for kind, longest in steps.longest.items():
             figures = _cell(longest.ms), _cell(longest.garbage), _met([longest.ms], STEP)

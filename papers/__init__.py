@@ -32,8 +32,8 @@ def reproduce(
 ) -> Report:
     """Repeat a paper's experiments and compare; *quick* uses smaller dags and fewer runs.
 
-    >>> report = reproduce("sweep")
-    >>> all(finding.agrees for finding in report.findings())
+    >>> from papers.findings import findings_of
+    >>> all(finding.agrees for finding in findings_of(reproduce("sweep")))
     True
     """
     return PAPERS[paper](quick, processes, progress)

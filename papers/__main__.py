@@ -10,6 +10,7 @@ from eligo.cli.plan_text import tell
 from eligo.errors import EligoError
 from papers import PAPERS, reproduce
 from papers.files import agreement, save_folder
+from papers.findings import document_of
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,7 +39,7 @@ def _run(options: Namespace) -> None:
     with progress_bar(f"reproducing {options.paper}") as progress:
         report = reproduce(options.paper, options.quick, options.processes, progress)
     if options.json:
-        print_json(report.document())
+        print_json(document_of(report))
     else:
         print_report(report)
         tell([agreement(report)])

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from eligo.simulation.reports import Curve, Finding, Panel, Picture, Section, Table
+from eligo.simulation.reports import Curve, Panel, Picture, Section, Table
 from eligo.simulation.tables import mean_of
+from papers.findings import Checked, Finding
 from papers.fits import PowerLaw, lower_envelope, power_law
 from papers.playing import HEURISTICS, PAPER, AreaPoint, DagName
 
@@ -56,7 +57,7 @@ def coefficient(sizes: Sequence[int], values: Sequence[float], b: float) -> floa
 
 def _familiar(points: Points) -> Section:
     panels = [_panel(of_family(points, family), TITLES[family]) for family in ("fft", "reduction", "evolving")]
-    return Section(
+    return Checked(
         title="Figure 4: area lost on familiar dags",
         findings=[*_fft_findings(of_family(points, "fft")), *_mesh_findings(points), *_growth(points)],
         tables=[_fits(points, ("fft", "reduction", "evolving"), "Fits a v^b of n Δ and of Δ", whole=True)],
@@ -231,7 +232,7 @@ def _fits(points: Points, families: Sequence[str], title: str, whole: bool) -> T
 def _cloud(points: Points) -> Section:
     found = of_family(points, "w")
     panel = _panel(found, "random compositions of W-dags, every dag")
-    return Section(
+    return Checked(
         title="Figure 5: area lost on compositions of W-dags",
         findings=[_scatter(found)],
         pictures=[Picture(name="figure-5", title="Area lost, compositions of W-dags", panels=[panel], columns=1)],
@@ -265,7 +266,7 @@ def _compositions(points: Points, joined: str) -> Section:
         Picture(name=f"figure-6{suffix}", title="Lower envelopes, W-dags", panels=panels[:1], columns=1),
         Picture(name=f"figure-7{suffix}", title="Lower envelopes", panels=panels[1:], columns=3),
     ]
-    return Section(
+    return Checked(
         title=f"Figures 6 and 7: lower envelopes for random compositions{how}",
         findings=_composition_findings(points, kinds),
         tables=[_fits(points, kinds, "Fits a v^b of the lower convex envelopes", whole=False)],

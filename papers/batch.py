@@ -15,7 +15,8 @@ from eligo.dag import Dag
 from eligo.execution import ELIGIBLE, Execution
 from eligo.families import bipartite_tree, expansive_dag
 from eligo.simulation.experiments import Progress
-from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
+from eligo.simulation.reports import Curve, Panel, Picture, Report, Section, Table
+from papers.findings import Checked, Finding
 from papers.hardness import reduction
 
 SOURCES = 20
@@ -138,7 +139,7 @@ def _expansive(trials: list[Trial]) -> Section:
             for name in METHODS
         ),
     ]
-    return Section(
+    return Checked(
         title="Section 6: expansive dags",
         findings=findings,
         tables=[_by_size(trials)],
@@ -186,7 +187,7 @@ def _picture(trials: list[Trial]) -> Picture:
 
 def _exact(same: int, trees: int) -> Section:
     right, asked = _reductions()
-    return Section(
+    return Checked(
         title="Sections 3-5: exact batches",
         findings=[
             Finding(

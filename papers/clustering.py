@@ -11,7 +11,8 @@ from eligo.dag import Dag
 from eligo.families import m_dag, out_mesh
 from eligo.planning import plan
 from eligo.simulation.experiments import Progress
-from eligo.simulation.reports import Finding, Report, Section, Table
+from eligo.simulation.reports import Report, Section, Table
+from papers.findings import Checked, Finding
 
 CHAIN = "W(1,2) ▷ W(1,2) ▷ W(2,2) ▷ W(2,2) ▷ W(3,2) ▷ W(3,2) ▷ W(4,2) ▷ W(4,2) ▷ W(5,2) ▷ W(6,2) ▷ W(10,2)"
 AFTER_DIRECT = "W(3,2) ▷ W(3,2) ▷ W(4,2) ▷ W(4,2) ▷ W(5,2) ▷ W(6,2) ▷ W(10,2)"
@@ -59,7 +60,7 @@ def _figure_5() -> Section:
         [name, " ".join(fat.tasks), str(fat.cut_arcs), str(fat.productivity), fat.residual_verdict]
         for name, fat in (("direct", direct), ("the left prefix", left), ("communication", found))
     ]
-    return Section(
+    return Checked(
         title="Figure 5: six tasks for one client",
         words=[
             "The text leaves open how the last three blocks are attached; the dag here has the printed chain, and the two "
@@ -132,4 +133,4 @@ def _theorems() -> Section:
                 agrees=fat.residual_verdict == "optimal",
             )
         )
-    return Section(title="Theorems 6 and 7, on the dags that decide them", findings=findings)
+    return Checked(title="Theorems 6 and 7, on the dags that decide them", findings=findings)

@@ -8,6 +8,7 @@ from eligo.pages.reports import report_page
 from eligo.plotting import save_figure
 from eligo.plotting.comparison import figures_of
 from eligo.simulation.reports import Report
+from papers.findings import findings_of
 
 
 def save_folder(report: Report, folder: str | os.PathLike[str], name: str) -> list[str]:
@@ -27,5 +28,5 @@ def save_folder(report: Report, folder: str | os.PathLike[str], name: str) -> li
 
 def agreement(report: Report) -> str:
     """How many of the published values agree with ours, in a sentence."""
-    agree = [finding.agrees for finding in report.findings() if finding.agrees is not None]
+    agree = [finding.agrees for finding in findings_of(report) if finding.agrees is not None]
     return f"{sum(agree):,} of {len(agree):,} published values and claims agree"

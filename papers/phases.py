@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eligo.simulation.reports import Curve, Finding, Panel, Picture, Section, Table
+from eligo.simulation.reports import Curve, Panel, Picture, Section, Table
 from eligo.simulation.tables import Mean, ratio_of
 from papers.areas import COLOURS, NAMES, TITLES, Points
+from papers.findings import Checked, Finding
 from papers.playing import APART, HEURISTICS, ICO, PAPER, DagName, PhasePoint
 
 Phases = Mapping[tuple[DagName, float], PhasePoint]
@@ -51,11 +52,11 @@ def cells(
     ]
 
 
-def _section(phases: Phases, families: Sequence[str], name: str, title: str) -> Section:
+def _section(phases: Phases, families: Sequence[str], name: str, title: str) -> Checked:
     names = sorted({dag for dag, _ in phases if dag.family in families}, key=lambda d: (families.index(d.family), d))
     panels = [_panel(phases, dag) for dag in names]
     picture = Picture(name=name, title="Polls, as a multiple of the IC-optimal order's", panels=panels, columns=2)
-    return Section(title=title, tables=[_table(phases, names)], pictures=[picture])
+    return Checked(title=title, tables=[_table(phases, names)], pictures=[picture])
 
 
 def _panel(phases: Phases, name: DagName) -> Panel:

@@ -12,10 +12,11 @@ from eligo.dag import Dag, sum_of
 from eligo.families import m_dag, planar_bipartite_tree, w_dag
 from eligo.planning import plan
 from eligo.simulation.experiments import Progress
-from eligo.simulation.reports import Finding, Report, Section, Table
+from eligo.simulation.reports import Report, Section, Table
 from eligo.theory.exact import max_profile
 from eligo.theory.priority import has_priority
 from eligo.theory.sweep import sum_table, sweep_two, verification_table
+from papers.findings import Checked, Finding
 
 Entries = Sequence[Sequence[int]]
 
@@ -101,9 +102,9 @@ def _section(table: Published, first: Sequence[int], second: Sequence[int]) -> S
         title=f"{table.first} down, {table.second} across",
         head=["", *map(str, range(ours.shape[1]))],
         rows=[[str(i), *map(str, row)] for i, row in enumerate(ours.tolist())],
-        marked=frozenset((i, j + 1) for i, j in entries if same and reached[i, j]),
+        marked={(i, j + 1): "best" for i, j in entries if same and reached[i, j]},
     )
-    return Section(
+    return Checked(
         title=f"Table {table.number}",
         findings=[
             Finding(
@@ -213,7 +214,7 @@ def _examples() -> Section:
             agrees=tree.verdict == "optimal",
         )
     )
-    return Section(title="Section 5: whole dags", findings=findings)
+    return Checked(title="Section 5: whole dags", findings=findings)
 
 
 def _top_left() -> Dag:

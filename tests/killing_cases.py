@@ -7,13 +7,20 @@ _KILLS and _SECONDS; what is usual is short.
 
 import os
 import random
+import subprocess
 from collections import defaultdict
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 from running_cases import completed, lines, state_of
 
 OUT, GOING = "out", "going"
+#: Ray and Parsl may listen on every address: each dispatcher is in a network of its own that has only loopback
+ALONE = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+PACKAGES = {"dask": "distributed", "ray": "ray", "parsl": "parsl"}
 
 
 def asked(name: str, usual: float) -> float:
@@ -80,3 +87,16 @@ def check_executions(place: Path, done_in: dict[str, int]) -> int:
             now[word] = cycle
         again += len(begun) - 1
     return again
+
+
+def check_engine(on: str) -> None:
+    """Skip the test if this engine cannot be had here."""
+    if on in PACKAGES and find_spec(PACKAGES[on]) is None:
+        pytest.skip(f'KILLS WERE NOT TESTED ON {on.upper()}: it needs pip install "eligo[{on}]"')
+    if on in {"ray", "parsl"} and subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode:
+        pytest.skip(f"KILLS WERE NOT TESTED ON {on.upper()}: it needs a network of its own, and none can be had")
+
+
+def inside(on: str) -> tuple[str, ...]:
+    """The words that begin a dispatcher on this engine."""
+    return ALONE if on in {"ray", "parsl"} else ()

@@ -15,7 +15,7 @@ import eligo.simulation
 
 ROOT = Path(eligo.__file__).parent
 LEVELS = {
-    "version": 0, "errors": 0, "work": 0, "stores": 0,
+    "version": 0, "errors": 0, "work": 0, "stores": 0, "user_state": 0,
     "kernels": 0, "rows": 0, "names": 0, "dag": 0, "workflow": 0, "estimates": 0,
     "grown_dag": 1, "families": 1, "formats": 1, "interop": 1, "pools": 1, "theory": 1,
     "border": 2,
@@ -30,7 +30,19 @@ LEVELS = {
     "server": 11,
     "cli": 12,
 }  # fmt: skip
-FOUNDATION = ["version", "errors", "work", "stores", "kernels", "rows", "names", "dag", "workflow", "estimates"]
+FOUNDATION = [
+    "version",
+    "errors",
+    "user_state",
+    "work",
+    "stores",
+    "kernels",
+    "rows",
+    "names",
+    "dag",
+    "workflow",
+    "estimates",
+]
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

@@ -317,10 +317,10 @@ def test_tasks_of_a_graph_stay_the_users_own_objects(form: str, tmp_path: Path) 
 
 def test_graphs_of_objects_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from eligo.plotting import draw_dealing, draw_fat_task, save_explanation
+    from eligo.plotting import draw_dealing, draw_explanation, draw_fat_task, save_figure
 
     graph = graphs()["networkx"]
-    save_explanation(eligo.plan(graph), graph, tmp_path / "plan.svg")
+    save_figure(draw_explanation(eligo.plan(graph), graph), tmp_path / "plan.svg")
     assert "(2," in (tmp_path / "plan.svg").read_text("utf-8")
     draw_fat_task(graph, eligo.cluster(graph, 2))
     draw_dealing(graph, eligo.deal(graph, [2]))

@@ -24,7 +24,7 @@ from eligo.families import out_mesh
 from eligo.formats import write
 from eligo.simulation.comparison import answer, comparison, sentences
 from eligo.simulation.contests import Column, contests_of
-from eligo.simulation.reports import Finding, Report, Section, Table
+from eligo.simulation.reports import Report, Section, Table
 from eligo.simulation.tables import COLUMNS, Record, read_records
 
 FEW = ["--runs", "3", "--rates", "2,8", "--clients", "3"]
@@ -402,10 +402,11 @@ def test_no_word_of_a_tables_head_is_broken(
     columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    finding = Finding(what="Theorem " * 9, published="leaves an optimal rest " * 4, ours="without " * 12, agrees=True)
+    texts = ["Theorem " * 9, "leaves an optimal rest " * 4, "without " * 12, "yes"]
+    wide = Table(title="", head=["", "published", "ours", "agrees"], rows=[texts])
     head = ["requests", "communication (productivity)", *(f"{2**i:,} workers" for i in range(9))]
     table = Table(title="", head=head, rows=[["a first cell of some length", *["1.000, 1.67"] * 10]])
-    print_report(Report(title="t", sections=[Section(title="s", findings=[finding], tables=[table])]))
+    print_report(Report(title="t", sections=[Section(title="s", tables=[wide, table])]))
     words = set(capsys.readouterr().out.split())
     assert {"published", "ours", "agrees", "requests", "communication", "(productivity)", "256", "workers"} <= words
 

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -30,12 +30,13 @@ from eligo.allocating import Allocator, Ask, ByPolicy, allocator
 from eligo.dag import Dag
 from eligo.engines import Command, Ending, Engine, Function, Job, Work
 from eligo.engines.dask import DaskEngine
-from eligo.engines.futures import OwnExecutor, on_executor, threads
-from eligo.engines.job_run import Performed, ending_of
+from eligo.engines.futures import FutureEngine, on_executor
+from eligo.engines.job_run import Performed, ending_of, perform
 from eligo.engines.local import LocalEngine
 from eligo.engines.registry import engine_on
 from eligo.engines.room import Room
 from eligo.engines.sessions import POOL, marked
+from eligo.engines.threads import ThreadEngine
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.names import Name
@@ -60,10 +61,29 @@ def needed(name: str) -> None:
         pytest.skip(f'NOT TESTED: the engine {name} needs pip install "eligo[{name}]"')
 
 
+class OwnExecutor(FutureEngine):
+    """An engine with an executor of its own, which is made again if it breaks."""
+
+    def __init__(self, make: Callable[[], Executor], slots: int, name: str, room: Room | None = None) -> None:
+        super().__init__(self._submit_job, slots, name, room)
+        self._make, self._executor = make, make()
+
+    def _submit_job(self, job: Job, mark: str) -> "Future[Any]":
+        try:
+            return self._executor.submit(perform, job.works, job.timeout, mark)
+        except BrokenExecutor:
+            self.free()
+            self._executor = self._make()
+            return self._executor.submit(perform, job.works, job.timeout, mark)
+
+    def free(self) -> None:
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+
 def made(name: str, slots: int, folder: Path, **options: Any) -> Engine:
     needed(name)
     if name == "threads":
-        return threads(slots, **options)
+        return OwnExecutor(lambda: ThreadPoolExecutor(slots), slots, "thread", **options)
     if name == "processes":
         spawn = multiprocessing.get_context("spawn")
         return OwnExecutor(lambda: ProcessPoolExecutor(slots, mp_context=spawn), slots, "process", **options)
@@ -293,7 +313,7 @@ def test_what_waits_in_a_queue_and_is_cancelled_never_begins(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Brief tasks are handed over ahead, as far as the engine says; all that is cancelled is told of."""
-    monkeypatch.setattr("eligo.engines.futures.BRIEF", MOST_SECONDS)  # brief, however busy the machine is
+    monkeypatch.setattr(engine, "brief", MOST_SECONDS, raising=False)  # brief, however busy the machine is
     runner(engine, {i: [] for i in range(30)}, lambda task, attempt: sh("exit 0"))
     asks = engine.asks()
     assert len(asks) == SLOTS + slack_of(engine)
@@ -571,7 +591,11 @@ def test_tasks_share_the_cores(name: str, engine: Engine, tmp_path: Path) -> Non
     def work(task: Name, attempt: int) -> Command:
         return sh('date +%s%N > "$1"; sleep 0.1; date +%s%N >> "$1"', str(tmp_path / f"when-{task}"))
 
-    own = threads(SLOTS, Room(SLOTS, None, needs)) if name == "threads" else engine_on(name, SLOTS, needs=needs)
+    own = (
+        made(name, SLOTS, tmp_path, room=Room(SLOTS, None, needs))
+        if name == "threads"
+        else engine_on(name, SLOTS, needs=needs)
+    )
     flow: dict[Name, list[Name]] = {task: [] for task in ("a", "b", "c", "huge")}
     runner(own, flow, work, needs=needs)
     own.close()
@@ -678,7 +702,7 @@ def test_an_executor_of_the_users_is_used_and_left_open() -> None:
 
 
 def test_a_clock_that_is_set_back_ends_no_run() -> None:
-    own = threads(1)
+    own = ThreadEngine(1)
     back = [ending_of(Job(1, "thread 1", ("a",), ()), 0, Performed(100.0, 50.0))]
     game = Execution({"a": []})
     prudent = allocator("fifo", game.dag, game)

@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
@@ -17,6 +18,7 @@ import pytest
 
 import eligo
 import engine_tasks
+from eligo import families
 from eligo.errors import InputError, TaskFailedError, UnknownTaskError
 
 LONG = 60.0  # seconds that no test waits for unless something is wrong
@@ -120,7 +122,23 @@ def test_elsewhere_an_exception_that_cannot_be_sent_is_told_in_words(kind: str) 
     assert type(failed["own"]) is engine_tasks.OwnError
 
 
-# timeout and folder
+def test_an_exception_that_would_end_a_thread_is_that_of_its_task() -> None:
+    """Nothing that a function raises takes the worker from the tasks after it."""
+
+    class StrangeError(BaseException):
+        """Not even an Exception."""
+
+    def fails(error: BaseException) -> None:
+        raise error
+
+    errors: list[BaseException] = [StrangeError(), KeyboardInterrupt(), GeneratorExit(), SystemExit(3)]
+    table: dict[str, Any] = {str(i): (partial(fails, error), []) for i, error in enumerate(errors)}
+    result = eligo.run({**table, "fine": (five, [])}, workers=1, check=False)
+    assert [result.failed[str(i)] for i in range(len(errors))] == errors
+    assert result.values == {"fine": five()}
+
+
+# timeout
 
 
 def test_a_late_function_has_failed_and_its_worker_goes_on(pool: Executor) -> None:
@@ -155,10 +173,9 @@ def test_functions_in_time_are_not_late() -> None:
     assert type(result.failed["wrong"]) is ValueError
 
 
-def test_what_is_for_commands_is_refused_for_functions_and_the_other_way_round(tmp_path: Any) -> None:
-    with pytest.raises(InputError, match="folder has no effect on functions"):
-        eligo.run({"a": (five, [])}, folder=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+def test_what_is_for_commands_is_refused_for_functions_and_the_other_way_round() -> None:
+    with pytest.raises(InputError, match="ignore has no effect on functions"):
+        eligo.run({"a": (five, [])}, ignore="all")
     flow = eligo.Workflow(eligo.Dag.from_arcs([], ["a"]), {"a": eligo.Task(name="a", command="true")})
     with pytest.raises(InputError, match="keep has no effect on commands"):
         eligo.run(flow, keep="all")
@@ -233,3 +250,33 @@ def test_what_a_dask_collection_consists_of_is_never_dropped() -> None:
     second = delayed(lambda value: value + 1)(first, dask_key_name="second")
     both, _ = optimize(first, second)  # type: ignore[no-untyped-call]
     assert eligo.run(both).values["first"] == 2
+
+
+# Order
+
+
+def test_with_one_worker_functions_begin_in_the_order_of_the_policy() -> None:
+    """Also short ones, of which other runs hand over several at a time."""
+    flow, begun, order = families.random_layered(20, 20, seed=1), list[object](), list[object]()
+    eligo.run(flow, begun.append, workers=1)
+    chosen = eligo.allocator("finish", flow, rules=None)
+    while grants := chosen.hand_out([eligo.Ask()]):
+        order += grants[0].tasks
+        chosen.execution.complete(order[-1])
+    assert begun == order
+
+
+def test_long_functions_are_not_handed_over_ahead() -> None:
+    """After many short functions, too: as many run as there are workers, and a better one need not wait for others."""
+    begun, most = list[str](), list[int]()
+
+    def slow(task: str) -> None:
+        begun.append(task)
+        time.sleep(0.02)
+
+    def watch(now: eligo.Progress) -> None:
+        if len(begun) > 20:
+            most.append(now.running)
+
+    eligo.run({str(i): [] for i in range(60)}, slow, workers=2, progress=watch)
+    assert max(most) <= 2

@@ -23,8 +23,7 @@ BROKEN: tuple[dict[str, Any], ...] = (
     {"name": "join", "run": "true", "after": ["fit_1"]},
     {"name": "never", "run": "true", "after": ["join"]},
 )
-#: a server plans anew after failures; where the first come are first served, no plan changes what is told
-WISHES = ("--retries", "1", "--policy", "fifo")
+WISHES = ("--retries", "1")
 #: what differs between a folder and a server: times, workers, and where things are
 VARYING = (
     (r"\bPLACE/logs/\S*[^\s.,)]", "LOG"),

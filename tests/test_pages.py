@@ -26,7 +26,7 @@ from eligo.pages.reports import cluster_report, report_page
 from eligo.pages.views import Sampled
 from eligo.planning import plan
 from eligo.simulation import deal
-from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
+from eligo.simulation.reports import Curve, Panel, Picture, Report, Section, Table
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Task, Workflow
 
@@ -273,16 +273,16 @@ def test_why_a_task_has_its_place_is_what_it_makes_ready_there() -> None:
 
 
 def sample() -> Report:
-    finding = Finding(what="w", published="1", ours="2", agrees=False, why="because")
+    marked = Table(
+        title="", head=["", "agrees", "why"], rows=[["w", "NO", "because"]], marked={(0, 1): "no", (0, 2): "why"}
+    )
     curves = [Curve(label="plan", x=[1.0, 2.0], y=[1.0, 1.5])]
     panels = [Panel(title="a", across="x", up="y", curves=curves), Panel(title="b", words="Nothing differs.")]
     table = Table(
-        title="t", head=["", "n", "word"], rows=[["*p", "1,200", "a"], [" q", "+3%", "b"]], marked=frozenset({(0, 0)})
+        title="t", head=["", "n", "word"], rows=[["*p", "1,200", "a"], [" q", "+3%", "b"]], marked={(0, 0): "best"}
     )
     pictures = [Picture(name="n", title="T", panels=panels)]
-    section = Section(
-        title="s", answer="This.", words=["Words."], findings=[finding], tables=[table], pictures=pictures
-    )
+    section = Section(title="s", answer="This.", words=["Words."], tables=[marked, table], pictures=pictures)
     return Report(title="r", words=["* best", "other"], sections=[section])
 
 
@@ -296,8 +296,8 @@ def test_the_document_of_a_report_is_as_agreed() -> None:
     section, notes = document["sections"]
     assert {*section} == {*notes} == {"title", "words", "tables", "figures"}
     assert section["words"] == ["Words.", "Nothing differs."]  # the answer is the headline
-    findings, table = section["tables"]
-    assert findings["rows"][0][3:] == [{"text": "NO", "mark": "no"}, {"text": "because", "mark": "why"}]
+    marked, table = section["tables"]
+    assert marked["rows"][0][1:] == [{"text": "NO", "mark": "no"}, {"text": "because", "mark": "why"}]
     assert table["rows"] == [[{"text": "p", "mark": "best"}, "1,200", "a"], ["q", "+3%", "b"]]
     assert table["numbers"] == [False, True, False]
     assert len(section["figures"]) == 1

@@ -14,13 +14,14 @@ from eligo.pages.html import save_output
 from eligo.planning import plan
 from eligo.plotting.comparison import draw_picture, first_figure
 from eligo.plotting.profiles import svg_of
-from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
+from eligo.simulation.reports import Curve, Panel, Picture, Report, Table
 from eligo.theory.eligibility import eligible_counts
 from papers import PAPERS, batch, clustering, comparison, reproduce, sweep
 from papers.__main__ import main
 from papers.areas import coefficient, of_family
 from papers.compositions import bracketed_composition
 from papers.files import save_folder
+from papers.findings import Checked, Finding, document_of, findings_of
 from papers.fits import lower_envelope, power_law
 from papers.phases import cells
 from papers.playing import (
@@ -138,22 +139,22 @@ def test_reproductions_do_not_depend_on_the_number_of_processes() -> None:
 
 
 def test_the_report_has_every_figure(tiny: Report) -> None:
-    names = [picture.name for picture in tiny.pictures()]
+    names = [picture.name for section in tiny.sections for picture in section.pictures]
     assert names == [
         "figure-4", "figure-5", "figure-6", "figure-7", "figure-6-joined", "figure-7-joined", "figure-8", "figure-9",
     ]  # fmt: skip
-    panels = {picture.name: len(picture.panels) for picture in tiny.pictures()}
+    panels = {picture.name: len(picture.panels) for section in tiny.sections for picture in section.pictures}
     assert (panels["figure-4"], panels["figure-7"], panels["figure-8"], panels["figure-9"]) == (3, 3, 6, 8)
-    found = {finding.what: finding for finding in tiny.findings()}
+    found = {finding.what: finding for finding in findings_of(tiny)}
     assert found["evolving meshes: FIFO is IC-optimal"].agrees
     assert found["reduction meshes: neither FIFO nor GREEDY is IC-optimal"].agrees
     assert not found["FFT: exponent b of n Δ, for LIFO / FIFO / GREEDY-FIFO"].agrees
-    assert all(finding.why for finding in tiny.findings() if finding.agrees is False)
+    assert all(finding.why for finding in findings_of(tiny) if finding.agrees is False)
 
 
 def test_what_disagrees_is_explained_in_every_paper() -> None:
     for paper in ("sweep", "clustering"):
-        assert all(finding.why for finding in reproduce(paper).findings() if finding.agrees is False)
+        assert all(finding.why for finding in findings_of(reproduce(paper)) if finding.agrees is False)
 
 
 # Fits
@@ -213,13 +214,15 @@ def test_the_envelope_is_the_one_by_brute_force(drawn: list[tuple[int, int]]) ->
 
 def test_every_entry_of_sweeps_tables() -> None:
     report = sweep.report(False, 1, quiet)
-    assert all(finding.agrees for finding in report.findings())
-    entries = [finding.ours for finding in report.findings() if finding.what == "entries"]
+    assert all(finding.agrees for finding in findings_of(report))
+    entries = [finding.ours for finding in findings_of(report) if finding.what == "entries"]
     assert entries == [f"{n} of {n} the same" for n in (9, 6, 20, 9, 9, 12, 20, 16)]
 
 
 def test_figure_5_of_the_clustering_paper() -> None:
     first, theorems = clustering.report(False, 1, quiet).sections
+    assert isinstance(first, Checked)
+    assert isinstance(theorems, Checked)
     assert all(finding.agrees for finding in first.findings)
     assert [fat.cut_arcs for fat in first.fat_tasks.values()] == [8, 6]
     assert [finding.agrees for finding in theorems.findings] == [False, False, False, True, True]
@@ -269,8 +272,8 @@ def sample() -> Report:
     dots = Curve(label="two", x=[2, 4, 8], y=[1, 1.1, 1.2], style="points", colour=1)
     panels = [Panel(title="a & b", across="ρ", up="T", curves=[curve, fit, dots], logarithmic=True, level=1.0)] * 3
     finding = Finding(what="<i>", published="1", ours="2", agrees=False, why="because & so")
-    table = Table(title="t", head=["", "x"], rows=[["r", "<td>"]], marked=frozenset({(0, 1)}))
-    section = Section(
+    table = Table(title="t", head=["", "x"], rows=[["r", "<td>"]], marked={(0, 1): "best"})
+    section = Checked(
         title="s",
         words=["w"],
         findings=[finding],
@@ -281,7 +284,7 @@ def sample() -> Report:
 
 
 def test_pictures_are_the_same_bytes_every_time() -> None:
-    picture = next(sample().pictures())
+    picture = sample().sections[0].pictures[0]
     assert svg_of(draw_picture(picture)) == svg_of(draw_picture(picture))
 
 
@@ -300,7 +303,7 @@ def test_what_cannot_be_drawn_or_written_is_told(tmp_path: Path) -> None:
 
 
 def test_cells_and_families_are_found_by_name(tiny: Report) -> None:
-    document = tiny.document()
+    document = document_of(tiny)
     assert document["sections"][0]["title"].startswith("Figure 4")
     points, phases = play_all([AreaJob(DagName("fft", 3), 2)], [PhaseJob(DagName("fft", 3), 2.0, 2)], 1, quiet)
     assert [point.tasks for point in of_family(points, "fft")] == [12]

@@ -259,7 +259,7 @@ def test_a_plan_of_another_workflow_is_refused() -> None:
 @pytest.mark.parametrize("dag", SMALL.values(), ids=SMALL)
 def test_every_dag_has_its_picture(dag: Dag, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"picture{suffix}"
-    plotting.save_explanation(plan(dag), dag, path)
+    plotting.save_figure(plotting.draw_explanation(plan(dag), dag), path)
     data = path.read_bytes()
     if suffix == ".png":
         assert data.startswith(b"\x89PNG\r\n\x1a\n")
@@ -271,7 +271,7 @@ def test_every_dag_has_its_picture(dag: Dag, suffix: str, tmp_path: Path) -> Non
 @draws
 def test_svg_has_the_names_as_text_and_as_tips(tmp_path: Path) -> None:
     dag = awkward()
-    plotting.save_explanation(plan(dag), dag, tmp_path / "a.svg")
+    plotting.save_figure(plotting.draw_explanation(plan(dag), dag), tmp_path / "a.svg")
     svg = (tmp_path / "a.svg").read_text("utf-8")
     written = texts(svg)
     titles = [node.text or "" for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}title")]
@@ -285,7 +285,7 @@ def test_svg_has_the_names_as_text_and_as_tips(tmp_path: Path) -> None:
 def test_the_verdict_and_the_axes_are_told_in_plain_words(tmp_path: Path) -> None:
     dag = families.butterfly(3)
     best = plan(dag, "quick")
-    plotting.save_figure(plotting.draw_profile(best, plotting.fifo_profile(dag)), tmp_path / "p.svg")
+    plotting.save_figure(plotting.draw_explanation(best, dag), tmp_path / "p.svg")
     written = texts((tmp_path / "p.svg").read_text("utf-8"))
     legend = {"this plan", "first come, first served", "bound at each step: no order can have more ready"}
     assert {str(best), "tasks executed", "tasks ready", *legend} <= {*written}
@@ -294,9 +294,10 @@ def test_the_verdict_and_the_axes_are_told_in_plain_words(tmp_path: Path) -> Non
 
 @draws
 def test_the_gap_is_told_where_there_is_one(tmp_path: Path) -> None:
-    undecided = plan(families.random_layered(5, 8, seed=2))
+    dag = families.random_layered(5, 8, seed=2)
+    undecided = plan(dag)
     assert undecided.profile != undecided.upper_bound
-    plotting.save_figure(plotting.draw_profile(undecided), tmp_path / "p.svg")
+    plotting.save_figure(plotting.draw_explanation(undecided, dag), tmp_path / "p.svg")
     assert "gap between plan and bound" in texts((tmp_path / "p.svg").read_text("utf-8"))
 
 
@@ -305,7 +306,7 @@ def test_the_gap_is_told_where_there_is_one(tmp_path: Path) -> None:
 def test_the_same_plan_gives_the_same_bytes(suffix: str, tmp_path: Path) -> None:
     dag = families.fork_join(5, 2, 2)
     for name in ("one", "two"):
-        plotting.save_explanation(plan(dag), dag, tmp_path / f"{name}{suffix}")
+        plotting.save_figure(plotting.draw_explanation(plan(dag), dag), tmp_path / f"{name}{suffix}")
     assert (tmp_path / f"one{suffix}").read_bytes() == (tmp_path / f"two{suffix}").read_bytes()
 
 
@@ -315,7 +316,7 @@ def test_svg_bytes_do_not_depend_on_the_process_or_the_users_settings(tmp_path: 
         "import sys, matplotlib\n"
         "if sys.argv[2:]: matplotlib.rcParams.update({'font.size': 20, 'axes.grid': True, 'svg.fonttype': 'path'})\n"
         "from eligo import families, planning, plotting; dag = families.out_mesh(4)\n"
-        "plotting.save_explanation(planning.plan(dag), dag, sys.argv[1])\n"
+        "plotting.save_figure(plotting.draw_explanation(planning.plan(dag), dag), sys.argv[1])\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
         "assert (matplotlib.rcParams['font.size'] == 20) == bool(sys.argv[2:])"
     )
@@ -345,7 +346,7 @@ def test_every_node_of_a_conflict_has_a_label() -> None:
 def test_the_picture_says_the_verdict_once(tmp_path: Path) -> None:
     dag = families.out_mesh(3)
     best = plan(dag)
-    plotting.save_explanation(best, dag, tmp_path / "a.svg")
+    plotting.save_figure(plotting.draw_explanation(best, dag), tmp_path / "a.svg")
     assert texts((tmp_path / "a.svg").read_text("utf-8")).count(str(best)) == 1
 
 
@@ -375,21 +376,23 @@ def test_the_facts_of_a_plan() -> None:
 @pytest.mark.parametrize("name", ["picture", "picture.pdf", "picture.svg.gz", "-"])
 def test_another_suffix_is_refused_with_those_that_are_not(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"\.svg or \.png"):
-        plotting.save_explanation(plan(SMALL["mesh"]), SMALL["mesh"], tmp_path / name)
+        plotting.save_figure(plotting.draw_explanation(plan(SMALL["mesh"]), SMALL["mesh"]), tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
 @draws
 def test_a_file_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere.*cannot be written: no such file"):
-        plotting.save_explanation(plan(SMALL["mesh"]), SMALL["mesh"], tmp_path / "nowhere" / "a.svg")
+        plotting.save_figure(
+            plotting.draw_explanation(plan(SMALL["mesh"]), SMALL["mesh"]), tmp_path / "nowhere" / "a.svg"
+        )
 
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for module in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match=r"pictures need matplotlib: pip install 'eligo\[plot\]'"):
-        plotting.save_explanation(plan(SMALL["mesh"]), SMALL["mesh"], tmp_path / "a.svg")
+        plotting.save_figure(plotting.draw_explanation(plan(SMALL["mesh"]), SMALL["mesh"]), tmp_path / "a.svg")
 
 
 def test_to_import_the_package_does_not_import_matplotlib() -> None:

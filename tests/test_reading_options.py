@@ -23,6 +23,7 @@ TEXTS = {
     "dax": '<adag><job id="a" name="x"/><job id="b" name="x"/><child ref="b"><parent ref="a"/></child></adag>',
     "graphml": '<graphml><graph edgedefault="directed"><node id="a"/><node id="b"/>'
     '<edge source="a" target="b"/></graph></graphml>',
+    "make": "Makefile:1: target 'a' does not exist\ntrue\n# GNU Make 4.3\n.DEFAULT_GOAL := a\n# Files\n\na:\n#  x\n",
     "ninja": "rule c\n  command = c $in $out\nbuild a: c\nbuild b: c a\n",
     "dagman": "JOB a a.sub\nJOB b b.sub\nPARENT a CHILD b\n",
     "makeflow": "a:\n\techo $N > a\nb: a\n\tcp a b\n",

@@ -18,6 +18,7 @@ import pytest
 
 from eligo.allocating import Ask, allocator
 from eligo.cli import run as cli
+from eligo.cli.live_display import until_closed
 from eligo.dag import Dag
 from eligo.engines import Ending, Function, Job
 from eligo.engines.futures import FutureEngine
@@ -593,7 +594,7 @@ def test_a_run_goes_on_where_nobody_watches_any_more() -> None:
     def gone(runner: Runner) -> None:
         raise BrokenPipeError
 
-    runner.watch = gone
+    runner.watch = until_closed(gone)
     runner.run()
     assert runner.execution.finished
 

@@ -8,13 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pytest
-
-from eligo.additions import read_addition
-from eligo.server.logs import LOGGER, JsonLines, emit_changes, event
+from eligo.server.logs import JsonLines, event
 from server_faults import ServerProcess
-from service_parts import Scene, flow_of
 from test_server_security import ask, bearer, client, token
 
 FLOW = {"tasks": [{"name": "a", "run": "true"}, {"name": "b", "run": "true"}]}
@@ -90,20 +85,3 @@ def test_what_has_no_event_is_a_message_or_an_error() -> None:
     plain = logging.makeLogRecord({"msg": "now serving %s", "args": ("w-1",), "levelname": "INFO"})
     words = json.loads(JsonLines().format(plain))
     assert (words["event"], words["message"]) == ("message", "now serving w-1")
-
-
-def test_a_workflow_that_only_grows_is_not_logged_as_replanned(caplog: pytest.LogCaptureFixture) -> None:
-    scene = Scene(keeping=False)
-    grown, replanned, both = (scene.submit(flow_of({"a": [], "b": []}), policy="ready") for _ in range(3))
-    scene.keep()
-    for workflow in (grown, both):
-        scene.service.add(scene.now, workflow, read_addition('{"tasks": [{"name": "x", "run": "true"}]}'))
-    scene.service.replan(replanned, np.array([1, 0], np.int32))
-    scene.service.replan(both, np.array([2, 1, 0], np.int32))
-    changes = scene.service.take_changes()
-    assert changes is not None
-    assert {row[0] for row in changes.plans} == {grown, replanned, both}
-    with caplog.at_level(logging.INFO, LOGGER.name):
-        emit_changes(changes)
-    events = [(record.msg, record.__dict__["fields"]["workflow"]) for record in caplog.records]
-    assert sorted(events) == sorted(("workflow_replanned", workflow) for workflow in (replanned, both))

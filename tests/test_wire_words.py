@@ -29,6 +29,7 @@ FILES = [
     ("ninja", "include FILE\n"),
     ("ninja", "subninja FILE\n"),
     ("ninja", "rule r\n  command = cat $SECRET_VARIABLE\n  depfile = FILE\nbuild o: r\n"),
+    ("make", "M:1: target 'a' does not exist\ncat a\n# GNU Make 4\nMAKEFILE_LIST := FILE\n# Files\n\na: FILE\n#  x\n"),
     ("makeflow", "include FILE\n"),
     ("makeflow", "o:\n\techo $(SECRET_VARIABLE) $SECRET_VARIABLE > o\n"),
     ("makeflow", "X=$(shell cat FILE)\no:\n\techo $(X) > o\n"),

@@ -53,7 +53,7 @@ SUBJECTS: Mapping[str, tuple[str, ...]] = {
         "Verification",
     ),
     "Run times and pools": ("read_history", "History", "with_history", "Pool", "earliest_finish", "FinishBound"),
-    "Running": ("run", "Result", "Retries"),
+    "Running": ("run", "Result", "Retries", "Progress"),
     "Handing out tasks": (
         "Execution", "allocator", "Allocator", "Ask", "Grant", "Prudent", "Rules", "batch", "Batch", "Batches",
     ),

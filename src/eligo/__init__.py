@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from eligo.planning import Judgement, Plan, judge, plan
     from eligo.pools import Pool
     from eligo.prioritising import priorities
-    from eligo.running import Result, Retries, run
+    from eligo.running import Progress, Result, Retries, run
     from eligo.simulation import Dealing, deal
     from eligo.theory.eligibility import (
         area,
@@ -84,7 +84,7 @@ _HOMES = {
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
     "eligo.pools": ("Pool",),
     "eligo.prioritising": ("priorities",),
-    "eligo.running": ("Result", "Retries", "run"),
+    "eligo.running": ("Progress", "Result", "Retries", "run"),
     "eligo.simulation": ("Dealing", "deal"),
     "eligo.theory.eligibility": (
         "area",
@@ -126,6 +126,7 @@ __all__ = [
     "Origin",
     "Plan",
     "Pool",
+    "Progress",
     "Prudent",
     "Result",
     "Retries",

@@ -11,6 +11,7 @@ from eligo.names import Name, check_label
 
 MEGABYTE = 2**20  # as engines count memory
 NOTHING = ":"  # the shell's null command: a task without work that only keeps the order
+FUNCTION = "python function"  # the first word of a command that stands for a Python function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +170,8 @@ class Workflow:
         """
         values = self.details.column(what) if isinstance(self.details, LazyDetails) else None
         if values is None or len(values) != len(self.dag):  # the dag has grown, or the details have since
-            return [getattr(self.task(name), what) for name in self.dag.tasks]
+            get, nothing = self.details.get, Task(name="")  # one for all tasks without details, of which there are many
+            return [getattr(get(name) or nothing, what) for name in self.dag.tasks]
         return values
 
     def grown(self, dag: Dag) -> "Workflow":

@@ -7,25 +7,30 @@ import signal
 import subprocess
 import time
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from eligo.engines.sessions import POOL, marked
 from eligo.running.folder import MARK, kept_workflow
-from killing_cases import GOING, asked, check_executions, check_store, layers, noting, surroundings, told
+from killing_cases import (
+    GOING,
+    asked,
+    check_engine,
+    check_executions,
+    check_store,
+    inside,
+    layers,
+    noting,
+    surroundings,
+    told,
+)
 from running_cases import COMMAND, completed, started, written
 
 WORKERS = int(asked("WORKERS", 4))
 EARLY = 6  # every so-manieth kill comes at any moment from the start on
 SECONDS = asked("SECONDS", 150.0)
 LINGER = 5.0  # seconds that workers of a dispatcher that is gone may take to go too
-
-
-#: Ray and Parsl may listen on every address: each dispatcher is in a network of its own that has only loopback
-ALONE = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
-PACKAGES = {"dask": "distributed", "ray": "ray", "parsl": "parsl"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ COURSES = [
 @pytest.mark.parametrize("course", COURSES, ids=lambda course: course.on)
 def test_many_kills(course: Course, tmp_path: Path) -> None:
     """Each task says in a file of its own in which cycle, from one kill to the next, it begins and ends."""
-    _needed(course.on)
+    check_engine(course.on)
     course = course.as_asked()
     rng = random.Random(20261115)
     parents = layers(tmp_path, course.tasks, course.wide, rng)
@@ -92,7 +97,7 @@ def test_many_kills(course: Course, tmp_path: Path) -> None:
 
 def test_workers_that_do_not_get_to_run_go_with_their_dispatcher_too(tmp_path: Path) -> None:
     """One that does not notice at once what happened could go on beside the next dispatcher."""
-    _needed("dask")
+    check_engine("dask")
     flow = written(tmp_path, [{"name": "t", "run": "touch began; sleep 300"}])
     command = [*COMMAND, "run", str(flow), "--on", "dask", "--workers", "2"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
@@ -115,18 +120,10 @@ def test_workers_that_do_not_get_to_run_go_with_their_dispatcher_too(tmp_path: P
                 os.kill(number, signal.SIGKILL)
 
 
-def _needed(on: str) -> None:
-    if on in PACKAGES and find_spec(PACKAGES[on]) is None:
-        pytest.skip(f'KILLS WERE NOT TESTED ON {on.upper()}: it needs pip install "eligo[{on}]"')
-    if on in {"ray", "parsl"} and subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode:
-        pytest.skip(f"KILLS WERE NOT TESTED ON {on.upper()}: it needs a network of its own, and none can be had")
-
-
 def _begun(course: Course, flow: Path, cycle: int) -> "subprocess.Popen[str]":
     """A dispatcher; by first come, first served, whose beginning takes no time."""
     options = ("--on", course.on, "--workers", str(WORKERS), "--policy", "fifo")
-    inside = ALONE if course.on in {"ray", "parsl"} else ()
-    return started(flow, *options, inside=inside, env=surroundings(cycle))
+    return started(flow, *options, inside=inside(course.on), env=surroundings(cycle))
 
 
 def _killed(course: Course, flow: Path, cycle: int, rng: random.Random) -> bool:

@@ -35,11 +35,9 @@ class Bundle(Protocol):
     @property
     def table(self) -> Profile:
         """The most that 0, 1, ... requests render, up to the limit or until all sources are executed."""
-        ...
 
     def deal(self, size: int) -> Iterator[Ints]:
         """The tasks to execute, *size* in all."""
-        ...
 
 
 class ChainBundle:

@@ -227,7 +227,7 @@ class TreeBatches:
     """
 
     def __init__(self, tree: Dag, limit: int) -> None:
-        self.tree, self.limit = tree, limit
+        self.limit = limit
         self._ptr, self._rows = _neighbours(tree)
         degree = np.diff(tree.parent_ptr)
         private = np.bincount(tree.tails, degree[tree.child] == 1, minlength=len(tree)).astype(np.int64)

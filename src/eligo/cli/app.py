@@ -4,23 +4,11 @@ from typing import Annotated
 
 import typer
 
+from eligo.cli import options as option
 from eligo.cli.effects import BESIDE_EXPERIMENTS, NOT_OF_EXPERIMENTS, check_cluster, check_plan, refuse_useless
-from eligo.cli.options import (
-    EffortOption,
-    File,
-    Force,
-    Histories,
-    Json,
-    Picture,
-    Reading,
-    SearchSeconds,
-    To,
-    grouped,
-    offered,
-)
+from eligo.cli.options import Reading, grouped, offered
 from eligo.cli.output import print_facts, print_json, version_line
 from eligo.cli.requests import ClusterRequest, CompareRequest, PlanRequest
-from eligo.errors import InputError
 
 app = typer.Typer(
     help="Decide which ready task of a workflow runs next, and prove how good the choice is.",
@@ -62,13 +50,7 @@ def plan(context: typer.Context, request: PlanRequest, reading: Reading) -> None
 
 @app.command()
 @grouped
-def show(
-    file: File,
-    *,
-    reading: Reading,
-    history: Histories = None,
-    json: Json = False,
-) -> None:
+def show(file: option.File, *, reading: Reading, history: option.Histories = None, json: option.Json = False) -> None:
     """Show the size and shape of a workflow.
 
     Also shows how many tasks are ready at a time if they run first come, first served.
@@ -82,13 +64,13 @@ def show(
 @app.command()
 @grouped
 def explain(
-    file: File,
+    file: option.File,
     *,
-    output: Picture = None,
-    effort: EffortOption = "normal",
-    seconds: SearchSeconds = None,
+    output: option.Picture = None,
+    effort: option.EffortOption = "normal",
+    seconds: option.SearchSeconds = None,
     reading: Reading,
-    json: Json = False,
+    json: option.Json = False,
 ) -> None:
     """Explain why the plan is good, and draw the workflow."""
     from eligo.cli.plan_text import explain_plan, read_workflow
@@ -114,7 +96,7 @@ def compare(context: typer.Context, request: CompareRequest) -> None:
 @app.command()
 @grouped
 def verify(
-    file: File,
+    file: option.File,
     order: Annotated[
         str,
         typer.Argument(
@@ -123,8 +105,8 @@ def verify(
     ],
     *,
     reading: Reading,
-    history: Histories = None,
-    json: Json = False,
+    history: option.Histories = None,
+    json: option.Json = False,
 ) -> int:
     """Check an order, or a saved plan and its proof.
 
@@ -142,7 +124,7 @@ def verify(
 @app.command()
 @grouped
 def batch(
-    file: File,
+    file: option.File,
     *,
     requests: Annotated[int, typer.Option("-r", "--requests", metavar="N", help="Number of tasks to choose.")],
     executed: Annotated[
@@ -158,9 +140,9 @@ def batch(
     method: Annotated[
         str, typer.Option(metavar="NAME", autocompletion=offered("method"), help="auto, exact, greedy or expansive.")
     ] = "auto",
-    seconds: SearchSeconds = None,
+    seconds: option.SearchSeconds = None,
     reading: Reading,
-    json: Json = False,
+    json: option.Json = False,
 ) -> None:
     """Choose ready tasks to hand out together.
 
@@ -182,7 +164,7 @@ def batch(
 @grouped
 def cluster(
     context: typer.Context,
-    file: File,
+    file: option.File,
     *,
     request: ClusterRequest,
     output: Annotated[
@@ -195,9 +177,9 @@ def cluster(
             metavar="NAME", autocompletion=offered("export"), help="Write it for pegasus, snakemake or dagman."
         ),
     ] = None,
-    force: Force = False,
+    force: option.Force = False,
     reading: Reading,
-    json: Json = False,
+    json: option.Json = False,
 ) -> None:
     """Choose a cluster of tasks for one client to run as a unit.
 
@@ -216,11 +198,11 @@ def cluster(
 @app.command()
 @grouped
 def convert(
-    file: File,
+    file: option.File,
     out: Annotated[str, typer.Argument(metavar="OUT", help="File to write; - is standard output.")],
     *,
     reading: Reading,
-    to: To = None,
+    to: option.To = None,
     names: Annotated[
         str,
         typer.Option(
@@ -229,7 +211,7 @@ def convert(
             help="Names that are invalid in OUT's format: change them, or keep them and fail.",
         ),
     ] = "change",
-    force: Force = False,
+    force: option.Force = False,
 ) -> None:
     """Convert a workflow to another format.
 
@@ -266,8 +248,8 @@ def generate(
     out: Annotated[
         str, typer.Option("-o", "--output", metavar="OUT", help="File to write; - is standard output.")
     ] = "-",
-    to: To = None,
-    force: Force = False,
+    to: option.To = None,
+    force: option.Force = False,
 ) -> None:
     """Generate a workflow of a named family.
 
@@ -287,9 +269,3 @@ def generate(
     check_place(flow, out, force)
     write(flow, out, to or ("json" if out == "-" else None))
     tell([] if out == "-" else [f"wrote {out}"])
-
-
-@app.command(hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-def reproduce() -> None:
-    """Show where the experiments of the papers are now."""
-    raise InputError("eligo reproduce was removed: run 'python -m papers' in a clone of the repository")

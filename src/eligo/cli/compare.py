@@ -19,7 +19,7 @@ from eligo.simulation import Clients
 from eligo.simulation.comparison import answer, comparison
 from eligo.simulation.contests import contests_of
 from eligo.simulation.experiments import Progress, play_experiment, with_absolute_paths
-from eligo.simulation.reports import Finding, Report, Table
+from eligo.simulation.reports import Report, Table
 from eligo.simulation.settings import (
     RULES,
     WORKERS,
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDTH = 150  # characters, if there is no terminal
+#: the styles of marked cells
+STYLES = {"best": "bold", "yes": "green", "no": "bold red"}
 
 
 @dataclass(frozen=True)
@@ -245,18 +247,16 @@ def progress_bar(what: str) -> Iterator[Progress]:
 
 
 def print_report(report: Report, legend: Sequence[str] = ()) -> None:
-    """Print a report: answers, words, tables, published values beside ours, and a legend."""
+    """Print a report: answers, words, tables and a legend."""
     from rich.text import Text
 
     console = _console()
     for section in report.sections:
-        if not (section.words or section.tables or section.findings):
+        if not (section.words or section.tables):
             continue
         console.print(Text(section.answer or section.title, "bold"))
         for line in section.words:
             console.print(Text(line))
-        if section.findings:
-            _print_findings(section.findings, console)
         if section.answer:
             console.print(Text(section.title, "dim"))
         for table in section.tables:
@@ -289,7 +289,7 @@ def _print_table(table: Table, console: "Console") -> None:
             head, least = table.head[j], _longest_word(table.head[j])
             grid.add_column(Text(head), justify="right" if j else "left", overflow="fold", min_width=least)
         for i, row in enumerate(table.rows):
-            grid.add_row(*(Text(row[j], "bold" if (i, j) in table.marked else "") for j in columns))
+            grid.add_row(*(Text(row[j], STYLES.get(table.marked.get((i, j), ""), "")) for j in columns))
         console.print(grid)
 
 
@@ -312,17 +312,3 @@ def _fitting(widths: Sequence[int], gap: int, width: int) -> list[list[int]]:
 def _longest_word(head: str) -> int:
     """The minimum width of a column, so that no word of its head is broken."""
     return max(map(len, head.split()), default=0)
-
-
-def _print_findings(findings: Sequence[Finding], console: "Console") -> None:
-    from rich.table import Table as Grid
-    from rich.text import Text
-
-    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("", "published", "ours", "agrees"):
-        grid.add_column(name, overflow="fold", min_width=_longest_word(name))
-    for finding in findings:
-        style = {True: "green", False: "bold red", None: ""}[finding.agrees]
-        words = (Text(finding.what), Text(finding.published), Text(finding.ours), Text(finding.answer, style))
-        grid.add_row(*words)
-    console.print(grid)

@@ -24,50 +24,16 @@ USELESS_BESIDE = {
 }  # fmt: skip
 OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
 NOT_ON_SERVER = (
-    "cache",
-    "why",
-    "stream",
-    "joblog",
-    "again",
-    "fresh",
-    "dry_run",
-    "workers",
-    "folder",
-    "fat",
-    "max_failures",
-    "skip_done",
-    "history",
-    "page",
-)
+    "stream", "joblog", "again", "fresh", "dry_run", "workers", "folder", "fat", "max_failures", "skip_done",
+    "history", "page", "cache", "why",
+)  # fmt: skip
 NOT_ON_DAGMAN = (
-    "cache",
-    "why",
-    "stream",
-    "joblog",
-    "again",
-    "fresh",
-    "dry_run",
-    "batch",
-    "fat",
-    "max_failures",
-    "skip_done",
-    "page",
-    "quiet",
-)
+    "stream", "joblog", "again", "fresh", "dry_run", "batch", "fat", "max_failures", "skip_done", "page", "quiet",
+    "cache", "why",
+)  # fmt: skip
 NOT_REHEARSED = (
-    "cache",
-    "why",
-    "stream",
-    "joblog",
-    "again",
-    "fresh",
-    "dry_run",
-    "skip_done",
-    "directory",
-    "ignore",
-    "page",
-    "quiet",
-)
+    "stream", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore", "page", "quiet", "cache", "why",
+)  # fmt: skip
 #: the options of `work` about how tasks are run, which a client that serves others does not do
 NOT_OF_LEAVES = (
     "workers", "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace",

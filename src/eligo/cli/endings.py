@@ -12,18 +12,8 @@ from eligo.errors import InputError
 
 #: the columns of a table of attempts, as GNU parallel names them; then ours
 COLUMNS = (
-    "Seq",
-    "Host",
-    "Starttime",
-    "JobRuntime",
-    "Send",
-    "Receive",
-    "Exitval",
-    "Signal",
-    "Command",
-    "Task",
-    "Attempt",
-)
+    "Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command", "Task", "Attempt",
+)  # fmt: skip
 
 Follow = Callable[[Ending], None]
 

@@ -89,7 +89,7 @@ def next_steps(flow: Workflow, file: str, timed: bool = False) -> list[tuple[str
 
 def _can_be_run(flow: Workflow) -> bool:
     """Whether the file is in a format that people write to run commands, and has all commands."""
-    runnable = len(flow) and _engine(flow) in {"json", "yaml", "makeflow", "jx", "ninja"}
+    runnable = len(flow) and _engine(flow) in {"json", "yaml", "makeflow", "jx", "ninja", "make"}
     return bool(runnable) and all(flow.task(name).command for name in flow.dag.tasks)
 
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -36,8 +36,20 @@ def watching(process: WatchedProcess, stream: TextIO, quiet: bool = False) -> It
         with _display(process, stream):
             yield
     else:
-        process.runner.watch = _Lines(process, stream)
+        process.runner.watch = until_closed(_Lines(process, stream))
         yield
+
+
+def until_closed(display: Callable[[Runner], None]) -> Callable[[Runner], None]:
+    """The display; if its output is closed, the run continues without it."""
+
+    def watch(runner: Runner) -> None:
+        try:
+            display(runner)
+        except OSError:
+            runner.watch = lambda runner: None
+
+    return watch
 
 
 class _Lines:
@@ -89,7 +101,7 @@ def _display(process: WatchedProcess, stream: TextIO) -> Iterator[None]:
             live.update(screen(process, failures, console.width, is_unicode(console.encoding)), refresh=True)
             due[0] = time.monotonic() + max(OFTEN, SHARE * (time.monotonic() - now))
 
-        process.runner.watch = watch
+        process.runner.watch = until_closed(watch)
         yield
 
 

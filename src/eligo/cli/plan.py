@@ -108,10 +108,7 @@ def sentences(choice: ChosenOrder) -> list[str]:
     if not len(plan):
         return [headline(choice.flow, "The workflow has no tasks.")]
     if chosen is None:
-        return [
-            f"With `ready`, {_gain(choice, ready)}. You get {quoted(choice.used)}.",
-            sentence(plan, "`ready`"),
-        ]
+        return [f"With `ready`, {_gain(choice, ready)}. You get {quoted(choice.used)}.", sentence(plan, "`ready`")]
     best = chosen if np.array_equal(chosen.counts, plan.counts) else ready
     return [f"With {quoted(choice.used)}, {_gain(choice, chosen)}.", sentence(plan, quoted(best.name))]
 

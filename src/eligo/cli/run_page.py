@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 from eligo.cli.effects import full_address
 from eligo.cli.plan_text import tell
-from eligo.client.options import place_of, state_folder, token_for
+from eligo.client.options import place_of, token_for
 from eligo.client.owner import split_address
+from eligo.user_state import state_folder
 
 PATIENT = 5.0  # seconds within which the page must end
 

@@ -4,30 +4,10 @@ from typing import Annotated
 
 import typer
 
+from eligo.cli import options as option
 from eligo.cli.effects import NOT_OF_LEAVES, check_token, refuse_useless
 from eligo.cli.operator_verbs import app
-from eligo.cli.options import (
-    WITH_COMMANDS,
-    Access,
-    AllowHost,
-    Cert,
-    CertKey,
-    Concurrency,
-    From,
-    Ignore,
-    Insecure,
-    Json,
-    Lease,
-    NoFiles,
-    Open,
-    Outside,
-    Policy,
-    Quorum,
-    Reading,
-    Server,
-    Timeout,
-    grouped,
-)
+from eligo.cli.options import Access, Reading, grouped
 from eligo.errors import InputError
 from eligo.work.tries import RETRIES
 
@@ -49,43 +29,42 @@ def serve(
     store: Annotated[
         str, typer.Option(metavar="STORE", help="Database for the state: FILE.db or postgresql://...")
     ] = "eligo.db",
-    policy: Policy = "finish",
+    policy: option.Policy = "finish",
     until_done: Annotated[bool, typer.Option("--until-done", help="Exit when every workflow has ended.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Check this configuration and exit.")] = False,
     log: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Log file (JSON lines; -: stderr). [default: no log]"),
+        str | None, typer.Option(metavar="FILE", help="Log file (JSON lines; -: stderr). [default: no log]")
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the server's URL.")] = False,
-    json: Json = False,
-    cert: Cert = None,
-    key: CertKey = None,
-    open_: Open = False,
+    json: option.Json = False,
+    cert: option.Cert = None,
+    key: option.CertKey = None,
+    open_: option.Open = False,
     tokens: Annotated[bool, typer.Option("--tokens", hidden=True)] = False,
-    insecure: Insecure = False,
+    insecure: option.Insecure = False,
     approve: Annotated[
         bool, typer.Option("--approve", help="Let new clients wait for `eligo clients --approve`.")
     ] = False,
-    lease: Lease = 60.0,
+    lease: option.Lease = 60.0,
     most_tasks: Annotated[int, typer.Option(metavar="N", help="Maximum tasks per client at once.")] = 1024,
-    quorum: Quorum = 1,
+    quorum: option.Quorum = 1,
     folder: Annotated[
         str | None, typer.Option("--files", metavar="FOLDER", help="Folder for files. [default: beside the store]")
     ] = None,
-    no_files: NoFiles = False,
+    no_files: option.NoFiles = False,
     keep_results: Annotated[
         float, typer.Option(metavar="DAYS", help="Days to keep the output files of ended workflows.")
     ] = 7.0,
     gather: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Time to collect requests into one batch.")
     ] = 0.0,
-    allow_host: AllowHost = None,
+    allow_host: option.AllowHost = None,
     address: Annotated[
         str | None, typer.Option(metavar="URL", help="URL at which other servers on the same database reach this one.")
     ] = None,
-    ignore: Ignore = None,
-    from_: From = None,
-    allow_outside: Outside = False,
+    ignore: option.Ignore = None,
+    from_: option.From = None,
+    allow_outside: option.Outside = False,
 ) -> int:
     """Serve workflows over HTTP to clients started with `eligo work`.
 
@@ -114,8 +93,8 @@ def serve(
 @grouped
 def work(
     context: typer.Context,
-    url: Server = None,
-    workers: Concurrency = None,
+    url: option.Server = None,
+    workers: option.Concurrency = None,
     cores: Annotated[int | None, typer.Option(metavar="N", help="The same as --workers.")] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of this client. [default: hostname]")] = None,
     *,
@@ -138,15 +117,13 @@ def work(
     ] = 60.0,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print a line for every task.")] = False,
     folder: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="Folder for files and state; one client each."),
+        str | None, typer.Option(metavar="FOLDER", help="Folder for files and state; one client each.")
     ] = None,
     cache: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Size limit of the file cache. [default: 10G]")
     ] = None,
     size: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Tasks per request. [default: 1; as needed with --serve]"),
+        int | None, typer.Option(metavar="N", help="Tasks per request. [default: 1; as needed with --serve]")
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Request this much work at once, instead of --size.")
@@ -164,12 +141,12 @@ def work(
         str | None,
         typer.Option("--serve", metavar="HOST:PORT", help="Run nothing; serve the tasks to your own clients."),
     ] = None,
-    lease: Lease = 60.0,
-    open_: Open = False,
-    cert: Cert = None,
-    key: CertKey = None,
-    allow_host: AllowHost = None,
-    insecure: Insecure = False,
+    lease: option.Lease = 60.0,
+    open_: option.Open = False,
+    cert: option.Cert = None,
+    key: option.CertKey = None,
+    allow_host: option.AllowHost = None,
+    insecure: option.Insecure = False,
 ) -> int:
     """Run tasks for a server, each in its own folder.
 
@@ -208,29 +185,29 @@ def work(
 @grouped
 def submit(
     context: typer.Context,
-    url: Server = None,
-    file: Annotated[str | None, typer.Argument(metavar="FILE", help=WITH_COMMANDS)] = None,
+    url: option.Server = None,
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help=option.WITH_COMMANDS)] = None,
     *,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the workflow to end, then fetch its files.")] = False,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the workflow. [default: that of FILE]")
     ] = None,
-    policy: Policy = "finish",
+    policy: option.Policy = "finish",
     retries: Annotated[
         int | None, typer.Option(metavar="N", help=f"Retries of a failed task. [default: {RETRIES}]")
     ] = None,
-    timeout: Timeout = None,
+    timeout: option.Timeout = None,
     share: Annotated[
         float,
         typer.Option(metavar="WEIGHT", help="This owner's share of the server's capacity, relative to other owners."),
     ] = 1.0,
-    quorum: Quorum = 1,
+    quorum: option.Quorum = 1,
     directory: Annotated[
         str | None, typer.Option("--dir", metavar="DIR", help="Folder of the input files. [default: folder of FILE]")
     ] = None,
     access: Access,
-    json: Json = False,
-    no_files: NoFiles = False,
+    json: option.Json = False,
+    no_files: option.NoFiles = False,
     no_locality: Annotated[
         bool, typer.Option("--no-locality", help="Ignore which files a client already has.")
     ] = False,
@@ -245,7 +222,7 @@ def submit(
         str | None, typer.Option(metavar="KEY", help="Sign every command with this private key (see `eligo key`).")
     ] = None,
     sign_days: Annotated[float, typer.Option(metavar="DAYS", help="Days until the signatures expire.")] = 30.0,
-    ignore: Ignore = None,
+    ignore: option.Ignore = None,
     reading: Reading,
 ) -> int:
     """Submit a workflow to a server and print its id.
@@ -303,7 +280,7 @@ def token(
     list_: Annotated[bool, typer.Option("--list", help="List all tokens, each below the one that created it.")] = False,
     *,
     access: Access,
-    json: Json = False,
+    json: option.Json = False,
 ) -> int:
     """Create, revoke or list tokens of a server.
 

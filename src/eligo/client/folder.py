@@ -26,12 +26,7 @@ class WorkFolder:
     def __init__(self, path: str, url: str) -> None:
         self.path = path
         try:
-            for name in (
-                "",
-                "owed",
-                "files",
-                "scratch",
-            ):  # parents get the user's default mode, these are private
+            for name in ("", "owed", "files", "scratch"):  # parents get the user's default mode, these are private
                 os.makedirs(os.path.join(path, name), mode=0o700, exist_ok=True)
             self._lock = _lock_file(os.path.join(path, "lock"), path)
         except OSError as error:

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from eligo.errors import InputError
 from eligo.names import check_label
+from eligo.user_state import state_folder
 
 GIGABYTE = 2**30
 UNITS = {"k": 2**10, "m": 2**20, "g": GIGABYTE, "t": 2**40}
@@ -28,12 +29,6 @@ SIZES = ("memory", "output", "cache")  # the options that are numbers of bytes
 MOST_LABELS = 64
 TOKEN_FILE = "ELIGO_TOKEN_FILE"  # noqa: S105 - the name of a variable
 TRIES = 50  # attempts to lock a note that another process may be reading
-
-
-def state_folder() -> str:
-    """The folder for the state of this user's servers, clients and commands."""
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(state, "eligo")
 
 
 def place_of(url: str) -> str:

@@ -166,10 +166,6 @@ class Growth:
             return self.files.delta(v, self.inside)
         return self.state.out(v) - self.state.missing[v]
 
-    def renders(self, v: int) -> int:
-        """The number of tasks that become eligible if a task joins."""
-        return sum(self.missing(w) == 1 for w in self.state.children_of(v))
-
     def add(self, v: int) -> list[int]:
         """Add a ready task; returns the tasks that become ready."""
         self._count(v, 1)

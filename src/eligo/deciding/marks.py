@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import NEVER
-from eligo.deciding.effort import (
-    CLOSE,
-    MARKED_AT_ONCE,
-    MOST_MARKED,
-)
+from eligo.deciding.effort import CLOSE, MARKED_AT_ONCE, MOST_MARKED
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, perform, planned
 from eligo.deciding.positions import Marked, units_of
 from eligo.deciding.work import Work

@@ -64,11 +64,7 @@ class Play:
     """
 
     def __init__(
-        self,
-        dag: Dag,
-        swaps: Sequence[Pairs] = (),
-        target: Profile | None = None,
-        marked: Marked = NONE_MARKED,
+        self, dag: Dag, swaps: Sequence[Pairs] = (), target: Profile | None = None, marked: Marked = NONE_MARKED
     ) -> None:
         self.tasks, self._lend = np.flatnonzero(dag.outdegree > 0).astype(np.int32), lender()
         self._gather_units(dag)

@@ -40,6 +40,7 @@ __all__ = [
     "lost_ending",
     "perform",
     "perform_sent",
+    "raised",
     "to_payload",
     "withdrawn_result",
 ]  # fmt: skip
@@ -143,8 +144,13 @@ def _call(work: Function) -> Performed:
         value = work.function(*work.arguments)
         value = _run_coroutine(value) if isinstance(value, Coroutine) else value
     except (Exception, SystemExit) as error:  # a function may raise anything; the error becomes the result
-        return Performed(began, time.time(), f"{type(error).__name__}: {error}"[:1000], Raised(error))
+        return raised(error, began)
     return Performed(began, time.time(), value=value)
+
+
+def raised(error: BaseException, began: float) -> Performed:
+    """The result of a function that raised this exception."""
+    return Performed(began, time.time(), f"{type(error).__name__}: {error}"[:1000], Raised(error))
 
 
 def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -85,8 +85,8 @@ class Ending(NamedTuple):
         return self.attempt.failure is not None or self.place == len(self.job.tasks) - 1
 
     def failed(self, why: str, *, lost: bool = False) -> "Ending":
-        """The same ending as a failure."""
-        return self._replace(attempt=self.attempt.failed(why, lost=lost))
+        """The same ending as a failure, without a value."""
+        return self._replace(attempt=self.attempt.failed(why, lost=lost), value=None)
 
 
 class Engine(Protocol):

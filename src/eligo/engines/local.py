@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from typing import cast
 
 from eligo.allocating import Ask
-from eligo.engines.futures import threads
 from eligo.engines.job_run import GRACE, NO_PROGRAM, Performed, describe_exit, describe_start_error, ending_of
 from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
 from eligo.engines.output import Printed
 from eligo.engines.registry import Wanted
 from eligo.engines.room import Needs, Room
 from eligo.engines.sessions import SessionFile
+from eligo.engines.threads import ThreadEngine
 from eligo.engines.worker import (
     ASKED_TO_STOP,
     KILOBYTE,
@@ -464,5 +464,5 @@ def engine(wanted: Wanted) -> Engine:
     """The engine for this machine: commands run as processes, functions in threads of this process."""
     slots = wanted.own().slots
     if wanted.functions:
-        return threads(slots, wanted.room(slots))
+        return ThreadEngine(slots, wanted.room(slots))
     return LocalEngine(slots, wanted.cores, wanted.memory, wanted.needs, wanted.scratch)

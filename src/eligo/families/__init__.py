@@ -51,35 +51,11 @@ from eligo.families.shapes import (
 )
 
 __all__ = [
-    "FAMILIES",
-    "Piece",
-    "bipartite_tree",
-    "butterfly",
-    "clique_dag",
-    "cycle_dag",
-    "diamond",
-    "expansive_dag",
-    "fork_join",
-    "grid",
-    "in_mesh",
-    "in_tree",
-    "laplace",
-    "m_dag",
-    "matrix_multiplication",
-    "n_dag",
-    "out_mesh",
-    "out_tree",
-    "parallel_prefix",
-    "planar_bipartite_tree",
-    "random_composition",
-    "random_composition_blocks",
-    "random_dag",
-    "random_in_tree",
-    "random_layered",
-    "random_out_tree",
-    "random_planar_bipartite_tree",
-    "w_dag",
-]
+    "FAMILIES", "Piece", "bipartite_tree", "butterfly", "clique_dag", "cycle_dag", "diamond", "expansive_dag",
+    "fork_join", "grid", "in_mesh", "in_tree", "laplace", "m_dag", "matrix_multiplication", "n_dag", "out_mesh",
+    "out_tree", "parallel_prefix", "planar_bipartite_tree", "random_composition", "random_composition_blocks",
+    "random_dag", "random_in_tree", "random_layered", "random_out_tree", "random_planar_bipartite_tree", "w_dag",
+]  # fmt: skip
 
 FAMILIES: dict[str, Callable[..., Dag]] = {
     "w": w_dag,

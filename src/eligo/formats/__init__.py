@@ -15,6 +15,7 @@
 | `mermaid`   | flowcharts; Nextflow's -with-dag, or pages | .mmd .mermaid                   |
 | `makeflow`  | Makeflow                                   | .mf .makeflow                   |
 | `ninja`     | build.ninja                                | .ninja                          |
+| `make`      | what GNU make prints of a Makefile; read   | .make                           |
 | `jx`        | Makeflow's JSON                            | .jx .json, with "rules"         |
 | `graphml`   | networkx, igraph, yEd                      | .graphml .xml                   |
 

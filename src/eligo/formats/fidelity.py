@@ -19,7 +19,7 @@ from eligo.errors import InputError, UnhonouredError, shorten
 from eligo.formats.dagman.submission import UNHONOURED as SUBMIT_COMMANDS
 from eligo.formats.detection import MODULES, module
 from eligo.names import Name
-from eligo.workflow import Unhonoured, Workflow
+from eligo.workflow import FUNCTION, Unhonoured, Workflow
 
 #: The word for all keys.
 ALL = "all"
@@ -34,6 +34,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "makeflow": ("BATCH_OPTIONS", "GPUS", "LOCAL", "MPI_PROCESSES", "UMBRELLA", "WALL_TIME", "export", "rename"),
     "jx": ("allocation", "environment", "gpus", "local_job", "mpi-processes", "options", "rename", "wall-time"),
     "ninja": ("dyndep", "pool"),
+    "make": ("MAKE", "NOTPARALLEL", "::", "archive", "export"),
     "pegasus": (
         "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
     ),
@@ -54,6 +55,7 @@ def as_runnable(
     result lists the ignored features.
     """
     flow, words = _with_commands(flow), words_in(ignore)
+    _refuse_functions(flow)
     features = [each for each in _unhonoured_features(flow) if elsewhere or _normal(each.key) not in HERE]
     features += [] if served else _label_features(flow)
     origin = flow.origin
@@ -63,6 +65,15 @@ def as_runnable(
         error = UnhonouredError(f"unsupported in a run: {', '.join(_lines(remaining))}", _keys(remaining))
         raise error if origin is None or origin.path is None else error.located(origin.path)
     return flow if origin is None else replace(flow, origin=replace(origin, unhonoured=tuple(features)))
+
+
+def _refuse_functions(flow: Workflow) -> None:
+    """Refuse the stored workflow of Python functions, which only the program that defines them can run."""
+    commands = zip(flow.dag.tasks, flow.column("command"), strict=True)
+    function = next((name for name, command in commands if command and command[0] == FUNCTION), None)
+    if function is not None:
+        cure = "resume this run in Python, with eligo.run(..., folder=...)"
+        raise InputError(f"task {shorten(function)!r} is a Python function: {cure}")
 
 
 def listed(flow: Workflow) -> list[str]:

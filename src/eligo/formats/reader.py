@@ -25,10 +25,10 @@ from eligo.formats.shared.files import LARGEST_FILE, Beside, Loaded, display_pat
 from eligo.workflow import Origin, Workflow
 
 #: The formats that name dependencies in words; an arrow, in contrast, may have either direction.
-IN_WORDS = {"dagman", "pegasus", "dax", "wfcommons", "makeflow", "jx", "ninja", "lines"}
+IN_WORDS = {"dagman", "pegasus", "dax", "wfcommons", "makeflow", "jx", "ninja", "make", "lines"}
 
 #: The formats that are read line by line.
-IN_LINES = {"dagman", "makeflow", "ninja", "mermaid", "arcs", "lines"}
+IN_LINES = {"dagman", "makeflow", "ninja", "make", "mermaid", "arcs", "lines"}
 
 #: The formats that are UTF-8 by definition. In the others, bytes that are not UTF-8 are Latin-1.
 UNICODE = {"wfcommons", "jx", "d3dag", "json", "pegasus", "yaml"}

@@ -58,6 +58,13 @@ def _nodes(graph: Mapping[Any, Any]) -> dict[Any, Any]:
     return dict(convert_legacy_graph(graph))
 
 
+def digest_of_node(node: object) -> str:
+    """A digest of what a key runs, by Dask's own rules."""
+    from dask.base import tokenize
+
+    return str(tokenize(node))
+
+
 def _numbers(key: Any, nodes: Mapping[Any, Any], index: Mapping[Any, int]) -> list[int]:
     """The numbers of the keys that a key depends on; Dask leaves out a key whose value is itself."""
     needs = nodes[key].dependencies if key in nodes else [key]

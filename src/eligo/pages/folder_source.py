@@ -42,7 +42,7 @@ class WatchedRun(Watched):
         with readable(self._path):
             self.execution = _execution_of(flow, stored, self.under_way)
         super().__init__(LiveWorkflow(flow, self.execution).flow)
-        self.at, self.moves, self._curves = at, stored.moves, stored.curves
+        self.at, self._curves = at, stored.curves
         self.facts, self.sessions, self._position = stored.facts, stored.sessions, stored.position
         self.id = self.title = self._title()
         self._take(stored.attempts)

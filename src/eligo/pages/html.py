@@ -14,7 +14,8 @@ from importlib.resources import files
 from typing import Any
 
 from eligo.errors import NotBuiltError
-from eligo.plotting.dags import SUFFIXES, picture_suffix, save_figure, write_picture
+from eligo.formats.shared.files import save_bytes
+from eligo.plotting.dags import SUFFIXES, picture_suffix, save_figure
 from eligo.plotting.labels import legible
 
 Assets = Callable[[str], bytes | None]
@@ -73,7 +74,7 @@ def save_page(path: str | os.PathLike[str], document: Document, assets: Assets |
         raise NotBuiltError(f"cannot write {os.fspath(path)}: {ABSENT}")
     content = document()
     page = static_page(content, ": ".join([content["title"], *content["headline"][:1]]), assets)
-    write_picture(path, page.encode())
+    save_bytes(page.encode(), os.fspath(path))
 
 
 def static_page(document: Mapping[str, Any], title: str, assets: Assets | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Reports as pages: comparisons, published values and fat tasks, section by section."""
+"""Reports as pages: comparisons and fat tasks, section by section."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from eligo.estimates import kind_of
 from eligo.plotting.comparison import draw_clusters, draw_picture
 from eligo.plotting.profiles import can_draw, svg_of
 from eligo.simulation import Dealing
-from eligo.simulation.reports import Finding, Panel, Picture, Report, Section, Table
+from eligo.simulation.reports import Panel, Picture, Report, Section, Table
 from eligo.workflow import Workflow
 
 Facts = Iterable[tuple[str, object]]
@@ -45,11 +45,10 @@ def report_page(report: Report, facts: Facts = (), headline: Sequence[str] | Non
 def _section(section: Section, headline: Sequence[str]) -> dict[str, Any]:
     """A section, without lines that repeat the headline."""
     panel_words = [panel.words for picture in section.pictures for panel in picture.panels if panel.words]
-    findings = [_findings(section.findings)] if section.findings else []
     return {
         "title": section.title,
         "words": [line for line in (section.answer, *section.words, *panel_words) if line and line not in headline],
-        "tables": [*findings, *map(_table, (*section.tables, *section.details))],
+        "tables": list(map(_table, (*section.tables, *section.details))),
         "figures": list(_figures(section)) if can_draw() else [],
     }
 
@@ -88,25 +87,13 @@ def _fat_caption(fat: FatTask | Dealing) -> tuple[str, str]:
 # Tables
 
 
-def _findings(findings: Iterable[Finding]) -> dict[str, Any]:
-    marks = {True: "yes", False: "no", None: None}
-    rows = [
-        [each.what, each.published, each.ours, _marked(each.answer, marks[each.agrees]), _marked(each.why, "why")]
-        for each in findings
-    ]
-    columns = ["", "published", "ours", "agrees", "reason, or assessment"]
-    return {"caption": "", "columns": columns, "rows": rows, "numbers": [False] * len(columns)}
-
-
-def _marked(text: str, mark: str | None) -> object:
+def _marked(word: str, mark: str | None) -> object:
+    text = word.lstrip("*") if mark == "best" else word.strip()
     return {"text": text, "mark": mark} if mark and text else text
 
 
 def _table(table: Table) -> dict[str, Any]:
-    rows = [
-        [_marked(word.lstrip("*"), "best") if (i, j) in table.marked else word.strip() for j, word in enumerate(row)]
-        for i, row in enumerate(table.rows)
-    ]
+    rows = [[_marked(word, table.marked.get((i, j))) for j, word in enumerate(row)] for i, row in enumerate(table.rows)]
     columns = [[row[j] for row in table.rows] for j in range(len(table.head))]
     numbers = [bool(cells) and all(_NUMBER.fullmatch(cell.strip()) for cell in cells) for cells in columns]
     return {"caption": table.title, "columns": list(table.head), "rows": rows, "numbers": numbers}

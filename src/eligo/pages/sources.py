@@ -36,27 +36,21 @@ class RunSource(Protocol):
 
     def workflows(self) -> list[Listed]:
         """The workflows to look at, the most interesting first."""
-        ...
 
     def view(self, workflow: str, every: bool = False) -> Document:
         """The state of a workflow; *every*: with all running and failed tasks, however many."""
-        ...
 
     def table(self, workflow: str, query: Query) -> Document:
         """A part of its tasks."""
-        ...
 
     def detail(self, workflow: str, task: str) -> Document:
         """The details of a task; raises `InputError` if no task has this name."""
-        ...
 
     def report(self, workflow: str) -> Document:
         """All data of the page of a workflow, as one document."""
-        ...
 
     def log(self, workflow: str, task: str, attempt: int, err: bool) -> bytes:
         """The output of an attempt at a task, from standard output or from standard error."""
-        ...
 
 
 class FolderSource:

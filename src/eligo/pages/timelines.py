@@ -167,7 +167,4 @@ def chain_words(watched: Watched) -> list[str]:
     if not waits:
         return [sentence, "None of them waited for a worker: only shorter tasks would have saved time."]
     few = " slightly" if 2 * waits < len(links) else ""
-    return [
-        sentence,
-        f"{counted(waits, 'task')} waited for a worker while ready: more workers would have helped{few}.",
-    ]
+    return [sentence, f"{counted(waits, 'task')} waited for a worker while ready: more workers would have helped{few}."]

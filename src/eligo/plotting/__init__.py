@@ -9,30 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from eligo.plotting.clusters import draw_dealing, draw_fat_task
-    from eligo.plotting.dags import (
-        draw_dag,
-        draw_explanation,
-        draw_superdag,
-        fifo_profile,
-        save_explanation,
-        save_figure,
-    )
-    from eligo.plotting.profiles import draw_profile
+    from eligo.plotting.dags import draw_explanation, fifo_profile, save_figure
 
-__all__ = [
-    "draw_dag",
-    "draw_dealing",
-    "draw_explanation",
-    "draw_fat_task",
-    "draw_profile",
-    "draw_superdag",
-    "fifo_profile",
-    "save_explanation",
-    "save_figure",
-]
+__all__ = ["draw_dealing", "draw_explanation", "draw_fat_task", "fifo_profile", "save_figure"]
 
 #: the modules of these names; all others are in `dags`
-_MODULES = {"draw_dealing": "clusters", "draw_fat_task": "clusters", "draw_profile": "profiles"}
+_MODULES = {"draw_dealing": "clusters", "draw_fat_task": "clusters"}
 
 
 def __getattr__(name: str) -> Any:

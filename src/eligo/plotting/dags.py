@@ -10,6 +10,7 @@ import numpy as np
 from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.formats.shared.files import save_bytes
 from eligo.planning import Plan
 from eligo.plotting.labels import legible, wrapped
 from eligo.plotting.layout import Floats
@@ -53,25 +54,6 @@ LARGEST, ROOMY = 1.7, (460.0, 420.0)  # times, and points: a small drawing is ma
 SUFFIXES = (".svg", ".png", ".html")
 
 Panel = tuple[Sketch, float, float]  # with its width and height
-
-
-def draw_dag(flow: object, plan: Plan) -> "Figure":
-    """A figure of the dag by levels, its tasks numbered by the plan and coloured by block; of blocks if there are many tasks.
-
-    A task has the colour of the block that it opens, as have the arcs of the block; blocks of a single arc are grey, and
-    so are shortcuts, which are dotted. Tasks with no children are white inside.
-    """
-    return picture_of(sketch_of_dag(Anatomy(dag_of(flow), plan)))
-
-
-def draw_superdag(flow: object, plan: Plan) -> "Figure":
-    """A figure of the blocks of the dag, with an arc if a sink of one block is a source of the other.
-
-    Each has its kind, its place in the order in which the plan starts them, and the name of the tasks that it runs;
-    5→3 is a block of 5 sources and 3 sinks that belongs to no named family. Similar ones are drawn as one if there
-    are many; areas grow with numbers of tasks.
-    """
-    return picture_of(sketch_of_blocks(Anatomy(dag_of(flow), plan)))
 
 
 def picture_of(sketch: Sketch) -> "Figure":
@@ -286,13 +268,8 @@ def shelves(panels: Iterable[Panel], most: float) -> list[list[Panel]]:
 
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     """Write a figure to a file, as SVG or PNG by its suffix; the same figure gives the same bytes."""
-    write_picture(path, svg_of(figure).encode() if picture_suffix(path, SUFFIXES[:2]) == ".svg" else png_of(figure))
-
-
-def save_explanation(plan: Plan, flow: object, path: str | os.PathLike[str]) -> None:
-    """Write the explanation of a plan to a file, as a picture (.svg, .png)."""
-    picture_suffix(path, SUFFIXES[:2])
-    save_figure(draw_explanation(plan, flow), path)
+    data = svg_of(figure).encode() if picture_suffix(path, SUFFIXES[:2]) == ".svg" else png_of(figure)
+    save_bytes(data, os.fspath(path))
 
 
 def fifo_profile(dag: Dag) -> tuple[int, ...]:
@@ -314,12 +291,3 @@ def picture_suffix(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:
         names = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
         raise InputError(f"{os.fspath(path)}: the suffix of a picture must be {names}")
     return suffix
-
-
-def write_picture(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write the bytes of a picture or page."""
-    try:
-        with open(path, "wb") as file:
-            file.write(data)
-    except OSError as error:
-        raise InputError(f"{os.fspath(path)}: cannot be written: {(error.strerror or str(error)).lower()}") from None

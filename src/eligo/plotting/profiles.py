@@ -107,7 +107,7 @@ def png_of(figure: "Figure") -> bytes:
 
 Curve = NDArray[np.int64]
 
-WIDTH, HEIGHT = 720.0, 260.0  # points
+HEIGHT = 260.0  # points
 MARGIN, LEFT = 18.0, 54.0
 TITLE = 11.0
 FEW_STEPS = 40  # up to this number, every step gets a mark
@@ -123,22 +123,14 @@ FIFO_LINE: Any = {
 }
 
 
-def draw_profile(plan: Plan, fifo_profile: Sequence[int] | None = None, titled: bool = True) -> "Figure":
-    """A figure of E(t) of the plan, the bound U(t) that is proved for every order, and first come, first served.
+def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figure") -> None:
+    """Draw E(t) of the plan, the proved bound U(t), and first come, first served at the top of a figure, HEIGHT points high.
 
-    The grey area between plan and bound is undecided: where it vanishes, the plan is proved best. The title is the verdict;
-    it is omitted unless *titled*.
+    The grey area between plan and bound is undecided: where it vanishes, the plan is proved best. The title is the verdict.
     """
-    figure = new_figure(WIDTH, HEIGHT)
-    paint_profile(plan, fifo_profile, figure, titled)
-    return figure
-
-
-def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figure", titled: bool = True) -> None:
-    """Draw the profile at the top of a figure; it is HEIGHT points high."""
     width = 72 * float(figure.get_size_inches()[0])
-    title = wrapped(str(plan), width - 2 * MARGIN, TITLE * 1.08) if titled else ""
-    heading = 20.0 + TITLE * 1.25 * (title.count("\n") + 1) * titled
+    title = wrapped(str(plan), width - 2 * MARGIN, TITLE * 1.08)
+    heading = 20.0 + TITLE * 1.25 * (title.count("\n") + 1)
     inner = width - LEFT - MARGIN
     axes = new_axes(figure, LEFT, MARGIN + heading, inner, HEIGHT - heading - MARGIN - 44.0)
     both = [np.asarray(plan.profile, np.int64), np.asarray(plan.upper_bound, np.int64)]

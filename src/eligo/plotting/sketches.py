@@ -377,7 +377,7 @@ def _conflict_legend(conflict: Conflict, done: Sequence[Mask], merged: bool) -> 
     """The meaning of the colours; the second step is left out if no best set of tasks was found for it."""
     (one, two), has_second = conflict.steps, len(conflict.sets[1]) > 0
     beside = f", beside the first {counted(conflict.before, 'task')}" if conflict.before else ""
-    gains = [_gain(conflict, mask) for mask in done[: 1 + has_second]]
+    gains = [int((_rendered(conflict.part, mask) & ~mask).sum()) for mask in done[: 1 + has_second]]
     second = (
         f"vermilion: after step {two} · grey: for both" if has_second else f"for step {two} no such tasks were found"
     )
@@ -413,7 +413,3 @@ def _rendered(dag: Dag, done: Mask) -> Mask:
 
 def _step_colours(one: Mask, two: Mask) -> NDArray[np.int64]:
     return np.where(one & two, NEUTRAL, np.where(one, FIRST, SECOND))
-
-
-def _gain(conflict: Conflict, done: Mask) -> int:
-    return int((_rendered(conflict.part, done) & ~done).sum())

@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,8 +29,10 @@ from eligo.running.growth import INBOX, RunGrowth
 from eligo.running.input_files import InputFile, look_up
 from eligo.running.loop import Runner, Settings
 from eligo.running.output_cache import CachedTasks, OutputCache
+from eligo.running.progress import Progress, ProgressOption, check_progress, followed
 from eligo.running.reasons import reasons_of
-from eligo.running.selection import EVERYTHING, Selection
+from eligo.running.selection import Selection
+from eligo.running.stored_results import Serializer, log_exception, resume_functions
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
@@ -77,20 +79,27 @@ def run(  # noqa: PLR0913
     check: bool = True,
     ignore: str | Collection[str] = (),
     targets: Sequence[str] = (),
-    again: Sequence[str] = (),
+    again: Sequence[Name] = (),
+    serializer: "str | Serializer" = "json",
+    progress: bool | Callable[[Progress], object] = False,
     cache: str | Path | None = None,
 ) -> Result:
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
     A graph is anything that `eligo.plan` accepts, or {task: (function, parents)}, where each function receives the values of
-    its parents. Functions run in threads, or *on* your own executor; `async def` functions are awaited. With a *folder*,
-    commands resume an earlier run in it. If tasks fail permanently, the first one's error is raised once the rest is done;
-    with *check* off, errors are only in the result. A feature of a file that runs do not support, for example POST scripts of
-    DAGMan, is an error unless *ignore* names it.
+    its parents. Functions run in threads, or *on* your own executor; `async def` functions are awaited.
 
-    Of commands, *targets* selects tasks, files or categories to run, with all that they need; tasks named in *again* run even
-    if an earlier run in *folder* completed them. With a *cache*, a folder that runs may share, the outputs of a command that
-    ran before with the same inputs are copied from there, and those of other commands are added.
+    With a *folder*, a later call resumes the run. Results of functions are stored there by the *serializer*: "json",
+    "pickle", or an object with `dumps` and `loads`. Tasks named in *again* run even if an earlier call completed them. Of
+    commands, *targets* selects tasks, files or categories to run, with all that they need. With a *cache*, a folder that runs
+    may share, the outputs of a command that ran before with the same inputs are copied from there, and new ones are added.
+
+    *progress* shows a bar, or is a function that gets the `Progress` now and then. If it raises StopIteration, no more tasks
+    start, and the result so far is returned; any other exception ends the run at once.
+
+    If tasks fail permanently, the first one's error is raised once the rest is done; with *check* off, errors are only in the
+    result. A feature of a file that runs do not support, for example POST scripts of DAGMan, is an error unless *ignore*
+    names it.
 
     A value that other tasks use is dropped once all of them are done. *keep* names the tasks whose values stay anyway;
     keep="all" keeps every value.
@@ -113,8 +122,15 @@ def run(  # noqa: PLR0913
         workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout,
         cache=None if cache is None else os.path.abspath(cache),
     )  # fmt: skip
-    _check_fits(callables, folder, keep, ignore, settings)
-    result = _functions(callables, on, settings, keep) if callables else _commands(graph, on, settings, folder, ignore)
+    storage = Storage(keep, folder, serializer)
+    check_progress(progress)
+    _check_fits(callables, storage, ignore, settings)
+    if callables is None:
+        prepared = _commands(graph, on, settings, folder, ignore)
+    else:
+        prepared = _functions(callables, on, settings, storage)
+    with prepared as runner:
+        result = execute(runner, progress)
     if check:
         for task, why in result.failed.items():
             cause = why if isinstance(why, BaseException) else None
@@ -129,74 +145,89 @@ def _retries(most: int | None, commands: bool) -> Retries:
     return Retries(most=most)
 
 
+class Storage(NamedTuple):
+    """Which results of functions stay: in memory, and in a folder."""
+
+    keep: str | Collection[Name]
+    folder: str | Path | None
+    serializer: "str | Serializer"
+
+
 def _check_fits(
-    callables: Callables | None,
-    folder: object,
-    keep: str | Collection[Name],
-    ignore: str | Collection[str],
-    settings: Settings,
+    callables: Callables | None, storage: Storage, ignore: str | Collection[str], settings: Settings
 ) -> None:
     """Refuse options for commands on functions, and options for functions on commands."""
-    if callables is not None and folder is not None:
-        raise InputError("folder has no effect on functions, whose results are not stored yet: leave it out")
+    if storage.serializer != "json" and (callables is None or storage.folder is None):
+        raise InputError("serializer has no effect unless functions run in a folder: leave it out")
     if callables is not None and ignore != ():
         raise InputError("ignore has no effect on functions: leave it out")
+    selection = settings.selection
     if callables is not None and settings.cache is not None:
         raise InputError("cache has no effect on functions: leave it out")
-    if callables is not None and settings.selection != EVERYTHING:
-        raise InputError("targets and again have no effect on functions: leave them out")
-    if callables is None and keep != ():
+    if callables is not None and selection.targets:
+        raise InputError("targets has no effect on functions: leave it out")
+    if callables is not None and selection.again and storage.folder is None:
+        raise InputError("again has no effect on functions without a folder: leave it out, or pass folder")
+    if callables is None and storage.keep != ():
         raise InputError("keep has no effect on commands: leave it out")
 
 
+@contextmanager
 def _functions(
-    callables: Callables, on: "str | Executor | Engine", settings: Settings, keep: str | Collection[Name]
-) -> Result:
-    values = Values(callables.takes, callables.results.union(tasks_to_keep(keep, callables.flow.dag)))
+    callables: Callables, on: "str | Executor | Engine", settings: Settings, storage: Storage
+) -> Iterator[Runner]:
+    """A run of functions, whose results are stored in the folder, if there is one."""
+    wanted = callables.results.union(tasks_to_keep(storage.keep, callables.flow.dag))
     if shares_machine(on):
         _check_room(callables.flow, settings.slots, machine_memory())
     engine = engine_on(on, settings.workers, needs=Wants(callables.flow) or None, functions=True)
-    with close_on_error(engine):
-        game = Execution(callables.flow)
-        chosen = allocator_of(callables.flow, game, settings)
+    with ExitStack() as stack:
+        with close_on_error(engine):
+            if storage.folder is None:
+                store, game, values = None, Execution(callables.flow), Values(callables.takes, wanted)
+            else:
+                place = stack.enter_context(closing(RunFolder(storage.folder)))
+                game, values = resume_functions(place, callables, wanted, storage.serializer, settings.selection.again)
+                store = place.store
+                store.open_session(settings.policy, settings.slots, engine.name)
+            chosen = allocator_of(callables.flow, game, settings)
 
-    def work(task: Name, attempt: int) -> Function:
-        return callables.work(task, values)
+        def work(task: Name, attempt: int) -> Function:
+            return callables.work(task, values)
 
-    return execute(Runner(game, chosen, engine, work, settings=settings, values=values))
+        runner = Runner(game, chosen, engine, work, store, settings, values=values)
+        if store is not None:
+            runner.follow = partial(log_exception, Commands(callables.flow, "", place.logs))
+        yield runner
 
 
+@contextmanager
 def _commands(
     graph: object,
     on: "str | Executor | Engine",
     settings: Settings,
     folder: str | Path | None,
     ignore: str | Collection[str],
-) -> Result:
+) -> Iterator[Runner]:
+    """A run of commands, in a temporary folder if there is no other; a warning for each setting that is ignored."""
     from tempfile import TemporaryDirectory
 
     from eligo.border import as_workflow
     from eligo.formats.fidelity import as_runnable
 
-    flow = as_runnable(as_workflow(graph), ignore, elsewhere=on != "local")
-    if folder is not None:
-        with closing(RunFolder(folder)) as run_folder:
-            recall = partial(_recall, run=os.fspath(folder))
-            return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder, recall))
-    with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as run_folder:
-        return _execute_with_warnings(*prepare_run(flow, on, settings, run_folder))
+    flow, recall = as_runnable(as_workflow(graph), ignore, elsewhere=on != "local"), partial(_recall, folder)
+    with ExitStack() as stack:
+        place = stack.enter_context(TemporaryDirectory(prefix="eligo-")) if folder is None else folder
+        run_folder = stack.enter_context(closing(RunFolder(place)))
+        runner, resumed = prepare_run(flow, on, settings, run_folder, recall)
+        with close_on_error(runner.engine):
+            for remark in resumed.remarks:
+                warnings.warn(remark, stacklevel=5)
+        yield runner
 
 
-def _recall(flow: Workflow, run: str) -> Workflow:
-    return times_of(flow, run=run).flow
-
-
-def _execute_with_warnings(runner: Runner, resumed: Resumed) -> Result:
-    """Run to the end, after a warning for each setting of the workflow that is ignored."""
-    with close_on_error(runner.engine):
-        for remark in resumed.remarks:
-            warnings.warn(remark, stacklevel=4)
-    return execute(runner)
+def _recall(folder: str | Path | None, flow: Workflow) -> Workflow:
+    return times_of(flow, run=None if folder is None else os.fspath(folder)).flow
 
 
 def prepare_run(
@@ -225,7 +256,7 @@ def prepare_run(
             return Runner(resumed.execution, Idle(resumed.execution), engine, commands, settings=settings), resumed
         flow, grown = recall(flow), everything if selected.is_narrow else files.flow
         if settings.why:
-            reasons = reasons_of(flow, resumed.execution, folder.done_before(), redone, grown.dag.labels)
+            reasons = reasons_of(flow, resumed, folder.done_before(), redone, grown.dag.labels)
             resumed = replace(resumed, reasons=reasons)
         cache = None
         if settings.cache is not None:
@@ -238,6 +269,7 @@ def prepare_run(
         chosen = allocator_of(live.begun, resumed.execution, settings, order)
         growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
         growth.begin(folder.adding)
+        growth.empty |= resumed.idle
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
         runner = Runner(resumed.execution, chosen, engine, commands, folder.store, settings, cache=cache, growth=growth)
@@ -376,10 +408,10 @@ def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Ord
     return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
 
 
-def execute(runner: Runner) -> Result:
+def execute(runner: Runner, progress: ProgressOption = False) -> Result:
     """Run to the end."""
     began = time.monotonic()
-    with close_on_error(runner.engine):
+    with close_on_error(runner.engine), followed(runner, progress):
         runner.run()
     took = time.monotonic() - began  # without the time to close the engine
     runner.engine.close()

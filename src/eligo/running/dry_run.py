@@ -30,9 +30,9 @@ def dry_run(everything: Workflow, settings: Settings, folder: RunFolder) -> list
     selected = Selected(everything, flow)
     resumed, files, redone = settle_files(selected, folder.recall(everything), settings, folder, place)
     labels = (everything if selected.is_narrow else files.flow).dag.labels
-    reasons = reasons_of(flow, resumed.execution, before, redone, labels)
+    reasons = reasons_of(flow, resumed, before, redone, labels)
     times, order = _known_times(flow), _in_order(flow, resumed.execution, settings)
-    return [Upcoming(str(task), reasons[str(task)], times.get(task)) for task in order]
+    return [Upcoming(str(v), reasons[str(v)], times.get(v)) for v in order if v not in resumed.idle]
 
 
 def _known_times(flow: Workflow) -> Mapping[Name, float]:

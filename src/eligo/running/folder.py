@@ -110,6 +110,8 @@ class Resumed:
     renewed: int = 0
     #: the reason of each task that runs, by label; empty unless it was requested
     reasons: Mapping[str, str] = field(default_factory=dict)
+    #: kept tasks that are done again once their parents are, without running: they read nothing that these write
+    idle: frozenset[Name] = frozenset()
     #: the states of the inputs
     inputs: Mapping[str, InputFile] = field(default_factory=dict)
     #: reasons to distrust existing files
@@ -298,14 +300,16 @@ class RunFolder:
         if not redone.gone:
             return resumed
         undone = redone.gone | redone.dependent
+        idle = resumed.execution.graph.named(redone.waiting)
         renewed = redone.renewed.keys() - redone.requested
         named = redone.requested | renewed
-        done = set(resumed.execution.numbers(EXECUTED)) - undone
+        done = set(resumed.execution.numbers(EXECUTED)) - undone - redone.waiting
         game = restart_execution(flow, resumed.execution, resumed.execution.graph.named(done))
         return replace(
             resumed,
             execution=game,
-            kept=len(done),
+            kept=len(done) + len(idle),
+            idle=frozenset(idle),
             tasks=digests(flow),
             doubts=replace(
                 resumed.doubts, unfinished=resumed.doubts.unfinished.union(map(str, game.graph.named(undone)))

@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from eligo.border import FunctionCall, as_workflow, function_table
 from eligo.dag import Dag
-from eligo.engines import Function
+from eligo.engines import Ending, Function
 from eligo.errors import InputError, UnknownTaskError, shorten
-from eligo.interop.dask import DaskWorkflow
+from eligo.interop.dask import DaskWorkflow, digest_of_node
 from eligo.names import Name
+from eligo.running.fingerprints import fingerprint, function_name
 from eligo.workflow import Workflow
 
 #: returns the function of a task, given the values of its parents
@@ -21,6 +22,8 @@ class Callables(NamedTuple):
 
     flow: Workflow
     work: FunctionFor
+    #: returns the name of a task's function, and a digest that changes if the function does
+    identity: Callable[[Name], tuple[str, str]]
     #: the tasks whose values each task uses, if any
     takes: Mapping[Name, Collection[Name]]
     #: the tasks whose values the user wants, whether or not other tasks use them
@@ -34,15 +37,35 @@ def callables_of(graph: object, function: Callable[..., Any] | None) -> Callable
     table = function_table(graph) if nodes is None else None
     if function is not None:
         _check_function(function, has_own=table is not None or nodes is not None)
-        return Callables(flow, lambda task, values: Function(function, (task,)), {})
+        return Callables(flow, lambda task, values: Function(function, (task,)), _identities(lambda task: function), {})
     if nodes is not None:
         takes = {key: node.dependencies for key, node in nodes.items()}
         results = flow.results if isinstance(flow, DaskWorkflow) else frozenset()
-        return Callables(flow, lambda task, values: _of_dask(nodes[task], values), takes, results)
+        return Callables(
+            flow,
+            lambda task, values: _of_dask(nodes[task], values),
+            lambda task: (str(flow.task(task).category), digest_of_node(nodes[task])),
+            takes,
+            results,
+        )
     if table is not None:
         parents = {task: call.parents for task, call in table.items()}
-        return Callables(flow, lambda task, values: _bind_arguments(table[task], values), parents)
+        identity = _identities(lambda task: table[task].function)
+        return Callables(flow, lambda task, values: _bind_arguments(table[task], values), identity, parents)
     return None
+
+
+def _identities(function_of: Callable[[Name], Callable[..., Any]]) -> Callable[[Name], tuple[str, str]]:
+    """Returns the name and the fingerprint of a task's function; one that several tasks share is looked at once."""
+    seen: dict[int, tuple[str, str]] = {}
+
+    def identity(task: Name) -> tuple[str, str]:
+        function = function_of(task)
+        if id(function) not in seen:
+            seen[id(function)] = function_name(function), fingerprint(function)
+        return seen[id(function)]
+
+    return identity
 
 
 def _check_function(function: object, *, has_own: bool) -> None:
@@ -75,21 +98,40 @@ class Values(dict[Name, Any]):
     KeyError: "the result of 'a' was dropped after every task that uses it had finished: pass keep=['a'] or keep='all'"
     """
 
+    #: whether values outlive this process
+    durable = False
+
     def __init__(self, takes: Mapping[Name, Collection[Name]] | None = None, keep: Collection[Name] = ()) -> None:
         super().__init__()
         self._takes = {} if takes is None else takes
         self._takers = Counter(parent for parents in self._takes.values() for parent in set(parents))
         self._keep = keep
 
+    def is_wanted(self, task: Name) -> bool:
+        """Whether the user wants the value of a task."""
+        return task not in self._takers or task in self._keep
+
+    def is_in_use(self, task: Name) -> bool:
+        """Whether the user or an unfinished task wants the value of a task."""
+        return self.is_wanted(task) or self._takers[task] > 0
+
     def add(self, task: Name, result: Any) -> None:
         """Add the value of a finished task, and drop those that no remaining task uses."""
         self[task] = result
+        self.drop_parents(task)
+
+    def drop_parents(self, task: Name) -> None:
+        """Drop the values that a finished task has used, unless the user or another task wants them."""
         for parent in set(self._takes.get(task, ())):
             self._takers[parent] -= 1
-            if not self._takers[parent] and parent not in self._keep:
-                del self[parent]
+            if not self.is_in_use(parent):
+                self.pop(parent, None)
 
-    def __missing__(self, task: Name) -> NoReturn:
+    def refusal(self, ending: Ending) -> str | None:
+        """Why the value of a successful task cannot be used, or None."""
+        return None
+
+    def __missing__(self, task: Name) -> Any:
         if task not in self._takers or self._takers[task]:
             raise KeyError(task)
         dropped = f"the result of {shorten(task)!r} was dropped after every task that uses it had finished"

@@ -161,7 +161,7 @@ class Runner:
                 workers_are_free = self.from_cache > before
                 self._accept(self.engine.wait(0.0 if workers_are_free else self._patience()))
                 self._keep()
-                self._show()
+                self.watch(self)
         finally:
             self._keep()
         if self.store is not None:
@@ -178,13 +178,6 @@ class Runner:
         ]
         again = [[v, round(due + ahead, 1)] for due, v in self.tries.later]
         return json.dumps({"running": running, "again": again}, separators=(",", ":"))
-
-    def _show(self) -> None:
-        """Update the display; if its output is closed, the run continues without it."""
-        try:
-            self.watch(self)
-        except OSError:
-            self.watch = lambda runner: None
 
     def _tell(self, ending: Ending) -> None:
         """Pass an ending on; if its output is closed, the run continues without it."""
@@ -293,7 +286,7 @@ class Runner:
 
     def _inspect(self, endings: Iterable[Ending]) -> Iterable[Ending]:
         """The endings after inspection: a command that did not create its declared outputs has failed."""
-        if self.absent is None and self.growth is None:
+        if self.absent is None and self.growth is None and not self.values.durable:
             return endings
         if self._inspection is None:
             lateness = 0.0 if self.engine.name == "local" else LATENESS
@@ -310,9 +303,11 @@ class Runner:
     # Tasks that are added
 
     def _refusal(self, ending: Ending) -> str | None:
-        """Add the tasks that a successful task submitted; returns why they are refused, or None."""
-        if self.growth is None or ending.task in self.execution.executed:
+        """Add the tasks that a successful task submitted, or store its value; returns why that is refused, or None."""
+        if ending.task in self.execution.executed:
             return None
+        if self.growth is None:
+            return self.values.refusal(ending)
         return self.growth.take_from(ending.task, ending.job.works[ending.place])
 
     def _take_inbox(self, last: bool = False) -> bool:
@@ -374,8 +369,7 @@ class Runner:
         if task in game.executed or game.holders(task) > 1:
             game.give_up(*rest)
             return
-        counts = self.tries.losses if ending.attempt.lost else self.tries.failures
-        counts[ending.attempt.task] += 1
+        self.tries.count(ending.attempt.task, ending.attempt.attempt, ending.attempt.answer)
         game.give_up(*rest[1:])
         if ending.attempt.lost and self.stopping:
             game.give_up(task)

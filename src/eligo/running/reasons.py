@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from eligo.errors import shorten
-from eligo.execution import Execution
-from eligo.running.folder import digests
+from eligo.running.folder import Resumed, digests
 from eligo.running.task_files import Redone
 from eligo.workflow import Workflow
 
@@ -13,9 +12,9 @@ OUTDATED, REQUESTED = "an output is missing or older than an input", "it is to r
 
 
 def reasons_of(
-    flow: Workflow, game: Execution, before: Mapping[str, bytes], redone: Redone, labels: Sequence[str]
+    flow: Workflow, resumed: Resumed, before: Mapping[str, bytes], redone: Redone, labels: Sequence[str]
 ) -> dict[str, str]:
-    """The reason of every task that is not done, by label, parents first.
+    """The reason of every task that runs, by label, parents first.
 
     *before* has the tasks that were done, with their digests; *labels* are those of the numbers in *redone*.
     """
@@ -24,9 +23,9 @@ def reasons_of(
         **{labels[v]: f"input {shorten(file)} changed" for v, file in redone.renewed.items()},
         **{labels[v]: REQUESTED for v in redone.requested},
     }
-    now, reasons = digests(flow), dict[str, str]()
+    game, now, reasons = resumed.execution, digests(flow), dict[str, str]()
     for task in game.dag.named(game.dag.order.tolist()):
-        if task not in game.executed:
+        if task not in game.executed and task not in resumed.idle:
             label = str(task)
             parents = [str(parent) for parent in game.dag.parents(task) if str(parent) in reasons]
             reasons[label] = own.get(label) or _reason(before.get(label), now.get(label), parents)

@@ -17,13 +17,16 @@ from eligo.engines.job_run import STOPPED
 from eligo.errors import InputError, shorten
 from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Execution
 from eligo.formats.shared.data_arcs import plain_path
+from eligo.grown_dag import reached
 from eligo.names import Name
 from eligo.stores import Store, added_names
 from eligo.workflow import Task, Workflow
 
 MOST_LISTED = 5  # missing inputs listed in an error
-#: formats in which commands need not create their declared outputs; ninja just runs them again the next time
-LENIENT = {"ninja"}
+#: formats in which commands need not create their declared outputs; they just run again the next time
+LENIENT = {"ninja", "make"}
+#: formats in which a task reads nothing of a parent that writes none of its inputs: the arc only gives an order
+EXACT = {"make"}
 
 
 def are_outputs_owed(flow: Workflow) -> bool:
@@ -41,6 +44,8 @@ class Redone(NamedTuple):
     #: tasks that are to run again on request; tasks of which an input changed, each with that input
     requested: frozenset[int] = frozenset()
     renewed: Mapping[int, str] = MappingProxyType({})
+    #: tasks that come after these but read nothing that they write; they do not run
+    waiting: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +57,7 @@ class TaskFiles:
 
     @cached_property
     def _outputs(self) -> list[tuple[str, ...]]:
-        owed = are_outputs_owed(self.flow)
-        return [files if owed and files else () for files in self.flow.column("outputs")]
+        return [files or () for files in self.flow.column("outputs")]
 
     @cached_property
     def _inputs(self) -> list[tuple[str, ...]]:
@@ -62,7 +66,7 @@ class TaskFiles:
     @property
     def any_outputs(self) -> bool:
         """Whether any task must create a file."""
-        return any(self._outputs)
+        return are_outputs_owed(self.flow) and any(self._outputs)
 
     def absent(self, task: Name) -> list[str]:
         """The declared outputs of a task that do not exist."""
@@ -189,7 +193,8 @@ class TaskFiles:
                 remaining.difference_update(fallen)
                 below.update(fallen)
                 suspects += [u for w in fallen for u in self._sources(w) if u in remaining]
-        return Redone(frozenset(invalid), frozenset(below - invalid))
+        waiting = remaining.intersection(reached(self.flow.dag, invalid).tolist()) if self._is_exact else ()
+        return Redone(frozenset(invalid), frozenset(below - invalid), waiting=frozenset(waiting))
 
     def _is_owed(self, file: str, v: int, done: Collection[int]) -> bool:
         """Whether a file that task v wrote is final, or is read by a task that is not done."""
@@ -198,13 +203,22 @@ class TaskFiles:
         return not readers or any(w not in done for w in readers)
 
     def _dependants(self, v: int, among: Collection[int]) -> list[int]:
-        """The tasks below v, through tasks of this collection."""
-        reached, visited = [v], {v}
-        for u in reached:
+        """The tasks below v that may read what it writes, through tasks of this collection."""
+        below, visited = [v], {v}
+        for u in below:
             fresh = [w for w in self.flow.dag.children_of(u).tolist() if w in among and w not in visited]
+            fresh = [w for w in fresh if self._is_reader(w, u)]
             visited.update(fresh)
-            reached += fresh
-        return reached[1:]
+            below += fresh
+        return below[1:]
+
+    def _is_reader(self, w: int, u: int) -> bool:
+        """Whether a task may read what its parent u writes."""
+        return not (self._is_exact and self._outputs[u]) or not set(self._outputs[u]).isdisjoint(self._inputs[w])
+
+    @cached_property
+    def _is_exact(self) -> bool:
+        return self.flow.origin is not None and self.flow.origin.format in EXACT
 
     def _sources(self, v: int) -> list[int]:
         """The tasks that may have written what task v reads."""

@@ -40,7 +40,6 @@ from eligo.server.logs import LOGGER, emit, emit_changes, event, log_to, log_una
 from eligo.server.metrics import Metrics, census
 from eligo.server.operations import Operations
 from eligo.server.preparation import Preparation
-from eligo.server.replan import replan_for_ever
 from eligo.server.rules.clients import ServerTerms
 from eligo.server.rules.needs import Travels
 from eligo.server.rules.outcomes import Archive
@@ -145,7 +144,7 @@ class Server:
         self.desk = Desk(self.service, self.keeper, setup.gather)
         learning = Learning(self.service, self.gate, store) if store.shared else None
         tidying = Tidying(self.service, self.gate, store, self.keeper, self.blobs)
-        self._duties = [asyncio.create_task(duty) for duty in (replan_for_ever(self.service), tidying.for_ever())]
+        self._tidying = asyncio.create_task(tidying.for_ever())
         self.entrance = Entrance(self.service, self.gate, setup.approving, learning)
         self.api = Api(self.desk, store, self.entrance, Preparation(setup.terms), metrics=self.metrics)
         self.neighbours = None if learning is None else self._meet(began, learning)
@@ -289,8 +288,7 @@ class Server:
         """Stop answering and write all pending changes."""
         self.desk.close()
         self.api.preparation.close()
-        for duty in self._duties:
-            duty.cancel()
+        self._tidying.cancel()
         if self.neighbours is not None:
             await self.neighbours.holding.close()
             self.neighbours.close()

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from eligo.additions import NewTasks
@@ -137,15 +137,14 @@ class Desk:
         self, client: Client, deliveries: Sequence[ResultWords], added: ReadAdditions
     ) -> list[str]:
         """Process results; results that add tasks wait for their turns."""
+        if not added:
+            return await self._deliver_all(client, deliveries, added)
         together, growing = split_by_growth(deliveries, added)
         answers = dict(zip(together, await self._deliver_part(client, deliveries, together, added), strict=True))
         for part in growing:
-            if deliveries[part[-1]].added in added:
-                async with self._turn(parts_of(deliveries[part[-1]].lease)[0]):
-                    replies = await self._deliver_part(client, deliveries, part, added)
-            else:
-                replies = await self._deliver_part(client, deliveries, part, added)
-            answers.update(zip(part, replies, strict=True))
+            last = deliveries[part[-1]]
+            async with self._turn(parts_of(last.lease)[0]) if last.added in added else nullcontext():
+                answers.update(zip(part, await self._deliver_part(client, deliveries, part, added), strict=True))
         return [answers[i] for i in range(len(deliveries))]
 
     async def _deliver_part(

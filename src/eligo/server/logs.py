@@ -61,8 +61,6 @@ def emit_changes(changes: Changes) -> None:
         emit("workflow_submitted", workflow=row.id, name=row.name, owner=row.owner, policy=row.policy)
     for workflow, state in changes.states:
         emit("workflow_ended" if state in ENDED else "workflow_state", workflow=workflow, state=state)
-    for workflow in _new_plans(changes):
-        emit("workflow_replanned", workflow=workflow)
     for workflow, count in Counter(row[0] for row in changes.losses).items():
         emit("leases_expired", workflow=workflow, count=count)
     for workflow, count in Counter(row[0] for row in changes.retried).items():
@@ -72,12 +70,6 @@ def emit_changes(changes: Changes) -> None:
     for token in changes.tokens:
         fields = {"name": token.name, "scopes": token.scopes, "client": token.client}
         emit("token_issued" if token.revoked is None else "token_revoked", **fields)
-
-
-def _new_plans(changes: Changes) -> list[str]:
-    """The workflows with a new plan; growth stores a plan too, which only extends the old one."""
-    plans, grown = Counter(row[0] for row in changes.plans), {row.workflow for row in changes.additions}
-    return [workflow for workflow, count in plans.items() if count > (workflow in grown)]
 
 
 def log_unavailable(workflow: str, reason: str) -> None:

@@ -33,13 +33,9 @@ MOST_ADDED = 2**18  # letters of a document with tasks that a task adds
 @lru_cache(maxsize=1024)  # mostly all tasks have the same
 def _digest(text: str, of_files: bool) -> str:
     """A digest whose first bit is set if it was computed from files."""
-    digest = _hash(text)
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     first = int(digest[0], 16)
     return f"{first | 8 if of_files else first & 7:x}{digest[1:]}"
-
-
-def _hash(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 class Brief(Struct, omit_defaults=True):

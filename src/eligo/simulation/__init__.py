@@ -24,25 +24,9 @@ if TYPE_CHECKING:
     from eligo.simulation.deals import Dealing, deal
 
 __all__ = [
-    "SCHEDULERS",
-    "Clients",
-    "Dealing",
-    "Finish",
-    "Live",
-    "Played",
-    "Player",
-    "Trace",
-    "batched",
-    "deal",
-    "drawn_requests",
-    "finish_on",
-    "orders",
-    "play",
-    "profiles",
-    "scheduler",
-    "trace",
-    "volatile",
-]
+    "SCHEDULERS", "Clients", "Dealing", "Finish", "Live", "Played", "Player", "Trace", "batched", "deal",
+    "drawn_requests", "finish_on", "orders", "play", "profiles", "scheduler", "trace", "volatile",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

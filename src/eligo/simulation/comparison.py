@@ -231,7 +231,7 @@ def _steady(contest: Contest) -> Table:
     ]
     counts = [column.workers or 0 for column in contest.pools]
     head = ["", *(f"{count:,} worker{'s'[: count != 1]}" for count in counts)]
-    return Table(title=STEADY, head=head, rows=rows, marked=frozenset((i, j + 1) for i, j in best))
+    return Table(title=STEADY, head=head, rows=rows, marked={(i, j + 1): "best" for i, j in best})
 
 
 def _over(contest: Contest, name: str, column: Column, best: bool) -> str:
@@ -246,7 +246,7 @@ def _table(contest: Contest) -> Table:
         [(BEST if name in best else " ") + name_of(name), *(_share_text(contest, name, column) for column in heads)]
         for name in contest.ranking
     ]
-    return Table(title="", head=["", *heads.values()], rows=rows, marked=frozenset((i, 0) for i in range(len(best))))
+    return Table(title="", head=["", *heads.values()], rows=rows, marked={(i, 0): "best" for i in range(len(best))})
 
 
 def _heads(contest: Contest) -> dict[Column, str]:

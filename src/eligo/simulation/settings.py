@@ -277,7 +277,7 @@ def parse_experiment(text: str, folder: str = "") -> Experiment:
         if {"policies", "schedulers"} <= set(top):
             raise MisfitError('"schedulers" is the old name of "policies": give only one of them')
         return Experiment(
-            name=_optional_name(top),
+            name=_word(top["name"], "name") if "name" in top else None,
             sources=tuple(source for entry in _list(top, "dags") for source in _sources(entry, folder)),
             schedulers=tuple(_scheduler(entry, folder) for entry in _list(top, policies)),
             games=_games(top["games"]),
@@ -383,10 +383,6 @@ def _whole(value: object, what: str, least: int) -> int:
         actual = value if isinstance(value, int | float) else kind(value)
         raise MisfitError(f"{what} must be an integer of at least {least}, got {actual}", what)
     return value
-
-
-def _optional_name(top: Mapping[str, Any]) -> str | None:
-    return _word(top["name"], "name") if "name" in top else None
 
 
 def _refuse_twice(what: str, labels: Sequence[str]) -> None:

@@ -25,17 +25,7 @@ from eligo.stores.database import (
     unpacked_addition,
     unpacked_numbers,
 )
-from eligo.stores.run_reader import (
-    COLUMNS,
-    STEPS,
-    Row,
-    kept_seals,
-    readable,
-    seal,
-    seal_all,
-    select,
-    stock_of,
-)
+from eligo.stores.run_reader import COLUMNS, STEPS, Row, kept_seals, readable, seal, seal_all, select, stock_of
 from eligo.stores.tail import Extent, Tail
 from eligo.work.attempts import Attempt
 
@@ -156,10 +146,7 @@ class Store:
         return dict(self._database.execute("SELECT name, digest FROM task ORDER BY number"))
 
     def begin(
-        self,
-        tasks: Mapping[str, bytes],
-        moves: Sequence[int] = (),
-        additions: Sequence[tuple[Any, Any, Any]] = (),
+        self, tasks: Mapping[str, bytes], moves: Sequence[int] = (), additions: Sequence[tuple[Any, Any, Any]] = ()
     ) -> None:
         """Start a new journal of these tasks with the moves and additions so far; attempts are kept."""
         self._tail.clear()  # its numbers are those of the journal until now

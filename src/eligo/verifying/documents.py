@@ -56,14 +56,7 @@ RULES: dict[str, dict[str, Any]] = {
         "probes?": [PROBE], "split?": bool, "better?": [str],
     },
 }  # fmt: skip
-NOUNS = {
-    str: "a string",
-    int: "an integer",
-    float: "a number",
-    bool: "a boolean",
-    dict: "an object",
-    NoneType: "null",
-}
+NOUNS = {str: "a string", int: "an integer", float: "a number", bool: "a boolean", dict: "an object", NoneType: "null"}
 
 
 def check_document(value: Any, kind: Any, what: str) -> None:

@@ -16,22 +16,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from eligo.server import schema
 from eligo.server.cluster.holders import Holding
 from eligo.server.http.handlers import Api
 from eligo.server.http.refusals import RefusedError
 from eligo.server.http.routes import ApiCall, Endpoint, Row, page_of
 from eligo.server.rules.served import FINAL
-from eligo.server.schema import (
-    AnswersWords,
-    AskWords,
-    DeliverWords,
-    GoneWords,
-    GrantsWords,
-    RenewWords,
-    ResultWords,
-    WorkflowsWords,
-    encode,
-)
 
 FORWARDED = b"eligo-forwarded"
 FORWARDED_HEADERS = ("authorization", "eligo-client", "idempotency-key", "content-type")
@@ -253,7 +243,7 @@ class Neighbours:
                 return answer if remote is None else remote
             wait = TURN
 
-    async def _ask(self, call: ApiCall, ask: AskWords) -> GrantsWords | None:
+    async def _ask(self, call: ApiCall, ask: schema.AskWords) -> schema.GrantsWords | None:
         """The grants of the first other server that has tasks, in random order; None if none has."""
         others = [holder for holder in self.holding.others() if self._quiet.get(holder, 0.0) < time.monotonic()]
         for holder in random.sample(others, len(others)):
@@ -269,11 +259,13 @@ class Neighbours:
         if len(self._answered) > MOST_KEYS:
             self._answered.popitem(last=False)
 
-    async def _ask_server(self, holder: str, call: ApiCall, ask: AskWords) -> GrantsWords | None:
+    async def _ask_server(self, holder: str, call: ApiCall, ask: schema.AskWords) -> schema.GrantsWords | None:
         """The tasks that another server has for a client now; None if it does not answer."""
-        body = encode(msgspec.structs.replace(ask, wait=0.0))
+        body = schema.encode(msgspec.structs.replace(ask, wait=0.0))
         try:
-            answer = msgspec.json.decode(await self._forward(holder, call, "/v1/request", body), type=GrantsWords)
+            answer = msgspec.json.decode(
+                await self._forward(holder, call, "/v1/request", body), type=schema.GrantsWords
+            )
         except RefusedError:
             self._quiet[holder] = time.monotonic() + AWAY
             return None
@@ -293,7 +285,7 @@ class Neighbours:
             self._remember(call, holder := holders.pop())
             return await self._forward(holder, call)  # with its request for tasks
         if before is not None:
-            call = call._replace(words=DeliverWords(call.words.results))
+            call = call._replace(words=schema.DeliverWords(call.words.results))
         answer = await (self._deliver_by_holder(call, places) if holders else self.api.deliver(call))
         if ask is None or answer.grants or answer.stop or answer.wait or FORWARDED in call.scope["state"]["headers"]:
             return answer
@@ -303,24 +295,24 @@ class Neighbours:
     def _has_work(self) -> bool:
         return any(one.open and one.ready for one in self.api.desk.service.served.values())
 
-    async def _deliver_by_holder(self, call: ApiCall, places: dict[str, str]) -> AnswersWords:
+    async def _deliver_by_holder(self, call: ApiCall, places: dict[str, str]) -> schema.AnswersWords:
         """Deliver each result to the server that holds its workflow; the answers keep the order of the results."""
         answers = await self._deliver_elsewhere(call, places)
         here = [one for one in call.words.results if one.lease not in answers]
-        local = await self.api.deliver(call._replace(words=DeliverWords(here, call.words.ask)))
+        local = await self.api.deliver(call._replace(words=schema.DeliverWords(here, call.words.ask)))
         answers.update(zip((one.lease for one in here), local.answers, strict=True))
         return msgspec.structs.replace(local, answers=[answers[one.lease] for one in call.words.results])
 
     async def _deliver_elsewhere(self, call: ApiCall, places: dict[str, str]) -> dict[str, str]:
         """The answers of other servers to the results of their workflows, by lease."""
         answers: dict[str, str] = {}
-        groups: dict[str, list[ResultWords]] = {}
+        groups: dict[str, list[schema.ResultWords]] = {}
         for one in call.words.results:
             groups.setdefault(places[one.lease.partition(".")[0]], []).append(one)
         for holder, group in groups.items():
             if holder:
-                body = await self._forward(holder, call, body=encode(DeliverWords(group)))
-                replies = msgspec.json.decode(body, type=AnswersWords).answers
+                body = await self._forward(holder, call, body=schema.encode(schema.DeliverWords(group)))
+                replies = msgspec.json.decode(body, type=schema.AnswersWords).answers
                 answers.update(zip((one.lease for one in group), replies, strict=True))
         return answers
 
@@ -333,12 +325,12 @@ class Neighbours:
             with suppress(RefusedError):
                 holder = None if workflow in served else await self._where(workflow, call)
                 groups.setdefault(holder, []).append(lease)
-        lost = (await self.api.renew(call._replace(words=RenewWords(groups.pop(None))))).gone
+        lost = (await self.api.renew(call._replace(words=schema.RenewWords(groups.pop(None))))).gone
         for holder, leases in groups.items():
             with suppress(RefusedError):
-                body = await self._forward(holder or "", call, body=encode(RenewWords(leases)))
-                lost += msgspec.json.decode(body, type=GoneWords).gone
-        return GoneWords(lost)
+                body = await self._forward(holder or "", call, body=schema.encode(schema.RenewWords(leases)))
+                lost += msgspec.json.decode(body, type=schema.GoneWords).gone
+        return schema.GoneWords(lost)
 
     # Workflows
 
@@ -358,12 +350,12 @@ class Neighbours:
         here = [id for id in chosen if id in service.served]
         by_id = {one.workflow: one async for one in self.api.states_in_turn(here)}
         if FORWARDED in call.scope["state"]["headers"]:
-            return WorkflowsWords([*by_id.values()])
+            return schema.WorkflowsWords([*by_id.values()])
         for holder in self.holding.others():
             with suppress(RefusedError):
-                words = msgspec.json.decode(await self._forward(holder, call), type=WorkflowsWords)
+                words = msgspec.json.decode(await self._forward(holder, call), type=schema.WorkflowsWords)
                 by_id.update((one.workflow, one) for one in words.workflows if one.workflow not in by_id)
-        return WorkflowsWords([by_id.get(id) or await self.api.stored_state(id) for id in chosen], before)
+        return schema.WorkflowsWords([by_id.get(id) or await self.api.stored_state(id) for id in chosen], before)
 
 
 def _refusal(status: int, headers: dict[str, str], body: bytes) -> RefusedError:

@@ -61,7 +61,6 @@ class Direct(Protocol):
 
     async def respond(self, scope: Scope, gone: Receive) -> bytes:
         """The body of the answer to the request in the state; *gone* returns when the caller disconnects."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ import numpy as np
 from eligo.additions import NewTasks
 from eligo.errors import InputError, shorten
 from eligo.execution import STATES
+from eligo.server import schema
 from eligo.server.auth.admission import Entrance
 from eligo.server.auth.tokens import demand
 from eligo.server.dispatcher import Desk
@@ -37,37 +38,6 @@ from eligo.server.rules.clients import Client, remembered
 from eligo.server.rules.results import ReadAdditions
 from eligo.server.rules.served import CANCELLED, UNAVAILABLE, Served
 from eligo.server.rules.service import Service, task_names
-from eligo.server.schema import (
-    AddedWords,
-    AnswersWords,
-    AskWords,
-    AttemptsWords,
-    AttemptWords,
-    ChangedWords,
-    ClientsWords,
-    ClientWords,
-    CountWords,
-    DeliverWords,
-    DoneWords,
-    EnrolledWords,
-    EnrolWords,
-    FileWords,
-    GoneWords,
-    GrantsWords,
-    HealthWords,
-    InputsWords,
-    MissingWords,
-    NameWords,
-    RenewWords,
-    ResultsWords,
-    StatesWords,
-    SubmittedWords,
-    TokenAskWords,
-    TokensWords,
-    TokenWords,
-    WorkflowsWords,
-    WorkflowWords,
-)
 from eligo.server.view.answers import (
     client_words,
     ended_words,
@@ -125,14 +95,14 @@ class Api:
 
     # Clients
 
-    @endpoint("POST", "/v1/request", "work", takes=AskWords)
-    async def request(self, call: ApiCall) -> GrantsWords:
+    @endpoint("POST", "/v1/request", "work", takes=schema.AskWords)
+    async def request(self, call: ApiCall) -> schema.GrantsWords:
         """Request tasks."""
         ticket = await self.desk.ask(call.client, call.key, read_request(call.words), call.gone)
         return await grants_in_turn(ticket, self._service.books.terms.lease)
 
-    @endpoint("POST", "/v1/deliver", "work", takes=DeliverWords)
-    async def deliver(self, call: ApiCall) -> AnswersWords:
+    @endpoint("POST", "/v1/deliver", "work", takes=schema.DeliverWords)
+    async def deliver(self, call: ApiCall) -> schema.AnswersWords:
         """Deliver results and request more tasks."""
         ask = None if call.words.ask is None else read_request(call.words.ask)
         if b"\\u0000" in call.body:
@@ -141,7 +111,7 @@ class Api:
         await self._look_up([file.sha256 for result in call.words.results for file in result.outputs.values()])
         answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, ask, added)
         grants = await grants_in_turn(ticket, self._service.books.terms.lease)
-        return AnswersWords(answers, grants.grants, grants.lease, grants.wait, grants.stop)
+        return schema.AnswersWords(answers, grants.grants, grants.lease, grants.wait, grants.stop)
 
     async def _read_added(self, call: ApiCall) -> ReadAdditions:
         """Read the tasks that results add, before the results are processed; unreadable ones are kept as errors."""
@@ -158,13 +128,13 @@ class Api:
                 added[text] = InputError(str(refused))
         return added
 
-    @endpoint("POST", "/v1/renew", "work", takes=RenewWords)
-    async def renew(self, call: ApiCall) -> GoneWords:
+    @endpoint("POST", "/v1/renew", "work", takes=schema.RenewWords)
+    async def renew(self, call: ApiCall) -> schema.GoneWords:
         """Renew leases."""
-        return GoneWords(self._service.renew(time.monotonic(), call.client, call.words.leases))
+        return schema.GoneWords(self._service.renew(time.monotonic(), call.client, call.words.leases))
 
-    @endpoint("POST", "/v1/clients", takes=EnrolWords, status=201, once=True)
-    async def enrol(self, call: ApiCall) -> EnrolledWords:
+    @endpoint("POST", "/v1/clients", takes=schema.EnrolWords, status=201, once=True)
+    async def enrol(self, call: ApiCall) -> schema.EnrolledWords:
         """Enrol a new client."""
         self.desk.keeper.check()
         address = origin(call.scope.get("client"))
@@ -173,22 +143,22 @@ class Api:
         token = self.entrance.token_for(client, approved, call.caller.token, address)
         emit("client_enrolled", client=client.id, name=client.name, approved=approved)
         await self.desk.settle()
-        return EnrolledWords(client.id, approved, token)
+        return schema.EnrolledWords(client.id, approved, token)
 
     @endpoint("GET", "/v1/clients", "read", query=CLIENTS_PAGE)
-    async def clients(self, call: ApiCall) -> ClientsWords:
+    async def clients(self, call: ApiCall) -> schema.ClientsWords:
         """List the clients, by id."""
         await self.catch_up()
-        clients, words = self._service.clients, list[ClientWords]()
+        clients, words = self._service.clients, list[schema.ClientWords]()
         chosen, after = clients_after(call, clients)
         for client in chosen:
             if client in clients:
                 words.append(self._client_words(clients[client]))
             await asyncio.sleep(0)  # a client without results is searched in every workflow
-        return ClientsWords(words, after)
+        return schema.ClientsWords(words, after)
 
     @endpoint("GET", "/v1/clients/{client}", "read", "work")
-    async def client(self, call: ApiCall) -> ClientWords:
+    async def client(self, call: ApiCall) -> schema.ClientWords:
         """Show one client."""
         if self.entrance.learning is not None:
             await self.entrance.learning.learn_client(call.parts["client"])
@@ -202,27 +172,27 @@ class Api:
                 return self._client_words(remembered(row, books.ahead, books.now))
         return self._client_words(self.client_named(call))
 
-    def _client_words(self, client: Client) -> ClientWords:
+    def _client_words(self, client: Client) -> schema.ClientWords:
         return client_words(client, self._service, self.entrance.access_of(client))
 
     @endpoint("POST", "/v1/clients/{client}/approve", "admin")
-    async def approve(self, call: ApiCall) -> DoneWords:
+    async def approve(self, call: ApiCall) -> schema.DoneWords:
         """Approve a client."""
         return await self._decide(call, True)
 
     @endpoint("POST", "/v1/clients/{client}/revoke", "admin")
-    async def revoke(self, call: ApiCall) -> DoneWords:
+    async def revoke(self, call: ApiCall) -> schema.DoneWords:
         """Revoke the access of a client."""
         return await self._decide(call, False)
 
-    async def _decide(self, call: ApiCall, approved: bool) -> DoneWords:
+    async def _decide(self, call: ApiCall, approved: bool) -> schema.DoneWords:
         self.desk.keeper.check()
         await self.catch_up()
         client = self.client_named(call)
         self.entrance.decide(client.id, approved)
         self._service.approve(client.id, approved)
         await self.desk.settle()
-        return DoneWords()
+        return schema.DoneWords()
 
     async def catch_up(self) -> None:
         """Load the clients and tokens that other servers on the same store have changed."""
@@ -236,34 +206,34 @@ class Api:
             raise RefusedError(404, f"unknown client {shorten(call.parts['client'])!r}")
         return client
 
-    @endpoint("POST", "/v1/tokens", "admin", takes=TokenAskWords, status=201, once=True)
-    async def token(self, call: ApiCall) -> TokenWords:
+    @endpoint("POST", "/v1/tokens", "admin", takes=schema.TokenAskWords, status=201, once=True)
+    async def token(self, call: ApiCall) -> schema.TokenWords:
         """Issue a token."""
         self.desk.keeper.check()
         await self.catch_up()
         token = self.entrance.make(call.words.name, call.words.scopes, call.words.days, call.caller.token)
         await self.desk.settle()
-        return TokenWords(token)
+        return schema.TokenWords(token)
 
     @endpoint("GET", "/v1/tokens", "admin")
-    async def tokens(self, call: ApiCall) -> TokensWords:
+    async def tokens(self, call: ApiCall) -> schema.TokensWords:
         """List the tokens, without the tokens themselves."""
         await self.catch_up()
-        return TokensWords([token_row_words(*one) for one in self.entrance.tokens()])
+        return schema.TokensWords([token_row_words(*one) for one in self.entrance.tokens()])
 
-    @endpoint("POST", "/v1/tokens/revoke", "admin", takes=NameWords)
-    async def revoke_tokens(self, call: ApiCall) -> CountWords:
+    @endpoint("POST", "/v1/tokens/revoke", "admin", takes=schema.NameWords)
+    async def revoke_tokens(self, call: ApiCall) -> schema.CountWords:
         """Revoke all tokens of a name."""
         self.desk.keeper.check()
         await self.catch_up()
         count = self.entrance.revoke(call.words.name)
         await self.desk.settle()
-        return CountWords(count)
+        return schema.CountWords(count)
 
     # Workflows
 
     @endpoint("POST", "/v1/workflows", "submit", takes=bytes, status=201, query=WISHES)
-    async def submit(self, call: ApiCall) -> SubmittedWords:
+    async def submit(self, call: ApiCall) -> schema.SubmittedWords:
         """Submit a workflow in any format."""
         self.desk.keeper.check()
         wishes = read_wishes(call)
@@ -282,21 +252,21 @@ class Api:
         state = served.state if served is not None else UNAVAILABLE if ended is None else ended.state
         every = np.arange(len(ready.flow), dtype=np.int32)
         notes = [] if served is None else self._service.notes(served, every, "task")
-        return SubmittedWords(workflow, len(ready.flow), needs, state, notes)
+        return schema.SubmittedWords(workflow, len(ready.flow), needs, state, notes)
 
     @endpoint("GET", "/v1/workflows", "read", "submit", query=WORKFLOWS_PAGE)
-    async def workflows(self, call: ApiCall) -> WorkflowsWords:
+    async def workflows(self, call: ApiCall) -> schema.WorkflowsWords:
         """List workflows, the newest first."""
         books = self._service.books
         every = chain(books.ended.values(), (served.row for served in books.served.values()))
         rows = [Row(row.made, row.id, row.state) for row in every]
         rows += [Row(one.row.made, one.row.id, UNAVAILABLE) for one in books.unavailable.values()]
         chosen, before = page_of(call, rows)
-        words = WorkflowsWords([one async for one in self.states_in_turn(chosen)], before)
+        words = schema.WorkflowsWords([one async for one in self.states_in_turn(chosen)], before)
         await self._await_commit()
         return words
 
-    async def states_in_turn(self, workflows: Iterable[str]) -> AsyncIterator[WorkflowWords]:
+    async def states_in_turn(self, workflows: Iterable[str]) -> AsyncIterator[schema.WorkflowWords]:
         """The states of workflows, except those that are purged meanwhile; other requests are answered in between."""
         for count, workflow in enumerate(workflows):
             with suppress(RefusedError):
@@ -305,7 +275,7 @@ class Api:
                 await asyncio.sleep(0)
 
     @endpoint("GET", ONE, "read", "submit")
-    async def workflow(self, call: ApiCall) -> WorkflowWords:
+    async def workflow(self, call: ApiCall) -> schema.WorkflowWords:
         """Show the state of a workflow."""
         words = await self.state_of(call.parts["workflow"])
         await self._await_commit()
@@ -319,7 +289,7 @@ class Api:
         with suppress(RefusedError):
             await self.desk.keeper.kept()
 
-    async def state_of(self, workflow: str) -> WorkflowWords:
+    async def state_of(self, workflow: str) -> schema.WorkflowWords:
         """The state of a workflow."""
         served = self._service.served.get(workflow)
         if served is not None:
@@ -330,7 +300,7 @@ class Api:
             raise unknown_workflow(workflow)
         return await self.stored_state(workflow)
 
-    async def stored_state(self, workflow: str) -> WorkflowWords:
+    async def stored_state(self, workflow: str) -> schema.WorkflowWords:
         """The state of a workflow that this server does not serve, from the store."""
         row = self._service.books.ended.get(workflow) or await asyncio.to_thread(self.store.workflow, workflow)
         if row is None:
@@ -341,8 +311,8 @@ class Api:
                 self._service.books.ended[workflow] = row
         return ended_words(row, Sums.read(row.tally or ""))
 
-    @endpoint("POST", f"{ONE}/inputs", "submit", takes=InputsWords)
-    async def inputs(self, call: ApiCall) -> MissingWords:
+    @endpoint("POST", f"{ONE}/inputs", "submit", takes=schema.InputsWords)
+    async def inputs(self, call: ApiCall) -> schema.MissingWords:
         """Assign uploaded files to the inputs of a workflow, and add signatures."""
         self.desk.keeper.check()
         workflow, now = self.own(call).id, time.monotonic()
@@ -355,7 +325,7 @@ class Api:
             await self._look_up([sha256 for _, sha256, _ in some])
             missing = self._service.provide(now, workflow, some)
             await self.desk.settle()
-        return MissingWords(missing)
+        return schema.MissingWords(missing)
 
     async def _look_up(self, hashes: Sequence[str]) -> None:
         """Look up many files in another thread, so that the rules find them without waiting for the disk."""
@@ -363,7 +333,7 @@ class Api:
             await in_file_thread(lambda: [self._service.has_file(sha256) for sha256 in hashes])
 
     @endpoint("POST", f"{ONE}/tasks", "submit", takes=bytes)
-    async def add(self, call: ApiCall) -> AddedWords:
+    async def add(self, call: ApiCall) -> schema.AddedWords:
         """Add tasks to a workflow from a JSON or YAML document; repeating the call changes nothing."""
         self.desk.keeper.check()
         workflow = self.own(call).id
@@ -372,10 +342,10 @@ class Api:
         await self.desk.settle()
         served = self._service.served.get(workflow)
         missing = [] if served is None or served.files is None else served.files.missing
-        return AddedWords(list(names), missing, "" if served is None else served.state)
+        return schema.AddedWords(list(names), missing, "" if served is None else served.state)
 
     @endpoint("GET", f"{ONE}/tasks", "read", "submit", query=PAGE | {"state": "only tasks in this state"})
-    async def tasks(self, call: ApiCall) -> StatesWords:
+    async def tasks(self, call: ApiCall) -> schema.StatesWords:
         """List the tasks of a workflow with their states."""
         served = self._find_served(call)
         state, limit = call.query.get("state"), call.number("limit", MOST_LISTED, MOST_LISTED)
@@ -384,10 +354,10 @@ class Api:
         chosen = codes[begin:] == STATES.index(state) if state in STATES else np.full(len(codes[begin:]), state is None)
         numbers = (begin + np.flatnonzero(chosen)[: limit + 1]).tolist()
         after = numbers.pop() if len(numbers) > limit else None
-        return StatesWords(state_words(served, numbers), after)
+        return schema.StatesWords(state_words(served, numbers), after)
 
     @endpoint("GET", f"{ONE}/attempts", "read", "submit", query=PAGE)
-    async def attempts(self, call: ApiCall) -> AttemptsWords:
+    async def attempts(self, call: ApiCall) -> schema.AttemptsWords:
         """List the outcomes of all attempts, by lease number."""
         workflow = call.parts["workflow"]
         books = self._service.books
@@ -396,33 +366,33 @@ class Api:
         begin, limit = call.number("after", 0), call.number("limit", MOST_LISTED, MOST_LISTED)
         return await asyncio.to_thread(self._attempts, workflow, begin, limit)
 
-    def _attempts(self, workflow: str, begin: int, limit: int) -> AttemptsWords:
+    def _attempts(self, workflow: str, begin: int, limit: int) -> schema.AttemptsWords:
         served = self._service.served.get(workflow)
         names = task_names(workflow, self.store) if served is None else served.flow.dag.tasks
         rows = self.store.outcomes_from(workflow, begin, limit + 1)
         after = rows.pop().number if len(rows) > limit else None
-        return AttemptsWords([_attempt(row, str(names[row.task])) for row in rows], after)
+        return schema.AttemptsWords([_attempt(row, str(names[row.task])) for row in rows], after)
 
     @endpoint("GET", f"{ONE}/results", "read", "submit")
-    async def results(self, call: ApiCall) -> ResultsWords:
+    async def results(self, call: ApiCall) -> schema.ResultsWords:
         """List the available files of a workflow."""
         workflow = call.parts["workflow"]
         state = (await self.state_of(workflow)).state
         rows = await asyncio.to_thread(self.store.files, workflow)
-        files = {row.name: FileWords(row.sha256, row.size) for row in rows}
-        return ResultsWords(state, files, [row.name for row in rows if row.given])
+        files = {row.name: schema.FileWords(row.sha256, row.size) for row in rows}
+        return schema.ResultsWords(state, files, [row.name for row in rows if row.given])
 
     @endpoint("POST", f"{ONE}/cancel", "submit")
-    async def cancel(self, call: ApiCall) -> ChangedWords:
+    async def cancel(self, call: ApiCall) -> schema.ChangedWords:
         """Cancel a workflow; one that has ended stays as it is."""
         self.desk.keeper.check()
         workflow, books = call.parts["workflow"], self._service.books
         self._check_known(call)
         if workflow in books.ended:
-            return ChangedWords(False, books.ended[workflow].state)
+            return schema.ChangedWords(False, books.ended[workflow].state)
         changed = self._service.cancel(time.monotonic(), workflow)
         await self.desk.settle()
-        return ChangedWords(changed, CANCELLED)
+        return schema.ChangedWords(changed, CANCELLED)
 
     def own(self, call: ApiCall) -> Served:
         """The workflow of the call, if the caller owns it or is an operator."""
@@ -461,18 +431,18 @@ class Api:
     # The server
 
     @endpoint("GET", "/health")
-    async def health(self, call: ApiCall) -> HealthWords:
+    async def health(self, call: ApiCall) -> schema.HealthWords:
         """Liveness: answers whenever the process runs."""
         status = "draining" if self._service.requests.draining else "serving"
-        return HealthWords(status if self.desk.keeper.trouble is None else "failing", __version__)
+        return schema.HealthWords(status if self.desk.keeper.trouble is None else "failing", __version__)
 
     @endpoint("GET", "/ready")
-    async def ready(self, call: ApiCall) -> HealthWords:
+    async def ready(self, call: ApiCall) -> schema.HealthWords:
         """Readiness: 503 while the server cannot hand out tasks or write to its store."""
         self.desk.keeper.check()
         if self._service.requests.draining:
             raise RefusedError(503, "the server is draining and hands out no tasks", after=1)
-        return HealthWords("serving", __version__)
+        return schema.HealthWords("serving", __version__)
 
     @endpoint("GET", "/metrics", "read")
     async def metrics_text(self, call: ApiCall) -> bytes:
@@ -491,8 +461,8 @@ def _tally(store: ServiceStore, row: WorkflowRow) -> Sums:
     return Sums(len(task_names(row.id, store)), upshot.accepted, row.lost, upshot.repeated, upshot.saved)
 
 
-def _attempt(row: Attempt, task: str) -> AttemptWords:
+def _attempt(row: Attempt, task: str) -> schema.AttemptWords:
     fields = (row.began, row.ended, row.answer, row.failure, row.code, row.memory)
     out, err = split_tails(row.tail or "")
     tails = (err, out) if err else (row.tail, None)
-    return AttemptWords(task, row.attempt, row.client, *fields, *tails)
+    return schema.AttemptWords(task, row.attempt, row.client, *fields, *tails)

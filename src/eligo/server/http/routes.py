@@ -401,10 +401,7 @@ def openapi(endpoints: Sequence[Endpoint], title: str = "eligo server") -> dict[
         "openapi": "3.1.0",
         "info": {"title": title, "version": __version__},
         "paths": paths,
-        "components": {
-            "schemas": components,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     }
 
 

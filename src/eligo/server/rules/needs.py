@@ -110,7 +110,7 @@ class Needs:
         """The needs of these tasks that none of the offers meets; plain needs count as met."""
         if not self.demanding:
             return []
-        short = np.array([not _is_met(need, offers) for need in self.groups])
+        short = np.array([not (need.plain or any(offer.meets(need) for offer in offers)) for need in self.groups])
         group = np.frombuffer(self.group, np.int32)
         tasks = tasks[short[group[tasks]]]
         tasks = tasks[np.argsort(group[tasks], kind="stable")]
@@ -272,10 +272,6 @@ class Travels:
         """The outputs of a task that only other tasks of its grant read."""
         outputs = self.flow.task(self.flow.dag.tasks[v]).outputs
         return [name for name in outputs if (readers := self.inside_readers(name)) and members.issuperset(readers)]
-
-
-def _is_met(need: Need, offers: Iterable[Offer]) -> bool:
-    return need.plain or any(offer.meets(need) for offer in offers)
 
 
 def _why(need: Need, offers: Collection[Offer]) -> str:

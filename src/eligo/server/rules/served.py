@@ -106,7 +106,7 @@ class Served:
         self.order = order
         self.ceiling: Ints | None = None
         small = len(self.flow) <= MOST_POSTPONED and self.wishes.policy in {*POLICIES, *ALLOCATORS}
-        inner = Postponed(execution, lambda: self._inner(self.order)) if small else self._inner(order)
+        inner = Postponed(execution, self._inner) if small else self._inner()
         rules = informed(replace(PRUDENT, copies=self.wishes.copies), self.flow) if self.wishes.rules else Rules()
         self.allocator = Prudent(inner, rules, clock=clock)
         self.allocator.may_fit = self._may_fit
@@ -223,18 +223,13 @@ class Served:
                     f"a growing workflow may have at most {most:,} dependencies{which}, got up to {arcs + more:,}"
                 )
 
-    def _inner(self, order: Ints | None) -> Allocator:
+    def _inner(self) -> Allocator:
         if self.wishes.policy == "batch-optimal":
             return ByBatch(self.execution, seconds=BATCH_SECONDS, limits=BRIEF)
-        if self.wishes.policy == "dask" and order is not None:
-            planned = from_order(skeleton(self.flow.dag), order, DASK_ORDER)
+        if self.wishes.policy == "dask" and self.order is not None:
+            planned = from_order(skeleton(self.flow.dag), self.order, DASK_ORDER)
             return ByPolicy(planned, self.execution, flow=self.flow)
-        return allocator(self.wishes.policy, self.flow, self.execution, rules=None, order=order)
-
-    def follow(self, order: Ints) -> None:
-        """Follow another plan from now on; what the allocator has learned about clients is kept."""
-        self.order = order
-        self.allocator.allocator = self._inner(order)
+        return allocator(self.wishes.policy, self.flow, self.execution, rules=None, order=self.order)
 
     def make_ready(self) -> None:
         """Compute in advance what the first request would otherwise compute while all clients wait."""

@@ -16,7 +16,7 @@ from eligo.names import Name
 from eligo.rows import Ints
 from eligo.server.auth.tokens import Gate
 from eligo.server.rules.clients import Client, ServerTerms, remembered
-from eligo.server.rules.document import packed_plan, unpacked_flow, unpacked_plan
+from eligo.server.rules.document import unpacked_flow, unpacked_plan
 from eligo.server.rules.needs import MOST_MISSING
 from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
@@ -298,11 +298,6 @@ class Service:
             raise InputError(f"workflow {workflow!r} is unknown or has not ended")
         self.forget([workflow])
         self.books.changes.purged.append((workflow,))
-
-    def replan(self, workflow: str, order: Ints) -> None:
-        """Replace the plan of a workflow."""
-        self._open(workflow).follow(order)
-        self.books.changes.plans.append((workflow, packed_plan(order, self.served[workflow].ceiling)))
 
     def notes(self, served: Served, tasks: Ints, what: str) -> list[str]:
         """Notes for the owner of a workflow; *what* is the word for its tasks."""

@@ -76,7 +76,6 @@ class Books:
         self._dirty: set[str] = set()
         self._urgent, self._clients_at = False, 0.0  # `_clients_at`: when client records were last written
         self._over: set[str] = set()  # workflows that have ended since the last `take_changes`
-        self._progressed: set[str] = set()  # workflows that have changed or left since the last `take_progressed`
         self.due = Deadlines(self._active)
         self.recent = Recent()
         self._remembered = Remembered()
@@ -93,11 +92,6 @@ class Books:
     def moved(self) -> list[Served]:
         """The workflows with changes that are not stored yet."""
         return [self.served[workflow] for workflow in self._touched | self._over]
-
-    def take_progressed(self) -> set[str]:
-        """The workflows that have changed, or are no longer served, since the last call."""
-        progressed, self._progressed = self._progressed, set()
-        return progressed
 
     def take_changes(self) -> Changes | None:
         """The changes to store since the last call; None if there are none."""
@@ -129,7 +123,6 @@ class Books:
 
     def _leave(self, served: Served) -> None:
         self.agenda.forget(served.id)
-        self._progressed.add(served.id)
         self.ended[served.id] = served.row._replace(document=b"", plan=None)
         if served.digests is not None:
             self._remembered.add(served.id, served.digests)
@@ -175,7 +168,6 @@ class Books:
         for lease in () if served is None else served.leases.values():
             self.hold(lease.client, -1)
         self.agenda.forget(workflow)
-        self._progressed.add(workflow)
         self.recent.forget(workflow)
         self.due.forget(workflow)
         self._touched.discard(workflow)
@@ -319,7 +311,6 @@ class Books:
     def after(self, served: Served) -> None:
         """Update a workflow after a change that may have made tasks ready or ended it."""
         self._touched.add(served.id)
-        self._progressed.add(served.id)
         self.agenda.stir(served)
         if served.state != RUNNING or served.execution.idle:
             self.settle(served)

@@ -67,16 +67,13 @@ class Lookout(Protocol):
 
     async def watched(self, workflow: str) -> Watched:
         """The current state of a workflow."""
-        ...
 
     async def settled(self) -> None:
         """Wait until what was shown is committed, so that a kill undoes nothing of it."""
-        ...
 
     @property
     def closing(self) -> bool:
         """Whether streams should end."""
-        ...
 
 
 class Views:
