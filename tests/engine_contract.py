@@ -19,6 +19,7 @@ import pytest
 import eligo
 from eligo.engines import Command, Engine, Job
 from eligo.running import Commands, Retries, RunFolder, Runner, Settings
+from eligo.work.demands import Demand
 from eligo.workflow import Task, Workflow
 from killing_cases import GOING, asked, check_executions, check_store, layers, noting, surroundings, told
 from running_cases import completed
@@ -137,7 +138,7 @@ class EngineContract:
         words = ("/bin/sh", "-c", script, "sh", *HOSTILE)
         work = Command(words, str(place), {"X": HOSTILE[2]}, out, err)
         engine = bench.make(1, str(place / "jobs"), "0badcafe")
-        engine.start(Job(1, engine.asks()[0].client, ("t",), (work,), 7, 1.0, 10_000_000))
+        engine.start(Job(1, engine.asks()[0].client, ("t",), (work,), 7, Demand(1.0, 10_000_000)))
         ending = only_ending(engine)
         engine.close()
         assert (ending.attempt.failure, ending.attempt.code, ending.attempt.lost) == (None, 0, False)

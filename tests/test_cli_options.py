@@ -122,7 +122,7 @@ LINES = [
     "run --lines lines.txt --run lines.run",
     "run 'echo {}' --values '[[\"a\"]]'",
     "run flow.json --on local --workers 2 --policy fifo --run here.run --fat 1 --retries 1 --timeout 60 --dir ."
-    " --max-failures 3 --skip-done --history flow.json --quiet --json",
+    " --max-failures 3 --resource scratch=9 --label gpu --skip-done --history flow.json --quiet --json",
     "run flow.json --batch",
     "run flow.json --cache cache --why",
     "run --resume flow.json.run",

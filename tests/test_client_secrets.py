@@ -13,7 +13,18 @@ from client_server import StandIn, task
 from eligo.engines.job_run import MARK
 
 TOKEN = "the-clients-secret"
-ALLOWED = {"PATH", "LANG", "TZ", "HOME", "TMPDIR", "PWD", "ELIGO_TASK", "ELIGO_ATTEMPT", "ELIGO_WORKFLOW"}
+ALLOWED = {
+    "PATH",
+    "LANG",
+    "TZ",
+    "HOME",
+    "TMPDIR",
+    "PWD",
+    "ELIGO_TASK",
+    "ELIGO_ATTEMPT",
+    "ELIGO_WORKFLOW",
+    "ELIGO_CORES",
+}
 SHELL = {"SHLVL", "_", "OLDPWD"}  # what a shell sets itself
 PARENTS = 'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" " " < /proc/$p/cmdline; p=$(cut -d" " -f4 /proc/$p/stat); done'
 

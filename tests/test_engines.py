@@ -27,6 +27,7 @@ import pytest
 import engine_tasks
 from eligo import families, policies
 from eligo.allocating import Allocator, Ask, ByPolicy, allocator
+from eligo.allocating.rooms import Room
 from eligo.dag import Dag
 from eligo.engines import Command, Ending, Engine, Function, Job, Work
 from eligo.engines.dask import DaskEngine
@@ -34,7 +35,7 @@ from eligo.engines.futures import FutureEngine, on_executor
 from eligo.engines.job_run import Performed, ending_of, perform
 from eligo.engines.local import LocalEngine
 from eligo.engines.registry import engine_on
-from eligo.engines.room import Room
+from eligo.engines.room import Wants
 from eligo.engines.sessions import POOL, marked
 from eligo.engines.threads import ThreadEngine
 from eligo.errors import InputError
@@ -585,8 +586,9 @@ def test_tasks_share_the_cores(name: str, engine: Engine, tmp_path: Path) -> Non
     if name not in {"local", "threads", "ray"}:
         pytest.skip("as with threads, and one more engine takes long to begin")
 
-    def needs(task: Name) -> tuple[float, int]:
-        return (99.0 if task == "huge" else 2.0, 0)
+    flow: dict[Name, list[Name]] = {task: [] for task in ("a", "b", "c", "huge")}
+    details = {task: Task(name=task, cores=99.0 if task == "huge" else 2.0) for task in flow}
+    needs = Wants(Workflow(Dag.from_parents(flow), details))
 
     def work(task: Name, attempt: int) -> Command:
         return sh('date +%s%N > "$1"; sleep 0.1; date +%s%N >> "$1"', str(tmp_path / f"when-{task}"))
@@ -596,7 +598,6 @@ def test_tasks_share_the_cores(name: str, engine: Engine, tmp_path: Path) -> Non
         if name == "threads"
         else engine_on(name, SLOTS, needs=needs)
     )
-    flow: dict[Name, list[Name]] = {task: [] for task in ("a", "b", "c", "huge")}
     runner(own, flow, work, needs=needs)
     own.close()
     spans = sorted(tuple(map(int, (tmp_path / f"when-{task}").read_text("utf-8").split())) for task in flow)

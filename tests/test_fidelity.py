@@ -351,7 +351,7 @@ def test_labels_are_ignored_by_name_and_that_is_told(tmp_path: Path, capsys: Cap
 
 
 def test_labels_are_honoured_where_a_server_hands_tasks_out() -> None:
-    assert listed(as_runnable(parse(LABELLED), elsewhere=True, served=True)) == []
+    assert listed(as_runnable(parse(LABELLED), elsewhere=True, labels=None)) == []
 
 
 @pytest.mark.parametrize("format", ["dagman", "wfcommons", "pegasus", "dax", "makeflow", "jx", "ninja", "graphml"])

@@ -220,7 +220,7 @@ def test_a_refused_edit_leaves_the_run_as_it_was(
     assert "internal" not in capsys.readouterr().err
     after = WatchedRun(folder)
     assert (folder / "workflow.json").read_bytes() == kept
-    assert (after.counts, after.facts, list(after.moves)) == (before.counts, before.facts, list(before.moves))
+    assert (after.counts, after.facts, after.execution.codes) == (before.counts, before.facts, before.execution.codes)
     assert run(["status", str(folder)]) == 1
     assert json.loads(kept)
 

@@ -202,3 +202,34 @@ def test_what_is_no_label_is_refused(label: Any) -> None:
         Task(name="a", labels=(label,))
     with pytest.raises(InputError, match=r"label|string"):
         parse(json.dumps({"tasks": [{"name": "a", "labels": [label]}]}))
+
+
+# Memory that grows
+
+
+def test_memory_grows_after_a_failure_on_a_server_too(scene: Scene) -> None:
+    """A client of little memory gets the first attempt, and only a larger one the second, also after a restart."""
+    workflow = scene.submit(flow(a={"memory": GIGABYTE, "more_memory": (4 * GIGABYTE, 8 * GIGABYTE)}))
+    ann, bob = scene.enrol("ann"), scene.enrol("bob")
+    lease = scene.lease(ann, memory=2.0 * GIGABYTE)
+    assert scene.served(workflow).memory_of(0) == GIGABYTE
+    scene.bring(lease, "failed", failure="out of memory")
+    scene.later(400.0)
+    assert scene.leases(ann, memory=2.0 * GIGABYTE) == []
+    assert unmet(scene, workflow) == ["1 ready task needs 4 GiB of memory; the largest client has 2 GiB"]
+    scene.restart()
+    scene.later(400.0)
+    assert scene.leases(ann, memory=2.0 * GIGABYTE) == []
+    lease = scene.lease(bob, memory=4.0 * GIGABYTE)
+    assert scene.served(workflow).memory_of(0) == 4 * GIGABYTE
+    scene.bring(lease, "failed", failure="out of memory")
+    scene.later(400.0)
+    assert scene.leases(bob, memory=7.0 * GIGABYTE) == []
+    assert scene.tasks([scene.lease(bob, memory=8.0 * GIGABYTE)]) == ["a"]
+
+
+def test_growing_memory_and_resources_are_kept_by_a_server() -> None:
+    details = {"more_memory": (2, 3), "resources": (("gpus", 1), ("licence", 0.5))}
+    kept = unpacked_flow(packed(flow(a={"memory": 1, **details}, b={})))
+    assert (kept.task("a").more_memory, kept.task("a").resources) == tuple(details.values())
+    assert (kept.task("b").more_memory, kept.task("b").resources) == ((), ())

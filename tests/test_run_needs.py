@@ -13,10 +13,11 @@ import pytest
 
 import eligo
 from eligo.allocating import Ask, ByPolicy, allocator
+from eligo.allocating.rooms import Room
 from eligo.cli import run as command
-from eligo.engines.room import Room, machine_memory
+from eligo.engines.room import machine_memory
 from eligo.execution import Execution
-from eligo.formats import generate, parse
+from eligo.formats import generate, lost, parse
 from eligo.policies import POLICIES, in_classes, policy
 from eligo.running import api as whole
 from eligo.running.rehearsal import predicted
@@ -273,3 +274,160 @@ def test_a_rehearsal_goes_by_priority(tmp_path: Path) -> None:
     ]
     flow = written(tmp_path, tasks)
     assert predicted(eligo.read(flow), 2, "finish") == pytest.approx(20.0)
+
+
+# Other resources
+
+
+def overlapping(run: Path, names: str) -> int:
+    """The largest number of attempts at tasks with this first letter at once."""
+    spans: list[tuple[float, float]] = [
+        (each["began"], each["ended"]) for each in attempts(run) if each["name"].startswith(names)
+    ]
+    return max(sum(began <= moment < ended for began, ended in spans) for moment, _ in spans)
+
+
+def test_running_tasks_never_use_more_of_a_resource_than_there_is(tmp_path: Path) -> None:
+    tasks = [{"name": f"l{i}", "run": "sleep 0.05", "resources": {"licence": 1, "scratch": "2K"}} for i in range(8)]
+    flow = written(tmp_path, tasks)
+    assert ran(flow, "--workers", "8", "--resource", "licence=2", "--resource", "scratch=1M") == 0
+    assert overlapping(Path(f"{flow}.run"), "l") <= 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "needs 3 of the resource 'licence', but its total is not given: give its total with --resource NAME=N"),
+        (("--resource", "licence=2"), "needs 3 of the resource 'licence', but only 2 are available"),
+        (("--resource", "licence"), "--resource must be NAME=N, such as licence=2 or memory=8G, got 'licence'"),
+        (("--resource", "licence=3", "--resource", "cores=2"), "use workers for cores"),
+    ],
+)
+def test_a_task_that_asks_for_more_of_a_resource_is_refused_first(
+    options: Sequence[str], words: str, tmp_path: Path, capsys: Captured
+) -> None:
+    flow = written(
+        tmp_path, [{"name": "a", "run": "touch ran"}, {"name": "b", "run": ":", "resources": {"licence": 3}}]
+    )
+    assert ran(flow, *options) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_resumed_run_keeps_the_totals_and_labels(tmp_path: Path) -> None:
+    tasks = [{"name": "a", "run": "test -e go", "resources": {"licence": 1}, "labels": ["gpu"]}]
+    flow = written(tmp_path, tasks)
+    assert ran(flow, "--resource", "licence=1", "--label", "gpu", "--retries", "0") == 1
+    (tmp_path / "go").touch()
+    assert command(["run", "--resume", f"{flow}.run", "-q"]) == 0
+
+
+def test_added_tasks_keep_to_resources_and_labels_too(tmp_path: Path, capsys: Captured) -> None:
+    for key, words in (({"resources": {"licence": 2}}, "only 1 are available"), ({"labels": ["gpu"]}, "needs gpu")):
+        added = json.dumps({"tasks": [{"name": "new", "run": "true", **key}]})
+        flow = written(tmp_path, [{"name": "a", "run": f"echo '{added}' > $ELIGO_ADD"}], f"{next(iter(key))}.yaml")
+        assert ran(flow, "--resource", "licence=1", "--retries", "0") == 1
+        assert words in capsys.readouterr().out
+
+
+def test_functions_share_resources_too() -> None:
+    flow = workflow(Task(name="a", resources=(("licence", 1),)))
+    assert eligo.run(flow, str, resources={"licence": 1}).values == {"a": "a"}
+    with pytest.raises(eligo.InputError, match="its total is not given"):
+        eligo.run(flow, str)
+
+
+def test_every_task_has_its_own_graphics_processors(tmp_path: Path) -> None:
+    tasks = [{"name": f"g{i}", "run": f"echo $CUDA_VISIBLE_DEVICES > {i}; sleep 0.05", "gpus": 1} for i in range(6)]
+    flow = written(tmp_path, [*tasks, {"name": "two", "run": "echo $CUDA_VISIBLE_DEVICES > two", "gpus": 2}])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+        assert ran(flow, "--workers", "4") == 0
+    assert {(tmp_path / str(i)).read_text("ascii") for i in range(6)} <= {"5\n", "7\n"}
+    assert (tmp_path / "two").read_text("ascii") == "5,7\n"
+    assert overlapping(Path(f"{flow}.run"), "g") <= 2
+
+
+def test_a_machine_without_graphics_processors_refuses_tasks_that_need_one(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert ran(written(tmp_path, [{"name": "a", "run": "true", "gpus": 1}])) == 2
+    assert "task 'a' needs 1 of the resource 'gpus', but only 0 are available" in capsys.readouterr().err
+
+
+def test_labels_that_the_machine_has_are_honoured(tmp_path: Path, capsys: Captured) -> None:
+    flow = written(tmp_path, [{"name": "a", "run": "true", "labels": ["gpu", "avx"]}])
+    assert ran(flow, "--label", "gpu") == 2
+    assert "labels (task 'a', avx)" in capsys.readouterr().err
+    assert ran(flow, "--label", "gpu", "--label", "avx") == 0
+
+
+# Memory that grows
+
+
+def test_memory_grows_after_every_failure_and_the_last_repeats(tmp_path: Path) -> None:
+    line = 'echo "$ELIGO_CORES $ELIGO_MEMORY" >> seen; test -e enough'
+    flow = written(tmp_path, [{"name": "a", "run": line, "memory": ["1K", 2000, "1M"], "cores": 2}])
+    assert ran(flow, "--retries", "3") == 1
+    assert (tmp_path / "seen").read_text("ascii").splitlines() == ["2 1024", "2 2000", "2 1048576", "2 1048576"]
+
+
+def test_a_retry_with_more_memory_than_there_is_is_refused_first(tmp_path: Path, capsys: Captured) -> None:
+    flow = written(tmp_path, [{"name": "a", "run": "touch ran", "memory": ["1K", "99T"]}])
+    assert ran(flow) == 2
+    assert "task 'a' needs, after a failure, 101,376 GiB of memory, but only" in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("memory", "first", "more"),
+    [("2G", 2**31, ()), ("1.5k", 1536, ()), (8e9, 8 * GB, ()), (["500M", "1T"], 500 * 2**20, (2**40,)), ([7], 7, ())],
+)
+def test_memory_is_read_with_units_and_written_back(memory: object, first: int, more: tuple[int, ...]) -> None:
+    flow = parse(json.dumps({"tasks": [{"name": "a", "memory": memory}]}))
+    assert (flow.task("a").memory, flow.task("a").more_memory) == (first, more)
+    assert parse(generate(flow, "yaml")).task("a") == flow.task("a")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"memory": "2 apples"},
+        {"memory": ["1G", -1]},
+        {"gpus": 1.5},
+        {"resources": {"cores": 1}},
+        {"resources": {"licence": 0}},
+        {"resources": {"a b": 1}},
+        {"resources": ["licence"]},
+    ],
+)
+def test_needs_that_mean_nothing_are_refused(keys: dict[str, object]) -> None:
+    with pytest.raises(eligo.InputError, match="a"):
+        parse(json.dumps({"tasks": [{"name": "a", **keys}]}))
+
+
+def test_what_other_formats_cannot_represent_is_told() -> None:
+    tasks = [{"name": "a", "run": "true", "gpus": 2, "resources": {"licence": 1}, "memory": [1, 2]}]
+    flow = parse(json.dumps({"tasks": tasks}))
+    assert lost(flow, "json") == []
+    assert {"other resources (1 task)", "memory after failures (1 task)"} <= {*lost(flow, "wfcommons")}
+
+
+def test_a_server_refuses_resources_unless_they_are_ignored() -> None:
+    flow = parse(json.dumps({"tasks": [{"name": "a", "run": "true", "resources": {"licence": 1}, "gpus": 1}]}))
+    with pytest.raises(eligo.InputError, match=r"resources \(task 'a', gpus/licence\)"):
+        prepared(flow, Wishes())
+    assert prepared(flow, Wishes(ignore="resources")).flow.task("a").name == "a"
+
+
+# Rehearsals
+
+
+def test_a_rehearsal_knows_cores_memory_and_resources(tmp_path: Path, capsys: Captured) -> None:
+    for key in ({"cores": 2}, {"memory": "99T"}, {"resources": {"licence": 1}}):
+        tasks = [{"name": f"t{i}", "run": "false", "seconds": 10} | json.loads(json.dumps(key)) for i in range(4)]
+        flow = written(tmp_path, tasks)
+        assert ran(flow, "--rehearse", "0.4", "--resource", "licence=1", "--json") == 0
+        (rehearsal,) = json.loads(capsys.readouterr().out)["rehearsals"]
+        assert rehearsal["makespan"] > 38, key

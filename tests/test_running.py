@@ -34,6 +34,7 @@ from eligo.running import Commands, Retries, RunFolder, Runner, Settings
 from eligo.running.api import run
 from eligo.running.commands import log_name, words_of
 from eligo.stores import Attempt, Store, read_run
+from eligo.work.demands import Demand
 from eligo.workflow import Task, Workflow
 from running_cases import COMMAND, attempts, completed, lines, ran, started, state_of, written
 
@@ -647,7 +648,7 @@ def test_what_tasks_need_is_known_where_any_needs_more() -> None:
     flow = Workflow(Dag.from_arcs([], tasks=["a", "b"]), {"a": Task(name="a", cores=2)})
     needs = Wants(flow) or None
     assert needs is not None
-    assert (needs("a"), needs("b")) == ((2, 0), (1.0, 0))
+    assert (needs("a"), needs("b")) == (Demand(2.0), Demand())
     with pytest.raises(InputError, match="--fat must be a positive integer"):
         Settings(size=0)
 

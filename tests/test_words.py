@@ -103,7 +103,7 @@ WITHOUT_VALUE = {
     "{} must be an integer",
     "the depth of pool {} must be a number",
     "{}: scores must be finite",
-    "{}: scores must be positive if releases have a weight",
+    "{}: scores must be positive if the weight of releases is not 0",
     "not a bound on a finish: workers must be at least 1, with positive speeds",
 }
 

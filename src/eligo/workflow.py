@@ -36,6 +36,10 @@ class Task:
     cores: float | None = None
     #: requested memory in bytes
     memory: int | None = None
+    #: requested memory in bytes after each failure; after further ones, the last
+    more_memory: tuple[int, ...] = ()
+    #: amounts of other resources by name, for example ("gpus", 1)
+    resources: tuple[tuple[str, float], ...] = ()
     #: labels that the worker must have, for example "gpu"
     labels: tuple[str, ...] = ()
     #: the kind of task, for example the program it runs
@@ -47,6 +51,10 @@ class Task:
         for what, amount in (("seconds", self.seconds), ("cores", self.cores), ("memory", self.memory)):
             if amount is not None and not 0 <= amount < float("inf"):
                 raise InputError(f"task {shorten(self.name)!r}: {what} must be non-negative and finite, got {amount}")
+        for what, amount in self.resources:
+            check_label(what, f"task {shorten(self.name)!r}: ")
+            if not 0 < amount < float("inf"):
+                raise InputError(f"task {shorten(self.name)!r}: {what} must be positive and finite, got {amount}")
         for label in self.labels:
             check_label(label, f"task {shorten(self.name)!r}: ")
 

@@ -7,6 +7,7 @@ from condor_pool import Pool
 
 from eligo.engines import Command, Ending, Engine, Job, htcondor
 from eligo.running import Runner
+from eligo.work.demands import Demand
 from engine_contract import Bench, EngineContract, flow_of, lines, prepare
 
 pytest_plugins = ["condor_fixtures"]
@@ -66,7 +67,7 @@ def test_the_better_has_the_larger_number_and_what_a_job_needs_is_asked_for(benc
     place = bench.folder("numbers")
     engine = bench.make(2, str(place / "jobs"), "0badcafe")
     work = Command(("/bin/true",), "/")
-    engine.start(Job(1, engine.asks()[0].client, ("t",), (work,), 41, 64.0, 2**31))
+    engine.start(Job(1, engine.asks()[0].client, ("t",), (work,), 41, Demand(64.0, 2**31)))
     (key,) = bench.jobs("0badcafe")
     assert pool.run("condor_q", key, "-af", "JobPrio", "RequestCpus", "RequestMemory").split() == ["41", "64", "2048"]
     engine.cancel([Job(1, None, ("t",), (work,))])

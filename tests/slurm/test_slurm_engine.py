@@ -10,6 +10,7 @@ from slurm_pool import Cluster
 from eligo.engines import Command, Job, slurm
 from eligo.engines.batch_system import QueueEngine
 from eligo.running import Runner
+from eligo.work.demands import Demand
 from engine_contract import Bench, EngineContract, flow_of, lines, prepare
 
 pytest_plugins = ["slurm_fixtures"]
@@ -83,7 +84,7 @@ def test_of_those_that_wait_the_better_goes_first(bench: Bench, cluster: Cluster
     try:
         for number, priority in enumerate((5, 3, 4, 1, 6, 2), 1):
             work = Command(("/bin/sh", "-c", f"echo {priority} >> ran; sleep 0.2"), str(place))
-            engine.start(Job(number, engine.asks()[0].client, (number,), (work,), priority, cores=2))
+            engine.start(Job(number, engine.asks()[0].client, (number,), (work,), priority, Demand(2.0)))
     finally:
         cluster.run("scontrol", "update", "partitionname=main", "state=up")
     ended, until = 0, time.monotonic() + 60

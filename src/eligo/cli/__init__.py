@@ -40,6 +40,8 @@ REMEDIES = {
     "force": "--force overwrites it",
     "history": "add --history FILE with run times of an earlier run",
     "workers": "raise it with --workers N",
+    "resource": "give its total with --resource NAME=N",
+    "label": "add --label LABEL if the machine has it",
     "run": "start another run with --run FOLDER",
     "insecure": "enable TLS with --cert FILE --key FILE, or add --insecure",
     "open": "leave --open out, or add --insecure to allow everyone",

@@ -24,12 +24,12 @@ USELESS_BESIDE = {
 }  # fmt: skip
 OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
 NOT_ON_SERVER = (
-    "stream", "joblog", "again", "fresh", "dry_run", "workers", "folder", "fat", "max_failures", "skip_done",
-    "history", "page", "cache", "why",
+    "resource", "label", "stream", "joblog", "again", "fresh", "dry_run", "workers", "folder", "fat", "max_failures",
+    "skip_done", "history", "page", "cache", "why",
 )  # fmt: skip
 NOT_ON_DAGMAN = (
-    "stream", "joblog", "again", "fresh", "dry_run", "batch", "fat", "max_failures", "skip_done", "page", "quiet",
-    "cache", "why",
+    "resource", "stream", "joblog", "again", "fresh", "dry_run", "batch", "fat", "max_failures", "skip_done", "page",
+    "quiet", "cache", "why",
 )  # fmt: skip
 NOT_REHEARSED = (
     "stream", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore", "page", "quiet", "cache", "why",

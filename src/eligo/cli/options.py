@@ -59,7 +59,7 @@ Token = Annotated[
     typer.Option(
         "--token-file",
         metavar="FILE",
-        help="File with the token. [default: $ELIGO_TOKEN_FILE, or the token of your own server on this machine]",
+        help="File with the token. [default: $ELIGO_TOKEN_FILE]",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that eligo did not write.")]

@@ -86,12 +86,16 @@ def read_workflow(file: str, how: Reading) -> Workflow:
 
 
 def accept(
-    flow: Workflow, ignore: Collection[str], elsewhere: bool = True, what: str = "running", served: bool = False
+    flow: Workflow,
+    ignore: Collection[str],
+    elsewhere: bool = True,
+    what: str = "running",
+    labels: Collection[str] | None = (),
 ) -> Workflow:
     """The workflow as it is run or exported; prints the features that are ignored, and refuses all others."""
     from eligo.formats.fidelity import as_runnable, listed, unused
 
-    flow = as_runnable(flow, ignore, elsewhere, served)
+    flow = as_runnable(flow, ignore, elsewhere, labels)
     ignored = listed(flow)
     tell([harmless(f"warning: {what} without {', '.join(ignored)}")] if ignored else [])
     tell([harmless(f"warning: --ignore {word} has no effect on this file") for word in unused(flow, ignore)])

@@ -110,7 +110,7 @@ class SubmitOptions(NamedTuple):
 
 def submit(flow: Workflow, target: ServerTarget, wishes: dict[str, str], options: SubmitOptions) -> int:
     """Submit a workflow and print its id; with --wait, follow it to its end and print the result. Returns the exit code."""
-    flow = accept(flow, options.ignore, served=True)
+    flow = accept(flow, options.ignore, labels=None)
     folder = options.directory or _folder(flow)
     reply = hand_in(flow, target.owner(), wishes, options.signer, folder)
     workflow = reply["workflow"]

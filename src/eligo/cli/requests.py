@@ -10,6 +10,7 @@ import typer
 
 from eligo.cli.shorthands import FOLDER
 from eligo.errors import InputError
+from eligo.work.demands import amount_in
 from eligo.work.tries import RETRIES
 
 if TYPE_CHECKING:
@@ -217,6 +218,13 @@ class RunRequest:
             " [default: local]",
         ),
     ] = "local"
+    resource: Annotated[
+        list[str] | None,
+        typer.Option("--resource", metavar="NAME=N", help="Total that tasks share, such as gpus=2. Repeatable."),
+    ] = None
+    label: Annotated[
+        list[str] | None, typer.Option("--label", metavar="LABEL", help="Feature that the machines have. Repeatable.")
+    ] = None
     policy: Annotated[
         str,
         typer.Option(
@@ -310,6 +318,7 @@ class RunRequest:
 
     def settings(self, policy: str | None = None) -> "Settings":
         """The settings of the library for these options, with another policy if it is given."""
+        from eligo.formats.fidelity import labels_to_check
         from eligo.running import Retries, Settings
 
         return Settings(
@@ -319,6 +328,8 @@ class RunRequest:
             size=self.fat,
             retries=Retries(most=self.retries),
             timeout=self.timeout,
+            resources=totals_in(self.resource or ()),
+            labels=labels_to_check(self.label or (), self.ignore or ()),
             most_failures=float("inf") if self.max_failures is None else self.max_failures,
             skip_done=self.skip_done,
             directory=self.directory,
@@ -327,5 +338,34 @@ class RunRequest:
         )
 
 
+def totals_in(words: Collection[str]) -> dict[str, float]:
+    """The totals of resources that options state.
+
+    >>> totals_in(["licence=2", "memory=1G"])
+    {'licence': 2.0, 'memory': 1073741824.0}
+    """
+    totals = dict[str, float]()
+    for word in words:
+        name, _, text = word.partition("=")
+        amount = amount_in(text)
+        if not name or amount is None:
+            raise InputError(f"--resource must be NAME=N, such as licence=2 or memory=8G, got {word!r}")
+        totals[name] = amount
+    return totals
+
+
 #: the options that a resumed run uses unless others are given
-REMEMBERED = ("on", "workers", "policy", "fat", "retries", "timeout", "max_failures", "targets", "except_", "cache")
+REMEMBERED = (
+    "on",
+    "workers",
+    "policy",
+    "fat",
+    "retries",
+    "timeout",
+    "max_failures",
+    "resource",
+    "label",
+    "targets",
+    "except_",
+    "cache",
+)

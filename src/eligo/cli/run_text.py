@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -95,7 +96,8 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     """Run the workflow and print the result; returns the exit code."""
     served = request.on.startswith(SERVER)
     ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
-    flow = accept(flow, ignore, elsewhere=request.on != "local", served=served)
+    flow = accept(flow, ignore, elsewhere=request.on != "local", labels=None if served else request.label or ())
+    request = replace(request, ignore=list(ignore))
     if served:
         return by_server(request.selection.applied(_with_times(request, flow)), request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)

@@ -27,7 +27,6 @@ def run(
     access: Access,
 ) -> int:
     """Run a workflow, or a command for each value: 'gzip {}' ::: a b.
-
     Run it again to resume, even after kill -9; finished tasks do not rerun.
     """
     check_run(context)

@@ -67,7 +67,7 @@ def serve_until_stopped(
 
     flows, ignore = [], words_in(wishes.get("ignore", ""))
     for file in files:
-        flow = accept(read_workflow(file, reading), ignore, served=True)
+        flow = accept(read_workflow(file, reading), ignore, labels=None)
         flows.append((flow, Wishes(name=flow.name or Path(file).stem, **wishes), os.path.dirname(file) or os.curdir))
     began = time.monotonic()
     watch = _Watch(output.quiet or output.json, output.json)

@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 from eligo.errors import InputError
 from eligo.names import check_label
 from eligo.user_state import state_folder
+from eligo.work.demands import bytes_in
 
 GIGABYTE = 2**30
-UNITS = {"k": 2**10, "m": 2**20, "g": GIGABYTE, "t": 2**40}
 SIZES = ("memory", "output", "cache")  # the options that are numbers of bytes
 MOST_LABELS = 64
 TOKEN_FILE = "ELIGO_TOKEN_FILE"  # noqa: S105 - the name of a variable
@@ -163,11 +163,10 @@ def _bytes_of(name: str, text: str) -> int:
     >>> _bytes_of("memory", "2G"), _bytes_of("memory", "100")
     (2147483648, 100)
     """
-    unit = UNITS.get(text[-1:].lower(), 1)
-    try:
-        return int(float(text[: -1 if unit > 1 else None]) * unit)
-    except (ValueError, OverflowError):
-        raise InputError(f"{name} must be a number of bytes, such as 500M, got {text!r}") from None
+    size = bytes_in(text)
+    if size is None:
+        raise InputError(f"{name} must be a number of bytes, such as 500M, got {text!r}")
+    return size
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from eligo.engines.jobs import Command
 from eligo.engines.worker import Performed, run_command
 from eligo.errors import EligoError
 from eligo.work.attempts import join_tails
+from eligo.work.demands import described
 
 TAIL = 2000  # characters
 SHAKEN = 1.0  # seconds that a client pauses after its machine failed a task
@@ -292,7 +293,10 @@ class TaskRun:
         task, folder = self._task, self._scratch.folder
         own = {name: word for name, word in os.environ.items() if name in ALLOWED or name.startswith("LC_")}
         place = {"HOME": folder, "TMPDIR": folder, "PWD": folder}
-        task_variables = {"ELIGO_TASK": task.task, "ELIGO_ATTEMPT": str(task.attempt), "ELIGO_WORKFLOW": task.workflow}
+        task_variables = {
+            "ELIGO_TASK": task.task, "ELIGO_ATTEMPT": str(task.attempt), "ELIGO_WORKFLOW": task.workflow,
+            **described(task.cores, task.memory or 0),
+        }  # fmt: skip
         task_variables |= {ADD: os.path.join(folder, ADDING)} if task.grow else {}
         return {"PATH": USUAL_PATH, **own, **place, **task.environment, **task_variables, MARK: self._means.mark}
 

@@ -22,14 +22,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from eligo.allocating import Ask
+from eligo.allocating.rooms import Needs, Room
 from eligo.engines import worker
 from eligo.engines.job_run import ending_of
 from eligo.engines.jobs import ALIKE, Command, Ending, Job
 from eligo.engines.worker import BEGUN, DONE, STOPPED, Performed
 from eligo.errors import InputError, shorten
+from eligo.work.demands import GPUS
 
 SOON, SELDOM = 0.02, 1.0  # seconds between two checks for results
 LATE = 60.0  # seconds until a file must be visible from another machine, after its writer has exited successfully
@@ -128,21 +130,40 @@ class _Out:
 class QueueEngine:
     """Runs a limited number of jobs at a time in a batch system, so that eligo decides the order, not the queue."""
 
+    #: the resources, besides cores and memory, that it requests for each job, and that need no total
+    requests = frozenset({GPUS})
+
     def __init__(self, queue: Queue, workers: int, folder: str | Path, python: str | None = None) -> None:
         self.name = queue.name
         self._queue = queue
         self._folder = Path(folder).resolve() / secrets.token_hex(4)
         self._words = (python or sys.executable, "-I", "-S", "-B", "worker.py")
         self._free = [f"{queue.name} {number}" for number in range(workers, 0, -1)]
-        self._asks = {client: Ask(client, speed=ALIKE) for client in self._free}
+        self._clients, self.room = tuple(self._free), Room(math.inf)
+        self._asks = self._possible_asks()
         self._out: dict[int, _Out] = {}
         self._ended: list[Ending] = []
         self._pause, self._gathers = SOON, 0.0
         self._look_pause, self._looks = queue.looks[0], 0.0
 
+    def limited(self, room: Room) -> Self:
+        """This engine, which counts the resources of its jobs in a room, as far as the room has them."""
+        self.room = room
+        self._asks = self._possible_asks()
+        return self
+
+    def _possible_asks(self) -> dict[str, Ask]:
+        return {client: Ask(client, speed=ALIKE, fits=self.room.admits) for client in self._clients}
+
+    def heed(self, needs: Needs) -> None:
+        """See `Heeding`."""
+        if self.room.counts_others:
+            self.room.heed(needs)
+            self._asks = self._possible_asks()
+
     def asks(self) -> Sequence[Ask]:
         """One ask for every job that may be submitted."""
-        return [self._asks[client] for client in reversed(self._free)]
+        return self.room.one_at_a_time([self._asks[client] for client in reversed(self._free)])
 
     def start(self, job: Job) -> None:
         """Submit a job, or submit it later if the system does not answer."""
@@ -151,6 +172,7 @@ class QueueEngine:
         text = json.dumps({"works": works, "timeout": job.timeout, "again": False})
         (self._folder / f"{job.number}.json").write_text(text, "ascii")
         self._free.remove(str(job.client))
+        self.room.enter(job)
         out = self._out[job.number] = _Out(job)
         self._submit(out)
         self._stir()
@@ -206,6 +228,7 @@ class QueueEngine:
         number = out.job.number
         del self._out[number]
         self._free.append(str(out.job.client))
+        self.room.leave(out.job)
         for name in (f"{number}.json", f"{number}.json{BEGUN}", f"{number}.txt", f"{DONE}/{number}.json"):
             (self._folder / name).unlink(missing_ok=True)
         self._stir()

@@ -11,9 +11,9 @@ from itertools import count
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+from eligo.allocating.rooms import Room
 from eligo.engines.job_run import GRACE, MARK, ResultPayload, endings, from_payload, lost_ending, perform
 from eligo.engines.jobs import Ending, Job
-from eligo.engines.room import Room
 from eligo.engines.sessions import signal_marked
 from eligo.engines.slots import SlotEngine, arrived, stopped
 

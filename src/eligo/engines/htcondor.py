@@ -15,6 +15,7 @@ from eligo.engines.jobs import Engine, Job
 from eligo.engines.registry import Wanted
 from eligo.errors import FormatError, InputError
 from eligo.formats.histories.htcondor import END, SUBMITTED, TERMINATED, Event, events
+from eligo.work.demands import GPUS, Demand
 
 UNANSWERED = (
     "failed to connect", "can't find address", "cannot find address", "failed to fetch ads", "unable to connect", "secman",
@@ -70,7 +71,7 @@ class CondorQueue:
     def submit(self, folder: Path, job: Job, words: Sequence[str]) -> str:
         """See `Queue`."""
         lines = [
-            *description(words, self._mark, job.cores, job.memory),
+            *description(words, self._mark, job.demand.cores, job.demand.memory), *gpu_lines(job.demand),
             f"output = {job.number}.txt", f"error = {job.number}.txt", f"log = {LOG}", f"priority = {job.priority}",
             f"submit_event_notes = eligo job {job.number}", *self._settings, "queue",
         ]  # fmt: skip
@@ -106,6 +107,12 @@ class CondorQueue:
         if remaining():
             take_out(chosen)
             wait_until_gone(remaining)
+
+
+def gpu_lines(demand: Demand) -> list[str]:
+    """The line of a submit description that requests graphics processors, if any are needed."""
+    gpus = demand.amounts.get(GPUS)
+    return [f"request_gpus = {math.ceil(gpus)}"] if gpus else []
 
 
 def take_out(chosen: Collection[str]) -> None:
@@ -164,4 +171,4 @@ def engine(wanted: Wanted) -> Engine:
     """The engine for a run."""
     parts = wanted.queued()
     require("htcondor", "condor_submit", "condor_q", "condor_rm")
-    return make(*parts)
+    return make(*parts).limited(wanted.counted())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from eligo.names import Name
 from eligo.work.attempts import Attempt, Lease
+from eligo.work.demands import PLAIN, Demand
 
 if TYPE_CHECKING:  # workers import this module and need only the standard library
     from eligo.allocating import Ask
@@ -52,9 +53,8 @@ class Job:
     works: tuple[Work, ...]
     #: in an engine's own queue, jobs with a larger number go first
     priority: int = 0
-    cores: float = 1.0
-    #: in bytes; 0 if unknown
-    memory: int = 0
+    #: what its tasks need
+    demand: Demand = PLAIN
     #: time limit of each task in seconds; None: unlimited
     timeout: float | None = None
     #: the lease of each task; empty if attempts are not counted, then each is the first one
@@ -118,10 +118,10 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Heeding(Protocol):
-    """An engine that manages cores and memory itself."""
+    """An engine that manages cores, memory and other resources itself."""
 
-    def heed(self, needs: Callable[[Name], tuple[float, int]]) -> None:
-        """Use new needs from now on: cores, and bytes of memory."""
+    def heed(self, needs: Callable[[Name], Demand]) -> None:
+        """Use new needs from now on."""
         ...
 
 

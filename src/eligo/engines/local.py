@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from eligo.allocating import Ask
+from eligo.allocating.rooms import Needs, Room
 from eligo.engines.job_run import GRACE, NO_PROGRAM, Performed, describe_exit, describe_start_error, ending_of
 from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
 from eligo.engines.output import Printed
 from eligo.engines.registry import Wanted
-from eligo.engines.room import Needs, Room
 from eligo.engines.sessions import SessionFile
 from eligo.engines.threads import ThreadEngine
 from eligo.engines.worker import (
@@ -138,20 +138,14 @@ class _Running:
 
 
 class LocalEngine:
-    """Runs up to *workers* tasks at once, within *cores* and *memory*; *needs* returns each task's share of them.
-
-    A task that needs more than one core, or memory, waits until that is free, and smaller tasks may overtake it; a task that
-    needs more than the total runs alone.
-    """
+    """Runs up to *workers* tasks at once, as far as their needs fit into the *room*."""
 
     name = "local"
 
     def __init__(
         self,
         workers: int,
-        cores: float | None = None,
-        memory: int | None = None,
-        needs: Needs | None = None,
+        room: Room | None = None,
         scratch: str | None = None,
     ) -> None:
         if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
@@ -159,7 +153,7 @@ class LocalEngine:
             raise InputError(f"SIGCHLD is ignored in this process, so task exits cannot be detected: {cure}")
         self._free = list(range(workers - 1, -1, -1))
         self._names = [f"slot {number + 1}" for number in range(workers)]
-        self._room = Room(workers if cores is None else cores, memory, needs)
+        self.room = Room(workers) if room is None else room
         self._asks = self._possible_asks()
         self._slot = {name: number for number, name in enumerate(self._names)}
         self._running: dict[int, _Running] = {}  # by pidfd
@@ -185,15 +179,14 @@ class LocalEngine:
         """One ask per free slot; if tasks differ in their needs, a single one with the free resources."""
         if self._unbegun:
             return []
-        free = [self._asks[slot] for slot in reversed(self._free)]
-        return free if self._room.admits is None else free[:1]
+        return self.room.one_at_a_time([self._asks[slot] for slot in reversed(self._free)])
 
     def _possible_asks(self) -> list[Ask]:
-        return [Ask(name, speed=ALIKE, fits=self._room.admits) for name in self._names]
+        return [Ask(name, speed=ALIKE, fits=self.room.admits) for name in self._names]
 
     def heed(self, needs: Needs) -> None:
         """See `Heeding`."""
-        self._room.heed(needs)
+        self.room.heed(needs)
         self._asks = self._possible_asks()
 
     def start(self, job: Job) -> None:
@@ -202,7 +195,7 @@ class LocalEngine:
             raise InputError("engine local runs commands, not functions: use another engine")
         slot = self._slot[str(job.client)]
         self._free.remove(slot)
-        self._room.enter(job)
+        self.room.enter(job)
         self._begin(_Running(job, slot))
 
     def _begin(self, running: _Running) -> None:
@@ -412,7 +405,7 @@ class LocalEngine:
             self._begin(_Running(job, running.slot, index + 1))
             return
         self._free.append(running.slot)
-        self._room.leave(job)
+        self.room.leave(job)
 
     def _stop(self, late: Sequence[_Running]) -> None:
         """Send SIGTERM to tasks, and SIGKILL to those that already had it."""
@@ -465,4 +458,4 @@ def engine(wanted: Wanted) -> Engine:
     slots = wanted.own().slots
     if wanted.functions:
         return ThreadEngine(slots, wanted.room(slots))
-    return LocalEngine(slots, wanted.cores, wanted.memory, wanted.needs, wanted.scratch)
+    return LocalEngine(slots, wanted.room(slots), wanted.scratch)

@@ -20,6 +20,7 @@ from eligo.engines.jobs import Job
 from eligo.engines.registry import Wanted, absent
 from eligo.engines.sessions import POOL, end_marked, marking
 from eligo.errors import InputError
+from eligo.work.demands import CORES, GPUS, MEMORY
 
 
 class RayEngine(FutureEngine):
@@ -36,19 +37,19 @@ class RayEngine(FutureEngine):
         if not slots:
             self.free()
             raise InputError(f"the Ray cluster at {wanted.address} has no cores")
-        super().__init__(
-            self._submit_job, slots, "ray", wanted.room(cores, None if memory is None else int(memory)), ahead=slots
-        )
+        room = wanted.room(cores, None if memory is None else int(memory), {GPUS: resources.get("GPU", 0.0)})
+        super().__init__(self._submit_job, slots, "ray", room, ahead=slots)
         self.largest = max(node["Resources"].get("memory", 0.0) for node in ray.nodes() if node["Alive"])
         self._remote = lru_cache(maxsize=1024)(self._remote_for)
 
-    def _remote_for(self, cores: float, memory: float) -> Any:
+    def _remote_for(self, cores: float, memory: float, gpus: float) -> Any:
         """The remote function that runs a job with these needs."""
         room = {} if not memory else {"memory": int(memory)}
-        return self._ray.remote(num_cpus=cores, max_retries=0, **room)(perform_sent)
+        return self._ray.remote(num_cpus=cores, num_gpus=gpus, max_retries=0, **room)(perform_sent)
 
     def _submit_job(self, job: Job, mark: str) -> "Future[ResultPayload]":
-        remote = self._remote(*self.room.share(job.cores, job.memory))
+        share = self.room.share(job.demand)
+        remote = self._remote(share[CORES], share[MEMORY], share.get(GPUS, 0.0))
         future: Future[ResultPayload] = remote.remote(to_payload(job, mark)).future()
         return future
 
@@ -85,6 +86,8 @@ def _begin(ray: Any, wanted: Wanted) -> None:
     if wanted.address is None:
         end_marked(POOL, wanted.mark)  # Ray's processes outlive their parent
     own = {"num_cpus": wanted.slots, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    if GPUS in wanted.resources:
+        own["num_gpus"] = wanted.resources[GPUS]
     if wanted.memory is not None:
         own["_memory"] = wanted.memory  # by default Ray would subtract the memory in use now
     place = own if wanted.address is None else {"address": wanted.address}

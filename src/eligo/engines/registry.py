@@ -1,12 +1,15 @@
 """Engines by name."""
 
+import math
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 
+from eligo.allocating.rooms import Needs, Room
 from eligo.engines.jobs import Engine
-from eligo.engines.room import Needs, Room, machine_cores, machine_memory
+from eligo.engines.room import machine_cores, machine_memory
 from eligo.errors import InputError, check_choice
+from eligo.work.demands import Amounts
 
 #: the engines by name, with the module of each, whose `engine` creates it
 ENGINES = {
@@ -35,6 +38,8 @@ class Wanted:
     #: total cores and bytes of memory for tasks; None: the number of workers, and all memory of this machine
     cores: float | None = None
     memory: int | None = None
+    #: total amounts of other resources, by name
+    resources: Amounts = field(default_factory=dict)
     #: the needs of each task; None: one core and unknown memory
     needs: Needs | None = None
     #: whether tasks are Python functions
@@ -49,10 +54,16 @@ class Wanted:
         """The maximum number of concurrent tasks."""
         return self.workers or machine_cores()
 
-    def room(self, cores: float, memory: int | None = None) -> Room:
-        """The resources for all tasks, if the engine has this many cores and, if known, bytes of memory."""
+    def room(self, cores: float, memory: int | None = None, others: Amounts | None = None) -> Room:
+        """The resources for all tasks, if the engine has this many cores and, if known, bytes of memory and others."""
         limit = memory if self.memory is None else self.memory
-        return Room(cores if self.cores is None else self.cores, limit, self.needs)
+        return Room(
+            cores if self.cores is None else self.cores, limit, self.needs, {**(others or {}), **self.resources}
+        )
+
+    def counted(self) -> Room:
+        """The resources that even a batch system does not count: those with a total."""
+        return Room(math.inf, self.memory, self.needs if self.resources or self.memory else None, self.resources)
 
     def queued(self) -> tuple[int, str, str]:
         """The arguments for a batch system: maximum number of jobs, folder for their files, and mark."""
@@ -73,6 +84,7 @@ def engine_on(  # noqa: PLR0913
     *,
     cores: float | None = None,
     memory: int | None = None,
+    resources: Amounts | None = None,
     needs: Needs | None = None,
     functions: bool = False,
     scratch: str | None = None,
@@ -94,7 +106,7 @@ def engine_on(  # noqa: PLR0913
         from eligo.engines.futures import on_executor
 
         slots = workers or machine_cores()
-        return on_executor(on, slots, Room(slots, memory, needs))
+        return on_executor(on, slots, Room(slots, memory, needs, resources))
     if not isinstance(on, str):
         return _checked_engine(on)
     called, _, address = on.partition("=")
@@ -102,8 +114,8 @@ def engine_on(  # noqa: PLR0913
     if workers is not None and workers < 1:
         raise InputError(f"workers must be a positive integer, got {workers}")
     wanted = Wanted(
-        name=called, address=address or None, workers=workers, cores=cores, memory=memory, needs=needs,
-        functions=functions, scratch=scratch, mark=mark,
+        name=called, address=address or None, workers=workers, cores=cores, memory=memory, resources=resources or {},
+        needs=needs, functions=functions, scratch=scratch, mark=mark,
     )  # fmt: skip
     engine: Engine = import_module(ENGINES[called]).engine(wanted)
     return engine

@@ -1,19 +1,19 @@
-"""The cores and memory of an engine's machine, shared by tasks that differ in their needs."""
+"""The cores and memory of this machine, and what the tasks of a workflow need of them."""
 
-import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
-from eligo.engines.jobs import Job
+from eligo.engines.jobs import Command, Work
+from eligo.estimates import estimate
 from eligo.names import Name
-from eligo.workflow import Workflow
+from eligo.work.demands import GPUS, PLAIN, Demand, described
+from eligo.workflow import Task, Workflow
 
-#: returns the needs of a task: cores, and bytes of memory
-Needs = Callable[[Name], tuple[float, int]]
-ROUNDING = 1e-6  # of a core: sums of thirds must add up
-
+CUDA = "CUDA_VISIBLE_DEVICES"
+DEVICES = Path("/dev")
 PROC, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
@@ -55,70 +55,82 @@ def in_gibibytes(memory: float) -> str:
     return f"{size:,.0f} GiB" if size >= 1000 else f"{size:.3g} GiB"
 
 
+def machine_gpus() -> tuple[str, ...]:
+    """The graphics processors that tasks of this machine may use: those of CUDA_VISIBLE_DEVICES, or all of NVIDIA.
+
+    >>> isinstance(machine_gpus(), tuple)
+    True
+    """
+    chosen = os.environ.get(CUDA)
+    if chosen is not None:
+        return tuple(filter(None, chosen.split(",")))
+    return tuple(str(number) for number, _ in enumerate(DEVICES.glob("nvidia[0-9]*")))
+
+
+class Devices:
+    """The graphics processors that jobs get, each for itself.
+
+    >>> devices = Devices(("0", "1", "2"))
+    >>> devices.take(1, Demand(others=(("gpus", 2),))), devices.take(2, Demand(others=(("gpus", 1),)))
+    ('0,1', '2')
+    >>> devices.give_back(1)
+    >>> devices.take(3, Demand(others=(("gpus", 1),)))
+    '0'
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._free, self._order = list(names), list(names)
+        self._taken: dict[int, list[str]] = {}
+
+    def take(self, job: int, demand: Demand) -> str:
+        """The devices for a job, separated by commas; empty if it needs none."""
+        count = int(demand.amounts.get(GPUS, 0))
+        taken, self._free = self._free[:count], self._free[count:]
+        self._taken[job] = taken
+        return ",".join(taken)
+
+    def give_back(self, job: int) -> None:
+        """Make the devices of a job available."""
+        self._free = sorted([*self._free, *self._taken.pop(job, ())], key=self._order.index)
+
+
+def equipped(work: Work, demand: Demand, devices: str) -> Work:
+    """The work with what it gets in its environment; with graphics processors, which ones."""
+    if not isinstance(work, Command):
+        return work
+    gets = described(demand.cores, demand.memory) | ({CUDA: devices} if devices else {})
+    return replace(work, environment={**work.environment, **gets})
+
+
 class Wants:
-    """The needs of each task of a workflow; empty if no task needs more than one core or declares its memory."""
+    """The needs of each task of a workflow; empty if no task needs more than one core or declares anything else."""
 
     def __init__(self, flow: Workflow) -> None:
-        self._wants: dict[Name, tuple[float, int]] = {}
+        self._wants: dict[Name, tuple[Demand, tuple[int, ...]]] = {}
+        self._seconds: dict[Name, float] = {}
+        #: the number of failures of a task, after each of which it may need more memory
+        self.failures: Callable[[Name], int] = lambda task: 0
         self.learn(flow)
 
     def learn(self, flow: Workflow) -> bool:
         """Add the tasks of another workflow; returns whether any needs more than one core."""
-        columns = (flow.dag.tasks, flow.column("cores"), flow.column("memory"))
-        new = {
-            name: (cores or 1.0, memory or 0) for name, cores, memory in zip(*columns, strict=True) if cores or memory
-        }
-        new = {name: want for name, want in new.items() if want != (1.0, 0)}
+        new = {name: want for name, task in flow.details.items() if (want := _want(task))[0] != PLAIN}
         self._wants |= new
+        if self._wants and (estimates := estimate(flow)).level != "nothing":
+            self._seconds |= zip(flow.dag.tasks, estimates.seconds.tolist(), strict=True)
         return bool(new)
 
     def __bool__(self) -> bool:
         return bool(self._wants)
 
-    def __call__(self, task: Name) -> tuple[float, int]:
-        """The needs of a task: cores, and bytes of memory."""
-        return self._wants.get(task, (1.0, 0))
+    def __call__(self, task: Name) -> Demand:
+        """What the next attempt at a task needs."""
+        demand, more_memory = self._wants.get(task, (PLAIN, ()))
+        failures = min(self.failures(task), len(more_memory)) if more_memory else 0
+        memory = more_memory[failures - 1] if failures else demand.memory
+        return demand._replace(memory=memory, seconds=self._seconds.get(task))
 
 
-class Room:
-    """The free cores and memory. A task that needs more than the total gets all of it, alone.
-
-    >>> room = Room(4.0, None, {"align": (3.0, 0), "sort": (2.0, 0), "huge": (16.0, 0)}.__getitem__)
-    >>> room.enter(Job(1, "slot 1", ("align",), (), cores=3.0))
-    >>> room.fits("align"), room.fits("sort"), room.fits("huge")
-    (False, False, False)
-    """
-
-    def __init__(self, cores: float, memory: int | None = None, needs: Needs | None = None) -> None:
-        self.cores, self.memory = float(cores), math.inf if memory is None else float(memory)
-        self._free = (self.cores, self.memory)
-        self.heed(needs)
-
-    def heed(self, needs: Needs | None) -> None:
-        """Use new needs from now on."""
-        self._needs = needs
-        #: whether a task fits now; None if no task needs more than its slot
-        self.admits: Callable[[Name], bool] | None = None if needs is None else self.fits
-
-    def fits(self, task: Name) -> bool:
-        """Whether a task fits now."""
-        if self._needs is None:
-            return True
-        cores, memory = self.share(*self._needs(task))
-        return cores <= self._free[0] + ROUNDING and memory <= self._free[1]
-
-    def share(self, cores: float, memory: float) -> tuple[float, float]:
-        """The resources that a task with these needs gets."""
-        return min(cores, self.cores), min(memory, self.memory)
-
-    def enter(self, job: Job) -> None:
-        """Reserve the resources of a job."""
-        self._change(job, -1)
-
-    def leave(self, job: Job) -> None:
-        """Release the resources of a job."""
-        self._change(job, 1)
-
-    def _change(self, job: Job, sign: int) -> None:
-        cores, memory = self.share(job.cores, job.memory)
-        self._free = (self._free[0] + sign * cores, self._free[1] + sign * memory)
+def _want(task: Task) -> tuple[Demand, tuple[int, ...]]:
+    """What the first attempt at a task needs, and the memory of later ones."""
+    return Demand(task.cores or 1.0, task.memory or 0, task.resources), task.more_memory

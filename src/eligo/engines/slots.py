@@ -8,9 +8,9 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from eligo.allocating import Ask
+from eligo.allocating.rooms import Needs, Room
 from eligo.engines.job_run import STOPPED
 from eligo.engines.jobs import ALIKE, Ending, Job
-from eligo.engines.room import Needs, Room
 
 BRIEF = 0.02  # seconds: jobs shorter than this wait longer for their turn than they run
 OLD = 0.8  # weight of the past in the moving average of job times
@@ -40,7 +40,7 @@ class SlotEngine:
         """One ask per free slot; if tasks differ in their needs, only one."""
         most = len(self._free) - (0 if self._usual < self.brief else self.slack)
         free = [self._asks[client] for client in islice(reversed(self._free), max(0, most))]
-        return free if self.room.admits is None else free[:1]
+        return self.room.one_at_a_time(free)
 
     def _possible_asks(self) -> dict[str, Ask]:
         return {client: Ask(client, speed=ALIKE, fits=self.room.admits) for client in self._clients}

@@ -11,12 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from eligo.allocating.rooms import Room
 from eligo.engines.batch_system import QueueEngine, Sighting, query, require, wait_until_gone
 from eligo.engines.jobs import Command, Ending, Engine, Job, Work
 from eligo.engines.local import LocalEngine
 from eligo.engines.registry import Wanted
 from eligo.engines.worker import GRACE
 from eligo.errors import InputError
+from eligo.work.demands import GPUS
 from eligo.workflow import MEGABYTE
 
 #: runs on a node; its first argument is the file for the worker's output
@@ -64,7 +66,7 @@ class SlurmQueue:
         options = [
             "--parsable", "--no-requeue", "--export=ALL", "--output=/dev/null", f"--chdir={folder}", "--ntasks=1",
             f"--job-name={_name(self._mark)}.{folder.name}.{job.number}", f"--nice={self._nice.of(job)}",
-            f"--cpus-per-task={max(1, math.ceil(job.cores))}", *_limits(job), *self._options,
+            f"--cpus-per-task={max(1, math.ceil(job.demand.cores))}", *_limits(job), *self._options,
         ]  # fmt: skip
         answer = query(["sbatch", *options, script.name, f"{job.number}.txt", *words], UNANSWERED, folder)
         return answer.strip().partition(";")[0]
@@ -109,14 +111,15 @@ def _name(mark: str) -> str:
 
 def _limits(job: Job) -> list[str]:
     """The limits of a job, as far as known: memory, and the minutes after which Slurm ends it."""
-    limits = _memory_option(job)
+    limits = _room_options(job)
     if job.timeout is not None:
         limits.append(f"--time={1 + math.ceil(len(job.works) * (job.timeout + GRACE) / 60)}")
     return limits
 
 
-def _memory_option(job: Job) -> list[str]:
-    return [f"--mem={-(-job.memory // MEGABYTE)}M"] if job.memory else []
+def _room_options(job: Job) -> list[str]:
+    memory, gpus = job.demand.memory, job.demand.amounts.get(GPUS)
+    return [f"--mem={-(-memory // MEGABYTE)}M"] * bool(memory) + [f"--gres=gpu:{math.ceil(gpus or 0)}"] * bool(gpus)
 
 
 def _sighting_of(row: _Row) -> Sighting:
@@ -174,14 +177,15 @@ class StepsEngine(LocalEngine):
     """Runs up to *workers* steps at once in the job of this process; *scratch* is the folder that collects their output."""
 
     name = "slurm-steps"
+    requests = frozenset({GPUS})
 
-    def __init__(self, workers: int, scratch: str, mark: str) -> None:
+    def __init__(self, workers: int, scratch: str, mark: str, room: Room | None = None) -> None:
         self._allocation = os.environ.get(ALLOCATION, "")
         if not self._allocation:
             raise InputError("slurm-steps must run inside a Slurm job: start it with salloc or sbatch")
         require("slurm-steps", "srun", "squeue", "scancel")
         self._mark = mark
-        super().__init__(workers, scratch=scratch)
+        super().__init__(workers, room, scratch)
 
     def start(self, job: Job) -> None:
         """Start a job, with its commands wrapped in srun."""
@@ -193,7 +197,7 @@ class StepsEngine(LocalEngine):
             return work
         words = [
             "srun", f"--jobid={self._allocation}", "--exact", "--nodes=1", "--ntasks=1", "--input=none", "--quiet",
-            f"--cpus-per-task={max(1, math.ceil(job.cores))}", *_memory_option(job), f"--chdir={work.folder}",
+            f"--cpus-per-task={max(1, math.ceil(job.demand.cores))}", *_room_options(job), f"--chdir={work.folder}",
             f"--job-name=eligo-{self._mark}", "--",
         ]  # fmt: skip
         return replace(work, argv=(*words, *work.argv))
@@ -220,6 +224,6 @@ def engine(wanted: Wanted) -> Engine:
     """The engine `slurm` or `slurm-steps` for a run."""
     parts = wanted.queued()
     if wanted.name == StepsEngine.name:
-        return StepsEngine(*parts)
+        return StepsEngine(*parts, wanted.counted())
     require("slurm", "sbatch", "squeue", "scancel")
-    return make(*parts)
+    return make(*parts).limited(wanted.counted())

@@ -5,9 +5,9 @@ from queue import SimpleQueue
 from threading import Thread
 from time import time
 
+from eligo.allocating.rooms import Room
 from eligo.engines.job_run import Performed, endings, perform, raised, withdrawn_result
 from eligo.engines.jobs import Ending, Job
-from eligo.engines.room import Room
 from eligo.engines.slots import SlotEngine, arrived, stopped
 
 AHEAD = 32  # functions that wait for a thread, so that a thread need not wait for the next one

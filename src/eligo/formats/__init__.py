@@ -52,7 +52,7 @@ from typing import cast
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats import detection
-from eligo.formats.detection import MODULES, WORDS, Format, StrPath, detect, format_to_write, module
+from eligo.formats.detection import MODULES, NATIVE, WORDS, Format, StrPath, detect, format_to_write, module
 from eligo.formats.histories import History
 from eligo.formats.histories.reader import read_history
 from eligo.formats.reader import parse, parse_as, read, read_claim, read_order
@@ -234,7 +234,7 @@ def lost(flow: Workflow, format: str) -> list[str]:
     counts = dict.fromkeys(WORDS, 0)
     of_task: Callable[[Task], Collection[str]] = getattr(chosen, "lost", lambda task: ())
     for task in flow.details.values():
-        for name in task.details().keys() & {*chosen.CANNOT, *of_task(task)}:
+        for name in task.details().keys() & {*chosen.CANNOT, *of_task(task), *(NATIVE if chosen.CANNOT else ())}:
             counts[name] += 1
     losses = [f"{WORDS[name]} ({n:,} task{'s' if n > 1 else ''})" for name, n in counts.items() if n]
     losses += _files_left_out(flow, chosen)

@@ -26,7 +26,11 @@ WORDS = {
     "name": "the workflow's name", "command": "commands", "inputs": "the files that tasks read",
     "outputs": "the files that tasks write", "seconds": "run times", "cores": "cores", "memory": "memory",
     "labels": "labels", "category": "categories", "priority": "priorities", "file_sizes": "sizes of files",
+    "more_memory": "memory after failures", "resources": "other resources",
 }  # fmt: skip
+
+#: Those that only our own formats, which represent everything, can represent.
+NATIVE = ("more_memory", "resources")
 
 #: Further input for some formats, in words.
 GIVEN = {

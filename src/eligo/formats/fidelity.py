@@ -23,8 +23,10 @@ from eligo.workflow import FUNCTION, Unhonoured, Workflow
 
 #: The word for all keys.
 ALL = "all"
-#: The key of labels, which name what a machine must have to run a task; only a server's clients declare labels.
+#: The key of labels, which name what a machine must have: clients of a server and options of a run declare them.
 LABELS = "labels"
+#: The key of resources that tasks share, such as licences, which a server does not count.
+RESOURCES = "resources"
 #: The keys of each format. Files may have more: profiles, and commands of HTCondor that are not listed here.
 KEYS: dict[str, tuple[str, ...]] = {
     "dagman": (
@@ -39,25 +41,28 @@ KEYS: dict[str, tuple[str, ...]] = {
         "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
     ),
     "dax": ("condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "transformationCatalog"),
-    "json": (LABELS,),
-    "yaml": (LABELS,),
+    "json": (LABELS, RESOURCES),
+    "yaml": (LABELS, RESOURCES),
 }  # fmt: skip
 #: The keys that keep a task on the machine of the run, which needs no support if all tasks run there.
 HERE = frozenset({"local", "local_job"})
 
 
 def as_runnable(
-    flow: Workflow, ignore: str | Collection[str] = (), elsewhere: bool = False, served: bool = False
+    flow: Workflow,
+    ignore: str | Collection[str] = (),
+    elsewhere: bool = False,
+    labels: Collection[str] | None = (),
 ) -> Workflow:
     """The workflow with the commands of its tasks; raises if its file uses unsupported features that are not ignored.
 
-    *elsewhere*: tasks may run on other machines. *served*: a server hands them out, which honours labels. The origin of the
-    result lists the ignored features.
+    *elsewhere*: tasks may run on other machines. *labels*: what the machines of a run have; None: a server hands the tasks
+    out, whose clients have labels, but which counts no resources. The origin of the result lists the ignored features.
     """
     flow, words = _with_commands(flow), words_in(ignore)
     _refuse_functions(flow)
     features = [each for each in _unhonoured_features(flow) if elsewhere or _normal(each.key) not in HERE]
-    features += [] if served else _label_features(flow)
+    features += _resource_features(flow) if labels is None else _label_features(flow, labels)
     origin = flow.origin
     _check_words(words, features)
     remaining = [each for each in features if not _is_ignored(each, words)]
@@ -74,6 +79,15 @@ def _refuse_functions(flow: Workflow) -> None:
     if function is not None:
         cure = "resume this run in Python, with eligo.run(..., folder=...)"
         raise InputError(f"task {shorten(function)!r} is a Python function: {cure}")
+
+
+def labels_to_check(labels: Iterable[str], ignore: str | Iterable[str]) -> frozenset[str] | None:
+    """The labels that tasks of a run may need, which has these; None if labels are ignored, so that they may need any.
+
+    >>> labels_to_check(["gpu"], "PRE"), labels_to_check(["gpu"], "PRE,labels")
+    (frozenset({'gpu'}), None)
+    """
+    return None if not {ALL, LABELS}.isdisjoint(map(_normal, words_in(ignore))) else frozenset(labels)
 
 
 def listed(flow: Workflow) -> list[str]:
@@ -125,13 +139,24 @@ def _unhonoured_features(flow: Workflow) -> Sequence[Unhonoured]:
     return flow.origin.unhonoured if flow.origin else ()
 
 
-def _label_features(flow: Workflow) -> list[Unhonoured]:
-    """A record of the tasks for each set of labels."""
-    tasks: dict[tuple[str, ...], list[Name]] = {}
-    for name, labels in zip(flow.dag.tasks, flow.column("labels"), strict=True):
-        if labels:
-            tasks.setdefault(labels, []).append(name)
-    return [Unhonoured(LABELS, "/".join(labels), tuple(names)) for labels, names in tasks.items()]
+def _label_features(flow: Workflow, available: Collection[str]) -> list[Unhonoured]:
+    """A record of the tasks for each set of labels that no machine has."""
+    lacking = ([label for label in labels if label not in available] for labels in flow.column("labels"))
+    return _grouped(LABELS, flow, map("/".join, lacking))
+
+
+def _resource_features(flow: Workflow) -> list[Unhonoured]:
+    """A record of the tasks for each set of resources."""
+    return _grouped(RESOURCES, flow, ("/".join(dict(amounts)) for amounts in flow.column("resources")))
+
+
+def _grouped(key: str, flow: Workflow, words: Iterable[str]) -> list[Unhonoured]:
+    """A record of the tasks for each word; tasks with an empty word have the feature not."""
+    tasks: dict[str, list[Name]] = {}
+    for name, word in zip(flow.dag.tasks, words, strict=True):
+        if word:
+            tasks.setdefault(word, []).append(name)
+    return [Unhonoured(key, word, tuple(names)) for word, names in tasks.items()]
 
 
 def _keys(features: Iterable[Unhonoured]) -> list[str]:

@@ -15,9 +15,10 @@ import numpy as np
 
 from eligo.additions import LiveWorkflow
 from eligo.allocating import ALLOCATORS, Allocator, Ask, Grant, allocator, informed
+from eligo.allocating.rooms import Room
 from eligo.engines import Engine, Function
 from eligo.engines.registry import engine_on, shares_machine
-from eligo.engines.room import Room, Wants, in_gibibytes, machine_memory
+from eligo.engines.room import Devices, Wants, in_gibibytes, machine_gpus, machine_memory
 from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
@@ -36,8 +37,12 @@ from eligo.running.stored_results import Serializer, log_exception, resume_funct
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
+from eligo.work.demands import GPUS, MEMORY, Amounts, described
 from eligo.work.tries import Retries
 from eligo.workflow import Workflow
+
+#: engines on this machine that do not choose the graphics processors of a task themselves
+CHOOSING = {"local", "dask", "parsl"}
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,8 @@ def run(  # noqa: PLR0913
     again: Sequence[Name] = (),
     serializer: "str | Serializer" = "json",
     progress: bool | Callable[[Progress], object] = False,
+    resources: Amounts | None = None,
+    labels: Collection[str] = (),
     cache: str | Path | None = None,
 ) -> Result:
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
@@ -104,6 +111,8 @@ def run(  # noqa: PLR0913
     A value that other tasks use is dropped once all of them are done. *keep* names the tasks whose values stay anyway;
     keep="all" keeps every value.
 
+    *resources* gives the totals that tasks share, for example {"licence": 2, "gpus": 1}, and *labels* what the machines have.
+
     By default a failed command is retried twice, or *retries* times; a function is not retried.
     A task that takes longer than *timeout* seconds has failed. A command is then stopped. A function cannot be stopped: its
     thread continues, its value is ignored, and its worker takes the next task.
@@ -115,11 +124,14 @@ def run(  # noqa: PLR0913
     >>> eligo.run({1: [], 2: [1], 3: [1]}, lambda node: node * node).values
     {1: 1, 2: 4, 3: 9}
     """
+    from eligo.formats.fidelity import labels_to_check
+
     callables = callables_of(graph, function)
     tried = retries if isinstance(retries, Retries) else _retries(retries, commands=callables is None)
     selection = Selection(tuple(targets), again=tuple(again))
     settings = Settings(
-        workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout,
+        workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout, resources=resources or {},
+        labels=labels_to_check(labels, ignore),
         cache=None if cache is None else os.path.abspath(cache),
     )  # fmt: skip
     storage = Storage(keep, folder, serializer)
@@ -178,11 +190,10 @@ def _functions(
 ) -> Iterator[Runner]:
     """A run of functions, whose results are stored in the folder, if there is one."""
     wanted = callables.results.union(tasks_to_keep(storage.keep, callables.flow.dag))
-    if shares_machine(on):
-        _check_room(callables.flow, settings.slots, machine_memory())
-    engine = engine_on(on, settings.workers, needs=Wants(callables.flow) or None, functions=True)
+    engine = engine_for(callables.flow, Wants(callables.flow), on, settings, functions=True)
     with ExitStack() as stack:
         with close_on_error(engine):
+            _check_engine(settings, engine, callables.flow)
             if storage.folder is None:
                 store, game, values = None, Execution(callables.flow), Values(callables.takes, wanted)
             else:
@@ -215,7 +226,8 @@ def _commands(
     from eligo.border import as_workflow
     from eligo.formats.fidelity import as_runnable
 
-    flow, recall = as_runnable(as_workflow(graph), ignore, elsewhere=on != "local"), partial(_recall, folder)
+    flow = as_runnable(as_workflow(graph), ignore, elsewhere=on != "local", labels=settings.labels or ())
+    recall = partial(_recall, folder)
     with ExitStack() as stack:
         place = stack.enter_context(TemporaryDirectory(prefix="eligo-")) if folder is None else folder
         run_folder = stack.enter_context(closing(RunFolder(place)))
@@ -244,9 +256,9 @@ def prepare_run(
     everything, flow = flow, settings.selection.applied(flow)
     commands, wants = commands_in(folder, flow, settings.directory), Wants(flow)
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
-    engine = engine_on(on, settings.workers, needs=wants or None, scratch=scratch, mark=folder.mark)
+    engine = engine_for(flow, wants, on, settings, scratch=scratch, mark=folder.mark)
     with close_on_error(engine):
-        check = partial(_check_engine, on, settings, engine)
+        check = partial(_check_engine, settings, engine)
         check(flow)
         before = folder.resume(everything, engine)
         selected = Selected(everything, flow)
@@ -272,7 +284,18 @@ def prepare_run(
         growth.empty |= resumed.idle
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
-        runner = Runner(resumed.execution, chosen, engine, commands, folder.store, settings, cache=cache, growth=growth)
+        devices = _devices(engine) if isinstance(on, str) and on in CHOOSING else None
+        runner = Runner(
+            resumed.execution,
+            chosen,
+            engine,
+            commands,
+            folder.store,
+            settings,
+            devices=devices,
+            cache=cache,
+            growth=growth,
+        )
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
 
 
@@ -354,11 +377,42 @@ class Idle:
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:
     """The commands of all tasks, each of which must have one, with a folder for their output."""
-    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
+    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""), *described(1.0, 0).items())
     commands = Commands(flow, folder.place_of(flow, directory), folder.logs, mark, folder.processes)
     commands.check()
     commands.make_folders()
     return commands
+
+
+def check_labels(flow: Workflow, available: Collection[str] | None) -> None:
+    """Raise an error if a task needs a label that no machine of the run has; None: labels are ignored."""
+    for name, labels in zip(flow.dag.tasks, flow.column("labels"), strict=True):
+        lacking = [label for label in labels if available is not None and label not in available]
+        if lacking:
+            message = f"task {shorten(name)!r} needs {lacking[0]}, which this run does not have"
+            raise InputError(message).cured_by("label")
+
+
+def engine_for(
+    flow: Workflow, wants: Wants, on: "str | Executor | Engine", settings: Settings, **options: Any
+) -> Engine:
+    """The engine for a workflow, with the totals of all resources that its tasks share."""
+    totals = dict(settings.resources)
+    memory = totals.pop(MEMORY, None)
+    if GPUS not in totals and shares_machine(on) and any(GPUS in dict(each) for each in flow.column("resources")):
+        totals[GPUS] = len(machine_gpus())
+    limit = None if memory is None else int(memory)
+    if shares_machine(on):
+        _check_room(flow, settings.slots, machine_memory() if limit is None else limit)
+    return engine_on(on, settings.workers, memory=limit, resources=totals, needs=wants or None, **options)
+
+
+def _devices(engine: Engine) -> Devices | None:
+    """The graphics processors for the tasks of an engine on this machine; None if it has none."""
+    room = getattr(engine, "room", None)
+    count = int(room.total.get(GPUS, 0)) if isinstance(room, Room) else 0
+    names = machine_gpus()
+    return Devices([*names, *map(str, range(len(names), count))][:count]) if count else None
 
 
 def _check_room(flow: Workflow, cores: float, memory: float) -> None:
@@ -367,19 +421,33 @@ def _check_room(flow: Workflow, cores: float, memory: float) -> None:
         if (wanted or 0) > cores:
             wants = f"task {shorten(name)!r} needs {wanted:g} cores"
             raise InputError(f"{wants}, but only {cores:g} are available").cured_by("workers")
-    for name, wanted in zip(flow.dag.tasks, flow.column("memory"), strict=True):
-        if (wanted or 0) > memory:
-            wants = f"task {shorten(name)!r} needs {in_gibibytes(wanted)} of memory, but only {in_gibibytes(memory)}"
-            raise InputError(f"{wants} are available: lower its memory, or run it on a larger machine or cluster")
+    for name, first, more in zip(flow.dag.tasks, flow.column("memory"), flow.column("more_memory"), strict=True):
+        wanted = max(first or 0, *more, 0)
+        if wanted > memory:
+            when = "" if wanted == first else ", after a failure,"
+            wants = f"task {shorten(name)!r} needs{when} {in_gibibytes(wanted)} of memory"
+            cure = "lower its memory, or run it on a larger machine or cluster"
+            raise InputError(f"{wants}, but only {in_gibibytes(memory)} are available: {cure}")
 
 
-def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow) -> None:
+def check_others(flow: Workflow, totals: Amounts, requested: Collection[str]) -> None:
+    """Raise an error if a task needs more of another resource than its total, or if that has none."""
+    for name, amounts in zip(flow.dag.tasks, flow.column("resources"), strict=True):
+        for what, amount in amounts:
+            if amount <= totals.get(what, 0) or (what in requested and what not in totals):
+                continue
+            state = f"only {totals[what]:g} are available" if what in totals else "its total is not given"
+            wants = f"task {shorten(name)!r} needs {amount:g} of the resource {what!r}"
+            raise InputError(f"{wants}, but {state}").cured_by("resource")
+
+
+def _check_engine(settings: Settings, engine: Engine, flow: Workflow) -> None:
     """Raise an error if a task needs more than the engine has, as far as that is known."""
-    if shares_machine(on):
-        _check_room(flow, settings.slots, machine_memory())
     room = getattr(engine, "room", None)
     if isinstance(room, Room):
         _check_room(flow, room.cores, min(room.memory, getattr(engine, "largest", room.memory)))
+    check_others(flow, room.total if isinstance(room, Room) else {}, getattr(engine, "requests", ()))
+    check_labels(flow, settings.labels)
 
 
 def _ignored_settings(flow: Workflow, engine: Engine, settings: Settings) -> tuple[str, ...]:

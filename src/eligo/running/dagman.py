@@ -34,7 +34,7 @@ from eligo.engines.htcondor import (
     description,
     take_out,
 )
-from eligo.errors import InputError
+from eligo.errors import InputError, shorten
 from eligo.execution import Execution
 from eligo.formats.histories.htcondor import EXECUTING, SUBMITTED, TERMINATED
 from eligo.names import Name
@@ -112,6 +112,7 @@ def run_dagman(job: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | None
 
     *watch* is called regularly with the number of events of each kind, for example `executing`, and returns whether to stop.
     """
+    _check_needs(job.flow)
     require("htcondor-dagman", "condor_submit_dag", "condor_q", "condor_rm")
     running, text = _running(job.folder.mark), job.text()
     dag_path = job.place / DAG
@@ -140,6 +141,16 @@ def run_dagman(job: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | None
     performed = job.results()
     _keep(job, game, performed)
     return dict(_fates(job.flow, game, performed))
+
+
+def _check_needs(flow: Workflow) -> None:
+    """Refuse tasks with needs that DAGMan does not count."""
+    columns = (flow.column(what) for what in ("resources", "more_memory"))
+    for name, resources, more_memory in zip(flow.dag.tasks, *columns, strict=True):
+        if resources or more_memory:
+            what = shorten(resources[0][0]) if resources else "more memory after a failure"
+            message = f"task {shorten(name)!r} needs {what}, which htcondor-dagman does not support: use --on htcondor"
+            raise InputError(message)
 
 
 def _running(mark: str) -> str:

@@ -7,10 +7,11 @@ from eligo.allocating import Ask
 from eligo.estimates import estimate
 from eligo.execution import Execution
 from eligo.names import Name
-from eligo.running.api import Selected, allocator_of, settle_files
+from eligo.running.api import Selected, allocator_of, check_others, settle_files
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Settings
 from eligo.running.reasons import reasons_of
+from eligo.work.demands import GPUS
 from eligo.workflow import Workflow
 
 
@@ -26,6 +27,7 @@ class Upcoming(NamedTuple):
 def dry_run(everything: Workflow, settings: Settings, folder: RunFolder) -> list[Upcoming]:
     """The tasks that a run would execute, in the order of its policy on one worker; none is executed."""
     flow = settings.selection.applied(everything)
+    check_others(flow, settings.resources, {GPUS})
     place, before = folder.place_of(flow, settings.directory), folder.done_before()
     selected = Selected(everything, flow)
     resumed, files, redone = settle_files(selected, folder.recall(everything), settings, folder, place)

@@ -13,7 +13,7 @@ from pathlib import Path
 from eligo.additions import LARGEST, LiveWorkflow, NewTasks, read_addition
 from eligo.engines import Command, Engine, Work
 from eligo.engines.jobs import Heeding
-from eligo.engines.room import Needs, Wants
+from eligo.engines.room import Wants
 from eligo.errors import FormatError, InputError, shorten
 from eligo.execution import Execution
 from eligo.formats.shared.files import Beside
@@ -63,7 +63,7 @@ class RunGrowth:
                 )
 
     @property
-    def needs(self) -> Needs | None:
+    def needs(self) -> Wants | None:
         """The needs of each task; None if no task needs more than one core."""
         return self.wants or None
 

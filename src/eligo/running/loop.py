@@ -6,15 +6,17 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 
 from eligo.allocating import Allocator, Grant, Prudent, Rules
 from eligo.allocating.asks import all_or_none
 from eligo.allocating.prudent import SLOW
+from eligo.allocating.rooms import Needs
 from eligo.engines import Command, Ending, Engine, Job, Work
 from eligo.engines.job_run import STOPPED, Performed, ending_of, lost_ending
-from eligo.engines.room import Needs, machine_cores
-from eligo.errors import EligoError, InputError
+from eligo.engines.room import Devices, Wants, equipped, machine_cores
+from eligo.errors import EligoError, InputError, is_amount, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.policies import present_name
@@ -26,6 +28,7 @@ from eligo.running.selection import EVERYTHING, Selection
 from eligo.running.task_files import LATENESS, Absent, Inspection
 from eligo.stores import Store
 from eligo.work.attempts import CACHE, LOSSES, Attempt, Lease
+from eligo.work.demands import CORES, PLAIN, Amounts, Demand, largest
 from eligo.work.tries import Retries, Tries
 
 #: longest wait in seconds at a time, so that the display's clock advances
@@ -61,6 +64,10 @@ class Settings:
     why: bool = False
     #: the folder of a cache of outputs
     cache: str | None = None
+    #: totals of other resources that tasks share, by name; "memory" replaces that of this machine
+    resources: Amounts = field(default_factory=dict)
+    #: what the machines have, such as "gpu", for tasks with labels; None: labels are ignored
+    labels: frozenset[str] | None = None
     #: the folder in which tasks run; None: the folder of the workflow's file
     directory: str | None = None
     rules: Rules = CAREFUL
@@ -72,6 +79,10 @@ class Settings:
             raise InputError(f"workers must be a positive integer, got {self.workers!r}")
         if type(self.size) is not int or self.size < 1:
             raise InputError(f"--fat must be a positive integer, got {self.size!r}")
+        for what, total in self.resources.items():
+            if what == CORES or not is_amount(total):
+                cure = "use workers for cores" if what == CORES else "it must be a non-negative number"
+                raise InputError(f"invalid total of the resource {shorten(what)!r}, {total!r}: {cure}")
         if not self.most_failures >= 1:
             raise InputError(f"--max-failures must be at least 1, got {self.most_failures!r}")
         if self.timeout is not None and not 0 < self.timeout < float("inf"):
@@ -96,8 +107,10 @@ class Runner:
     work: Callable[[Name, int], Work]
     store: Store | None = None
     settings: Settings = field(default_factory=Settings)
-    #: the cores and bytes that each task needs; None: one core and unknown memory
-    needs: Needs | None = None
+    #: what each task needs; None: no more than one core each
+    needs: Wants | None = None
+    #: the graphics processors of this machine, if the engine does not choose one for each task
+    devices: Devices | None = None
     #: tasks without a command, which are complete as soon as they are ready
     empty: Collection[Name] = frozenset()
     #: returns the declared outputs that a task did not create; None if no task declares outputs
@@ -136,6 +149,8 @@ class Runner:
             self._follow_growth(self.growth)
         if self.store is not None:
             self._restore_tries(self.store)
+        if self.needs is not None:
+            self.needs.failures = self.failures_of
 
     def _restore_tries(self, store: Store) -> None:
         """Count the attempts of earlier processes at unfinished tasks; those that the run stopped are not failures."""
@@ -194,6 +209,10 @@ class Runner:
     def attempts_at(self, task: Name) -> int:
         """The number of attempts at a task; 0 if it is complete and had only one."""
         return self.tries.begun[self.execution.graph.number(task)]
+
+    def failures_of(self, task: Name) -> int:
+        """The number of failed attempts at a task that is not done."""
+        return self.tries.failures[self.execution.graph.number(task)]
 
     def stop(self) -> None:
         """Start no more tasks; running tasks may finish."""
@@ -255,10 +274,11 @@ class Runner:
         self.tries.begun.update(numbers)
         leases = tuple(self._lease(v, str(grant.ask.client)) for v in numbers)
         works = tuple(self.work(task, lease.attempt) for task, lease in zip(grant.tasks, leases, strict=True))
-        cores, memory = (1.0, 0) if self.needs is None else map(max, zip(*map(self.needs, grant.tasks), strict=True))
+        demand, works = (PLAIN, works) if self.needs is None else self._equipped(self.needs, grant.tasks, works)
         earlier_first = -self._jobs  # for engines with their own queues
-        needs = (cores, int(memory), self.settings.timeout)
-        job = Job(self._jobs, grant.ask.client, grant.tasks, works, earlier_first, *needs, leases)
+        job = Job(
+            self._jobs, grant.ask.client, grant.tasks, works, earlier_first, demand, self.settings.timeout, leases
+        )
         job.since = time.time()
         try:
             self.engine.start(job)
@@ -269,6 +289,13 @@ class Runner:
         else:
             self.running[job.number] = job
 
+    def _equipped(self, needs: Needs, tasks: Sequence[Name], works: Sequence[Work]) -> tuple[Demand, tuple[Work, ...]]:
+        """What a job needs to run these tasks one after another, and their work, which knows what it gets."""
+        demands = [needs(task) for task in tasks]
+        together = largest(demands)
+        devices = "" if self.devices is None else self.devices.take(self._jobs, together)
+        return together, tuple(map(partial(equipped, devices=devices), works, demands))
+
     def _lease(self, task: int, client: str) -> Lease:
         return Lease("", self._jobs, task, self.tries.begun[task], client, "", "", self._jobs, time.time())
 
@@ -277,6 +304,8 @@ class Runner:
             ending.job.ended, ending.job.since = ending.place + 1, ending.attempt.ended
             if ending.last:
                 self.running.pop(ending.job.number, None)
+                if self.devices is not None:
+                    self.devices.give_back(ending.job.number)
             self._note(ending)
             self._tell(ending)
             if ending.attempt.failure is None:
@@ -331,6 +360,8 @@ class Runner:
 
     def _follow_growth(self, growth: RunGrowth) -> None:
         self.needs, self.absent, self.empty = growth.needs, growth.absent, growth.empty
+        if self.needs is not None:
+            self.needs.failures = self.failures_of
 
     def _complete(self, ending: Ending) -> None:
         """Record the first successful result; other copies are cancelled."""

@@ -17,11 +17,14 @@ from typing import Any
 from eligo.allocating import ALLOCATORS
 from eligo.engines import Engine
 from eligo.engines.registry import shares_machine
+from eligo.engines.room import in_gibibytes, machine_memory
 from eligo.errors import InputError, shorten
 from eligo.estimates import Estimate, estimate
+from eligo.pools import Pool
 from eligo.running.api import execute, prepare_run
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Runner, Settings
+from eligo.work.demands import MEMORY
 from eligo.workflow import Task, Workflow
 
 SLEEP = "sleep"
@@ -60,6 +63,11 @@ class Stage:
     settings: Settings
 
     @property
+    def memory(self) -> int:
+        """The memory of this machine, or what the largest task needs: the tasks only sleep."""
+        return max(machine_memory(), *(memory or 0 for memory in self.flow.column("memory")))
+
+    @property
     def remarks(self) -> list[str]:
         """Sentences about limits of the results."""
         sentences, count = [], int((~self.estimates.own).sum())
@@ -72,6 +80,8 @@ class Stage:
             sentences.append(
                 f"tasks sleep only {1000 * mean:.3g} ms on average, so start-up time dominates: give --rehearse more seconds"
             )
+        if self.memory > machine_memory() and MEMORY not in self.settings.resources:
+            sentences.append(f"a task needs {in_gibibytes(self.memory)} of memory, so tasks share that much")
         return sentences
 
 
@@ -102,21 +112,18 @@ def _task_with_time(task: Task, seconds: float) -> Task:
         seconds=seconds,
         cores=task.cores,
         memory=task.memory,
+        resources=task.resources,
         category=task.category,
         priority=task.priority,
     )
 
 
-def _weightless(flow: Workflow) -> Workflow:
-    """The workflow without memory needs: on this machine tasks only sleep."""
-    return replace(flow, details={name: replace(task, memory=None) for name, task in flow.details.items()})
-
-
 def predicted(flow: Workflow, workers: int, policy: str) -> float:
-    """The predicted finish by the simulator, which breaks ties like a run."""
+    """The predicted finish by the simulator, which breaks ties like a run, and counts cores if a task needs several."""
     from eligo.simulation.steady import finish_on
 
-    return finish_on(flow, workers, policy, improve=False).makespan
+    pool = Pool(cores=workers) if max((cores or 1 for cores in flow.column("cores")), default=1) > 1 else workers
+    return finish_on(flow, pool, policy, improve=False).makespan
 
 
 def rehearse(
@@ -151,9 +158,12 @@ def _rehearse_policy(
         None if on == "local" or not path else os.path.dirname(os.path.abspath(path))
     )  # workers elsewhere see this folder too
     with TemporaryDirectory(prefix="eligo-rehearsal-", dir=shared) as scratch:
-        settings = replace(stage.settings, policy=policy, directory=scratch, skip_done=False, timeout=None)
+        totals = {MEMORY: stage.memory, **stage.settings.resources} if shares_machine(on) else stage.settings.resources
+        settings = replace(
+            stage.settings, policy=policy, directory=scratch, skip_done=False, timeout=None, resources=totals
+        )
         with closing(RunFolder(os.path.join(scratch, "run"))) as folder:
-            runner, _ = prepare_run(_weightless(stage.flow) if shares_machine(on) else stage.flow, on, settings, folder)
+            runner, _ = prepare_run(stage.flow, on, settings, folder)
             with around(runner):
                 result = execute(runner)
     for task, why in result.failed.items():

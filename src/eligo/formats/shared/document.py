@@ -13,8 +13,10 @@ Or it lists tasks with their details, all optional except the name:
 
 `after` names the tasks that this one depends on, which may be defined further down. A task that reads a file (`inputs`) also
 depends on the task that writes it (`outputs`), unless the document has `"arcs_from": "after"`. `run` is a command line for
-a shell, or the words of one command. `seconds` may have a fraction; `memory` and the sizes of files are in bytes; `labels`
-are what the machine must have. Names are strings, in quotes if they look like numbers. Unknown keys are refused.
+a shell, or the words of one command. `seconds` may have a fraction; `memory` and the sizes of files are in bytes, or
+strings such as "2G"; a list of `memory` has an amount for each attempt after a failure. `gpus` is a number of graphics
+processors, and `resources` an object with amounts of anything else that tasks share. `labels` are what the machine must
+have. Names are strings, in quotes if they look like numbers. Unknown keys are refused.
 """
 
 import re
@@ -27,11 +29,12 @@ from typing import Any
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
+from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError, is_amount, shorten
 from eligo.formats.shared import data_arcs
 from eligo.formats.shared.json_text import line_of
 from eligo.names import check_label
 from eligo.rows import Ints
+from eligo.work.demands import CORES, GPUS, MEMORY, amount_in, bytes_in
 from eligo.workflow import LazyDetails, Origin, Task, Workflow
 
 #: the files that each task reads, and the files that each writes
@@ -45,7 +48,21 @@ TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files", "arcs_from")
 #: the sources of arcs between tasks: `after` alone, or also files that one task writes and another reads
 AFTER, FILES = SOURCES = ("after", "files")
 TASK_KEYS = dict.fromkeys(  # a set in the order in which messages list it
-    ("name", "after", "run", "inputs", "outputs", "seconds", "cores", "memory", "labels", "category", "priority")
+    (
+        "name",
+        "after",
+        "run",
+        "inputs",
+        "outputs",
+        "seconds",
+        "cores",
+        "memory",
+        "gpus",
+        "resources",
+        "labels",
+        "category",
+        "priority",
+    )
 ).keys()
 
 
@@ -207,7 +224,7 @@ class Described(LazyDetails):
 
     def column(self, what: str) -> list[Any]:
         """See `LazyDetails`."""
-        nothing = () if what in {"inputs", "outputs", "labels"} else None
+        nothing = () if what in {"inputs", "outputs", "labels", "more_memory", "resources"} else None
         values = self._fields.get(what)
         return [nothing if value is None else value for value in values or repeat(None, len(self._dag))]
 
@@ -238,10 +255,22 @@ def _tasks(top: Mapping[str, Any]) -> tuple[Dag, Described]:
         for i, name in enumerate(names, 1):
             string(name, f"the name of task {i}")
     fields = {_FIELDS.get(key, key): _read(table[key], names, key) for key in _READERS}
+    _join_resources(fields)
     inputs, outputs = fields["inputs"], fields["outputs"]
     linking = _source_of_arcs(top) == FILES and outputs is not None
     dag = _dag(names, table["after"], (inputs or [None] * len(names), outputs or []) if linking else None)
     return dag, Described(dag, fields)
+
+
+def _join_resources(fields: dict[str, Column]) -> None:
+    """Turn the values of `memory`, `gpus` and `resources` into the fields of a task."""
+    gpus, others, memory = fields.pop("gpus"), fields["resources"], fields["memory"] or []
+    if gpus is not None:
+        pairs = zip(gpus, others or repeat(None), strict=False)
+        fields["resources"] = [(((GPUS, n),) if n else ()) + (other or ()) or None for n, other in pairs]
+    if any(type(each) is tuple for each in memory):
+        fields["more_memory"] = [each[1:] if type(each) is tuple else None for each in memory]
+        fields["memory"] = [each[0] if type(each) is tuple else each for each in memory]
 
 
 def _source_of_arcs(top: Mapping[str, Any]) -> str:
@@ -449,10 +478,13 @@ def number(value: object, name: str, key: str) -> float:
 
 
 def size(value: object, name: str, key: str) -> int:
-    """The value of *key* of the task or file *name*, a number of bytes such as 100 or 1e6; raises for other values."""
+    """The value of *key* of the task or file *name*, a number of bytes such as 100, 1e6 or "2G"; raises for other values."""
     count = int(value) if type(value) is float and value.is_integer() else value
+    count = bytes_in(count) if isinstance(count, str) else count
     if type(count) is not int or not 0 <= count < 2**63:
-        raise MisfitError(f"{_of_task(key, name)} must be an integer number of bytes, got {actual(value)}")
+        raise MisfitError(
+            f"{_of_task(key, name)} must be an integer number of bytes, or text such as 2G, got {actual(value)}"
+        )
     return count
 
 
@@ -508,9 +540,32 @@ def _integer(value: object, name: str, key: str) -> int:
     return value
 
 
+def _memory(value: object, name: str, key: str) -> int | tuple[int, ...]:
+    """The memory of a task in bytes; a tuple for a list, which has an amount for every attempt."""
+    return tuple(size(each, name, key) for each in value) if type(value) is list else size(value, name, key)
+
+
+def _gpus(value: object, name: str, key: str) -> int:
+    if type(value) is not int or value < 0:
+        raise MisfitError(f"{_of_task(key, name)} must be a non-negative integer, got {actual(value)}", key)
+    return value
+
+
+def _resources(value: object, name: str, key: str) -> tuple[tuple[str, float], ...]:
+    amounts = mapping(value, _of_task(key, name))
+    amounts = {what: amount_in(each) if isinstance(each, str) else each for what, each in amounts.items()}
+    for what, amount in amounts.items():
+        if what in {CORES, MEMORY, GPUS}:
+            raise MisfitError(f"{_of_task(key, name)} has {what!r}, which is a key of the task itself", key)
+        if not is_amount(amount) or not amount:
+            raise MisfitError(f"{what!r} in {_of_task(key, name)} must be a positive number, got {actual(amount)}", key)
+    _labels(list(amounts), name, key)
+    return tuple(amounts.items())
+
+
 _READERS: dict[str, Reader] = {
-    "run": _command, "inputs": _words, "outputs": _words, "seconds": number, "cores": number, "memory": size,
-    "labels": _labels, "category": _word, "priority": _integer,
+    "run": _command, "inputs": _words, "outputs": _words, "seconds": number, "cores": number, "memory": _memory,
+    "gpus": _gpus, "resources": _resources, "labels": _labels, "category": _word, "priority": _integer,
 }  # fmt: skip
 _FIELDS = {"run": "command"}
 _PLAIN: dict[str, type] = {"run": str, "seconds": float, "category": str, "priority": int}  # returned as they are
@@ -525,8 +580,14 @@ def row_of(task: Task | None, name: str, needs: tuple[str, ...] = ()) -> dict[st
     if needs:
         row["after"] = list(needs)
     if task:
+        others = dict(task.resources)
+        joint = {
+            "memory": (task.memory or 0, *task.more_memory) if task.more_memory else task.memory,
+            GPUS: others.pop(GPUS, None),
+            "resources": others or None,
+        }
         for key in _READERS:
-            value = getattr(task, _FIELDS.get(key, key))
+            value = joint[key] if key in joint else getattr(task, _FIELDS.get(key, key))
             if value is not None and value != ():
                 row[key] = list(value) if isinstance(value, tuple) else short(value)
     return row

@@ -25,7 +25,11 @@ MARK = b"\xc1eligo2\n"  # earlier documents cannot begin with it: msgpack does n
 LENGTHS = struct.Struct("<II")  # of a frame: compressed, and uncompressed
 MOST_VALUES, MOST_LETTERS = 4_096, 2**18  # in one frame
 NONE, TEXT = -1, -2  # kinds of values; another kind is the number of words
-NUMBERS = ("seconds", "cores", "memory", "priority")
+#: the columns that are stored as they are, with the type of a value; the others hold texts
+LISTED: dict[str, Any] = {
+    **dict.fromkeys(("seconds", "cores", "memory", "priority"), int | float | None),
+    "more_memory": tuple[int, ...] | None, "resources": tuple[tuple[str, float], ...] | None,
+}  # fmt: skip
 Frames = Iterator[bytes]
 T = TypeVar("T")
 
@@ -62,7 +66,7 @@ def packed(flow: Workflow) -> bytes:
     for what in DETAILS:
         column = flow.column(what)
         if any(value not in (None, ()) for value in column):
-            columns[what] = _listed_frames(list(column)) if what in NUMBERS else _text_frames(column)
+            columns[what] = _listed_frames(list(column)) if what in LISTED else _text_frames(column)
     history = [(None if one.task is None else str(one.task), one.kind, one.seconds) for one in flow.history]
     sizes, times = _listed_frames(list(flow.file_sizes.items())), _listed_frames(history)
     counts = {what: len(frames) for what, frames in columns.items()}
@@ -175,8 +179,8 @@ def _dag(size: int, degree: Ints, heads: Ints, names: Sequence[Any]) -> Dag:
 def _column(what: str, frames: Frames, count: int, size: int) -> Any:
     if what not in {"name", *DETAILS}:
         raise InputError(f"unknown task column {what!r}")
-    if what in NUMBERS:
-        column = tuple(_values(frames, count, int | float | None))
+    if what in LISTED:
+        column = tuple(_values(frames, count, LISTED[what]))
     else:
         column = _texts(np.frombuffer(next(frames), np.int32), _values(frames, count - 1, str))
     if len(column) != size:

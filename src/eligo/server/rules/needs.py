@@ -81,6 +81,7 @@ class Needs:
     def __init__(self, flow: Workflow) -> None:
         #: the group of each task, and the need of each group
         self.group, self.groups = array("i"), list[Need]()
+        self._later: dict[int, list[int]] = {}  # the groups of tasks whose memory grows: at first, and after failures
         self._learn(flow)
 
     def _learn(self, flow: Workflow) -> None:
@@ -90,15 +91,27 @@ class Needs:
         keys = (
             Need(cores or 1.0, memory or 0.0, frozenset(labels)) for cores, memory, labels in zip(*columns, strict=True)
         )
+        first = len(self.group)
         self.group.extend([groups.setdefault(key, len(groups)) for key in keys])
+        growing = ((v, more) for v, more in enumerate(flow.column("more_memory"), first) if more)
+        for v, more in growing:
+            need = next(islice(groups, self.group[v], None))
+            later = (need._replace(memory=float(memory)) for memory in more)
+            self._later[v] = [self.group[v], *(groups.setdefault(each, len(groups)) for each in later)]
         self.groups = list(groups)
         #: whether some client may be unable to run some task
         self.demanding = not all(need.plain for need in self.groups)
 
+    def grow_memory(self, task: int, failures: int) -> None:
+        """Let a task, which is not ready, need the memory that is listed for this number of failures."""
+        if task in self._later:
+            groups = self._later[task]
+            self.group[task] = groups[min(failures, len(groups) - 1)]
+
     def grown(self, new: Workflow) -> "Needs":
         """New needs with the tasks of *new* after the present ones; this object does not change."""
         more = copy(self)
-        more.group = self.group[:]
+        more.group, more._later = self.group[:], self._later.copy()
         more._learn(new)
         return more
 

@@ -92,7 +92,7 @@ class Prepared(NamedTuple):
 def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     """Plan a workflow and make its document, which may take seconds; refuses a workflow that cannot be served."""
     check_workflow_name(wishes.name or flow.name or "")
-    flow = as_runnable(flow, wishes.ignore, elsewhere=True, served=True).labelled()
+    flow = as_runnable(flow, wishes.ignore, elsewhere=True, labels=None).labelled()
     without = next(
         (name for name, command in zip(flow.dag.tasks, flow.column("command"), strict=True) if not command), None
     )

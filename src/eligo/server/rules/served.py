@@ -271,7 +271,14 @@ class Served:
     @cached_property
     def needs(self) -> Needs:
         """The needs of tasks, which not every client may meet."""
-        return Needs(self.flow)
+        needs = Needs(self.flow)
+        for task, failures in self.tries.failures.items():
+            needs.grow_memory(task, failures)
+        return needs
+
+    def memory_of(self, task: int) -> int | None:
+        """The memory of the next attempt at a task, or of the running one, by number."""
+        return int(self.needs.groups[self.needs.group[task]].memory) or None
 
     def voters(self, task: int, digest: str | None = None) -> set[str]:
         """The owners of the clients that delivered a result of a task; with *digest*, only those that delivered this one."""
@@ -431,7 +438,12 @@ class Served:
         """Make the failed tasks ready whose retry is due."""
         for task in self.tries.due(now):
             if self.codes[task] == FAILED:
-                self.execution.release(self.flow.dag.tasks[task])
+                self._release(task)
+
+    def _release(self, task: int) -> None:
+        """Make a failed task ready."""
+        self.needs.grow_memory(task, self.tries.failures[task])
+        self.execution.release(self.flow.dag.tasks[task])
 
     def retry(self, tasks: Iterable[int]) -> list[int]:
         """Make failed tasks ready, with all their retries again; returns which."""
@@ -439,7 +451,7 @@ class Served:
         self.tries.restart(chosen, self.number)
         for v in chosen:
             self.votes.pop(v, None)
-            self.execution.release(self.flow.dag.tasks[v])
+            self._release(v)
         return chosen
 
     @property

@@ -42,7 +42,7 @@ def task_words(granted: Granted) -> Iterator[schema.TaskWords]:
         name = served.flow.dag.tasks[lease.task]
         task = served.flow.task(name)
         words = schema.TaskWords(lease.id, str(name), lease.attempt, task.command or (), served.wishes.timeout)
-        words.cores, words.memory, words.grow = task.cores or 1.0, task.memory, served.wishes.grow
+        words.cores, words.memory, words.grow = task.cores or 1.0, served.memory_of(lease.task), served.wishes.grow
         if served.files is not None and (task.inputs or task.outputs):
             _add_files(words, served, lease.task, members, local_files)
             local_files.update(task.outputs)
