@@ -35,9 +35,11 @@ from eligo.workflow import Task, Workflow
 TASKS, FEWER, REMOTE, FUNCTIONS = 10_000, 1_500, 500, 100_000
 ROUNDS = 4  # on other engines, of which the best counts, of either side
 SLOTS = 2
+LAYER = 10
 MOST_CPU, MOST_MEGABYTES, MOST_REMOTE, MOST_FUNCTION = 0.15, 100, 0.3, 0.03
+MOST_RATIO, MOST_IDLE = 1.6, 2.0
 TRUE = "/bin/true"
-LONGEST = 60  # seconds for one figure
+LONGEST = 120  # seconds for one figure
 
 
 def shapes(n: int) -> dict[str, Dag]:
@@ -190,14 +192,74 @@ def _peak_of(pid: int) -> float:
     return max([0.0, *(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))])
 
 
+# The command as a whole
+
+
+def whole(layers: int) -> dict[str, float]:
+    """`eligo run` of layers of ten tasks, with all that it starts and writes, beside xargs, in turns."""
+    names = [[f"t{layer}.{place}" for place in range(LAYER)] for layer in range(layers)]
+    rows = [
+        {"name": name, "run": TRUE, "after": names[layer - 1] if layer else []}
+        for layer, row in enumerate(names)
+        for name in row
+    ]
+    words = "\n".join(name for row in names for name in row).encode()
+    bare, ours = [], []
+    for _ in range(ROUNDS):
+        bare.append(_cpu_of(["xargs", f"-P{SLOTS}", "-n1", TRUE], input=words))
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(place, "flow.json")
+            path.write_text(json.dumps({"tasks": rows}), "utf-8")
+            ours.append(_cpu_of(_eligo_words(path)))
+    return {"bare": min(bare), "ours": min(ours)}
+
+
+def finished(n: int) -> dict[str, float]:
+    """`eligo run` of a run in which nothing is left to do; its tasks are done by the shell's null command, in no time."""
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place, "flow.json")
+        path.write_text(json.dumps({"tasks": [{"name": f"t{i}", "run": ":"} for i in range(n)]}), "utf-8")
+        _cpu_of(_eligo_words(path))
+        return {"ours": min(_cpu_of(_eligo_words(path)) for _ in range(ROUNDS))}
+
+
+def _eligo_words(path: Path) -> list[str]:
+    return [sys.executable, "-m", "eligo", "run", str(path), "-q", "-j", str(SLOTS)]
+
+
+def _cpu_of(words: Sequence[str], input: bytes = b"") -> float:
+    """The seconds of CPU of a command and all that it starts."""
+
+    def cpu() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before = cpu()
+    subprocess.run(words, input=input, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return cpu() - before
+
+
 # The tables
 
 
 def run() -> None:
     """Print the figures."""
+    command()
     here()
     functions()
     elsewhere()
+
+
+def command() -> None:
+    """The command as a whole, from its start to its report."""
+    widths = (44, 12, 12, 9, 8)
+    heading("CPU of the whole command", ("what", "xargs s", "eligo s", "ratio", ""), widths)
+    layers = fresh("whole", 100)
+    ratio = layers["ours"] / layers["bare"]
+    row(("1,000 tasks in layers of 10", layers["bare"], layers["ours"], ratio, verdict(ratio <= MOST_RATIO)), widths)
+    idle = fresh("finished", 100_000)["ours"]
+    row(("nothing left to do in 100,000 tasks", "", idle, "", verdict(idle <= MOST_IDLE)), widths)
+    print(f"targets: at most {MOST_RATIO} times xargs, and {MOST_IDLE} s")
 
 
 def here() -> None:
@@ -278,6 +340,7 @@ def _arguments(words: Sequence[str]) -> Iterator[object]:
 
 if __name__ == "__main__":
     measures: dict[str, Callable[..., dict[str, float]]] = {
-        "spawns": spawns, "local": local, "function": function, "peer": peer, "remote": remote,
+        "spawns": spawns, "local": local, "function": function, "peer": peer, "remote": remote, "whole": whole,
+        "finished": finished,
     }  # fmt: skip
     print(json.dumps(measures[sys.argv[1]](*_arguments(sys.argv[2:]))))

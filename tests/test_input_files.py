@@ -43,7 +43,7 @@ def test_what_reads_a_changed_input_runs_again_with_what_depends_on_it(
     assert run(["run", str(file), "-n", "--json"]) == 0
     tasks = json.loads(capsys.readouterr().out)["tasks"]
     assert [(task["task"], task["reason"]) for task in tasks] == [
-        ("a", "an input changed"),
+        ("a", "input raw changed"),
         ("b", "it needs a, which runs"),
     ]
     assert run(["run", str(file)]) == 0
@@ -103,6 +103,62 @@ def test_a_copied_project_runs_nothing_again(file: Path) -> None:
     shutil.copytree(file.parent, copy, copy_function=shutil.copy)
     assert run(["run", str(copy / "flow.json"), "-q"]) == 0
     assert counts(copy / "flow.json") == "111"
+
+
+# Files that tasks write
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_reads_an_edited_output_of_another_task_runs_again(
+    file: Path, again: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if again:  # by then the run has recorded the file
+        assert run(["run", str(file), "-q"]) == 0
+    file.with_name("x").write_text("edited")
+    capsys.readouterr()
+    assert run(["run", str(file), "--why"]) == 0
+    assert "eligo: b: input x changed\n" in capsys.readouterr().err
+    assert counts(file) == "121"
+    assert file.with_name("y").read_text() == "edited"
+    assert run(["run", str(file), "-q"]) == 0
+    assert counts(file) == "121"
+
+
+def test_an_output_with_an_old_time_is_no_reason_to_run_again(file: Path) -> None:
+    for name in ("x", "y"):  # as after unpacking an archive
+        os.utime(file.with_name(name), (1, 1))
+    os.utime(file.with_name("x"), (2, 2))
+    assert run(["run", str(file), "-q"]) == 0
+    assert counts(file) == "111"
+
+
+def test_a_copied_project_with_new_times_runs_nothing_again_later_either(file: Path) -> None:
+    copy = file.parent.with_name("copy")
+    shutil.copytree(file.parent, copy, copy_function=shutil.copy)
+    for _ in range(2):
+        os.utime(copy / "y")
+        assert run(["run", str(copy / "flow.json"), "-q"]) == 0
+    os.utime(copy / "flow.json.run")
+    assert counts(copy / "flow.json") == "111"
+    (copy / "x").write_text("edited")
+    assert run(["run", str(copy / "flow.json"), "-q"]) == 0
+    assert counts(copy / "flow.json") == "121"
+
+
+def test_a_run_says_why_each_task_runs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.with_name("raw").write_text("two")
+    file.write_text(file.read_text().replace("cat other", "cat  other"))
+    assert run(["run", str(file), "--why", "-q"]) == 0
+    lines = [
+        line
+        for line in capsys.readouterr().err.splitlines()
+        if line.startswith(("eligo: a:", "eligo: b:", "eligo: c:"))
+    ]
+    assert sorted(lines) == [
+        "eligo: a: input raw changed",
+        "eligo: b: it needs a, which runs",
+        "eligo: c: its command, files or parents changed",
+    ]
 
 
 @pytest.mark.parametrize("seed", range(4))

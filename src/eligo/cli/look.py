@@ -21,6 +21,7 @@ from eligo.pages.views import MOST_LINES, STATE_WORDS, count_words, status_docum
 from eligo.running.folder import STATE
 from eligo.running.states import BAD, BLOCKED, DONE, time_left
 from eligo.stores import under_way
+from eligo.work.attempts import CACHE
 
 REPORT = "report.html"
 MOST_SHOWN = 5  # failures that are printed one by one
@@ -115,6 +116,8 @@ def _status_facts(subject: Subject, view: Document) -> list[tuple[str, object]]:
     facts += [("now", _now(view)), *_interrupted_facts(view), *_running_facts(subject, view)]
     if onward := _onward(subject, view):
         facts.append(("resume with", onward))
+    if view.get("from_cache"):  # servers before this version send none
+        facts.append(("from the cache", counted(view["from_cache"], "task")))
     if subject.folder is not None and (subject.folder / REPORT).exists():
         facts.append(("report", str(subject.folder / REPORT)))
     return facts
@@ -199,8 +202,14 @@ def _attempt_lines(subject: Subject, detail: Document) -> Iterable[str]:
     for one in detail["attempts"]:
         what = "succeeded" if one["failure"] is None else one["failure"]
         took, after = lasting(round(one["ended"] - one["began"], 2)), lasting(round(one["after"], 2))
-        when = f"started after {after}, took {took}, on {one['client']}"
+        where = "outputs taken from the cache" if _is_cached(subject, one) else f"on {one['client']}"
+        when = f"started after {after}, took {took}, {where}"
         yield f"Attempt {one['attempt']}: {what}; {when}; {_where(subject, detail, one)}"
+
+
+def _is_cached(subject: Subject, attempt: Document) -> bool:
+    """Whether an attempt took its outputs from the cache of a run."""
+    return subject.folder is not None and attempt["client"] == CACHE
 
 
 def _where(subject: Subject, detail: Document, attempt: Document) -> str:
@@ -219,6 +228,8 @@ def show_log(subject: Subject, task: str, err: bool, attempt: int | None) -> int
     detail = subject.source.detail(subject.workflow, task)
     number = detail["tried"] if attempt is None else attempt
     _check_attempt(detail, number, attempt)
+    if any(one["attempt"] == number and _is_cached(subject, one) for one in detail["attempts"]):
+        tell(["from the cache: the output of the execution that made its files"])
     data = subject.source.log(subject.workflow, task, number, err)
     if data:
         _write(data)
@@ -304,6 +315,12 @@ def write_report(subject: Subject, output: str | None) -> int:
     save_page(path, lambda: subject.source.report(subject.workflow))
     tell([f"wrote {path}"])
     return 0
+
+
+def report_of(place: str) -> str | None:
+    """The report of a run in which nothing has changed; it is written if it is missing."""
+    path = os.path.join(place, REPORT)
+    return path if os.path.exists(path) else save_report(place)
 
 
 def save_report(place: str) -> str | None:

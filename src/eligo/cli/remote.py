@@ -71,12 +71,13 @@ def _place(text: str) -> tuple[str, int]:
 
 
 class Ended(NamedTuple):
-    """The number of tasks of a run, its duration, its folder, and its report."""
+    """The number of tasks of a run, its duration, its folder, its report, and the number of tasks from a cache."""
 
     tasks: int
     seconds: float
     run: str
     report: str | None = None
+    from_cache: int = 0
 
     def document(self, policy: str, done: int, failed: Mapping[str, str], blocked: Sequence[str]) -> dict[str, Any]:
         """The result of a run as plain data, the same for every engine."""
@@ -84,6 +85,7 @@ class Ended(NamedTuple):
             "tasks": self.tasks, "done": done, "failed": dict(failed), "blocked": list(blocked),
             "futile": list(blocked),  # its name in schema 1
             "seconds": self.seconds, "makespan": self.seconds, "run": self.run, "policy": policy, "report": self.report,
+            "from_cache": self.from_cache,
         }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """The requests of verbs with many options, each of which the verb takes as one argument."""
 
 import json
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -257,6 +258,7 @@ class RunRequest:
         typer.Argument(metavar="[TASK]...", help="Tasks, files or categories to run. [default: all]"),
     ] = None
     dry_run: Annotated[bool, typer.Option("-n", "--dry-run", help="Print what would run, and why.")] = False
+    why: Annotated[bool, typer.Option("--why", help="Print why each task runs.")] = False
     retries: Annotated[int, typer.Option(metavar="N", help="Retries of a failed task.")] = RETRIES
     timeout: Timeout = None
     max_failures: Annotated[int | None, typer.Option(metavar="N", help="Start no more tasks after N failures.")] = None
@@ -283,6 +285,9 @@ class RunRequest:
     ] = None
     directory: Annotated[
         str | None, typer.Option("--dir", metavar="DIR", help="Directory of the tasks. [default: FILE's folder]")
+    ] = None
+    cache: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Take outputs from this cache, and add new ones.")
     ] = None
     history: Histories = None
     rehearse: Annotated[
@@ -318,7 +323,8 @@ class RunRequest:
 
     def remembered(self) -> dict[str, Any]:
         """The options that a resumed run uses unless others are given."""
-        return {name: getattr(self, name) for name in REMEMBERED} | {"policy": self.used_policy}
+        cache = self.cache and os.path.abspath(self.cache)
+        return {name: getattr(self, name) for name in REMEMBERED} | {"policy": self.used_policy, "cache": cache}
 
     @property
     def selection(self) -> "Selection":
@@ -347,6 +353,8 @@ class RunRequest:
             skip_done=self.skip_done,
             directory=self.directory,
             paused=self.pause,
+            why=self.why,
+            cache=self.cache and os.path.abspath(self.cache),
         )
 
 
@@ -382,4 +390,5 @@ REMEMBERED = (
     "until",
     "start_from",
     "hook",
+    "cache",
 )

@@ -10,16 +10,17 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from types import FrameType
 from typing import Any
 
 from eligo.cli.effects import SERVER
 from eligo.cli.endings import Follow, JobLog, TaskLines, all_of, print_output
 from eligo.cli.live_display import watching
-from eligo.cli.look import MOST_SHOWN, save_report
+from eligo.cli.look import MOST_SHOWN, report_of, save_report
 from eligo.cli.options import Access, Reading
 from eligo.cli.output import harmless, print_json, print_lines, print_table
-from eligo.cli.plan_text import accept, heeding, read_workflow, tell, working
+from eligo.cli.plan_text import accept, heeding, read_workflow, recall, tell, working
 from eligo.cli.remote import FAILED, INTERRUPTED, Ended, by_server
 from eligo.cli.requests import RunRequest
 from eligo.cli.run_page import live_page
@@ -101,22 +102,26 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     flow = accept(flow, ignore, elsewhere=request.on != "local", labels=labels, dispatched=not by_itself)
     request = replace(request, ignore=list(ignore))
     if served:
-        return by_server(request.selection.applied(flow), request, access.target(request.on))
+        return by_server(request.selection.applied(_with_times(request, flow)), request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
     follows, hooks = follows_of(request), {**flow.hooks, **hooks_in(request.hook or [])}
+    with_times = partial(_with_times, request)
     with ExitStack() as later, closing(RunFolder(place)) as folder:
         if request.dry_run:
             tell([remark] if (remark := shell_remark(flow)) else [])
-            return print_dry_run(dry_run(flow, request.settings(), folder), request.json)
+            return print_dry_run(dry_run(with_times(flow), request.settings(), folder), request.json)
         if by_itself:
             folder.store.remember(**facts)
-            return by_dagman(request.selection.applied(flow), request, folder)
+            return by_dagman(request.selection.applied(with_times(flow)), request, folder)
         with working(f"planning {counted(len(flow), 'task')}"):
-            runner, resumed = prepare_run(flow, request.on, request.settings(), folder)
+            runner, resumed = prepare_run(flow, request.on, request.settings(), folder, with_times)
         folder.store.remember(**facts)
+        if folder.is_complete(resumed):
+            return _print_result(runner, execute(runner), place, request, report_of(place))
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
             tell(_resume_lines(resumed, place))
+        tell([harmless(f"{shorten(label)}: {reason}") for label, reason in resumed.reasons.items()])
         later.enter_context(calling(hooks, runner, place, lambda why: tell([f"warning: {why}"])))
         tell([f"{place} is paused: eligo resume {place} continues it"] if request.pause else [])
         if request.stream_lines:
@@ -132,9 +137,14 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
             _warn_of_shortage(runner, place),
         ):
             result = execute(runner)
-        tell(_write_rescue(flow, result, place))
+        tell([*_write_rescue(flow, result, place), *(() if runner.cache is None else runner.cache.remarks())])
     report = save_report(place)
     return _print_result(runner, result, place, request, report)
+
+
+def _with_times(request: RunRequest, flow: Workflow) -> Workflow:
+    """The workflow with the run times of its earlier run, unless the request names histories, which it has already."""
+    return flow if request.history else recall(flow, None, request.place).flow
 
 
 def follows_of(request: RunRequest) -> list[Follow]:
@@ -256,7 +266,7 @@ def _print_result(runner: Runner, result: Result, place: str, request: RunReques
     remaining = len(game.dag) - len(game.executed) - len(result.failed) - len(game.blocked)
     if request.json:
         failed = {str(task): str(why) for task, why in result.failed.items()}
-        ended = Ended(len(game.dag), result.seconds, place, report)
+        ended = Ended(len(game.dag), result.seconds, place, report, result.from_cache)
         print_json(ended.document(request.used_policy, len(game.executed), failed, list(map(str, game.blocked))))
     else:
         print_lines([*_failures(runner, result), _sentence(result, place, report)])
@@ -275,7 +285,7 @@ def _sentence(result: Result, place: str, report: str | None) -> str:
         all_of_it = "the only task is" if len(game.dag) == 1 else f"all {len(game.dag):,} tasks are"
         return f"Nothing to do: {all_of_it} already done; {where}"
     counts = {DONE: len(game.executed), BAD: len(result.failed), BLOCKED: len(game.blocked)}
-    return f"{end_headline(counts, len(game.dag), result.seconds)}; {where}"
+    return f"{end_headline(counts, len(game.dag), result.seconds, result.from_cache)}; {where}"
 
 
 def _failures(runner: Runner, result: Result) -> list[str]:

@@ -31,7 +31,6 @@ def run(
     """
     check_run(context)
     from eligo.cli.plan_text import read_workflow, recall
-    from eligo.cli.rehearsal_text import rehearse_all
     from eligo.cli.run_text import answer, flow_of_run, resumed_request
     from eligo.formats.lines import NAME, commands_for
 
@@ -42,8 +41,11 @@ def run(
     else:
         reading = replace(reading, from_=NAME) if lines else reading
         flow = flow_of_run(request.resume) if file is None else read_workflow(file, reading)
-    flow = recall(flow, request.history, request.place).flow
+    if request.history or request.rehearse is not None:
+        flow = recall(flow, request.history, request.place).flow
     if request.rehearse is not None:
+        from eligo.cli.rehearsal_text import rehearse_all
+
         return rehearse_all(flow, request, request.rehearse)
     return answer(flow, request, None if file is None else reading, access)
 

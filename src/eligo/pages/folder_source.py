@@ -25,7 +25,7 @@ from eligo.running.folder import LOGS, STATE, read_kept
 from eligo.running.loop import Runner
 from eligo.running.states import Curve, cut_off_tasks
 from eligo.stores import Attempt, Kept, Session, read_news, read_run, readable, under_way
-from eligo.work.attempts import ACCEPTED, Lease
+from eligo.work.attempts import ACCEPTED, CACHE, Lease
 from eligo.workflow import Workflow
 
 
@@ -145,6 +145,12 @@ class WatchedRun(Watched):
         """See `Watched`: the workers of every session, for as long as it lasted."""
         spans = zip(self.sessions, self.spans, strict=True)
         return sum(session.workers * (end - begin) for session, (begin, end) in spans)
+
+    @property
+    def cache_client(self) -> int:
+        """See `Watched`."""
+        clients = self.attempts.clients
+        return clients.index(CACHE) if CACHE in clients else -1
 
     def log(self, v: int, attempt: int, err: bool) -> str:
         """See `Watched`: the output of a running attempt is in another file."""
@@ -300,6 +306,11 @@ class WatchedProcess(Watched):
     def present(self) -> int:
         """See `Watched`."""
         return self.runner.settings.slots
+
+    @property
+    def from_cache(self) -> int:
+        """See `Watched`."""
+        return self.runner.from_cache
 
     @property
     def rate(self) -> float:

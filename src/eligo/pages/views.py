@@ -57,6 +57,7 @@ def summary(watched: Watched) -> dict[str, Any]:
         "policy": watched.policy, "engine": watched.engine, "tasks": len(watched.flow),
         "arcs": watched.flow.dag.arc_count, "counts": counts, "rate": watched.rate,
         "left": None if remaining is None else list(remaining), "workers": watched.present,
+        "from_cache": watched.from_cache,
     }  # fmt: skip
     return document | {"headline": headline(document)}
 
@@ -64,11 +65,16 @@ def summary(watched: Watched) -> dict[str, Any]:
 def headline(view: Mapping[str, Any]) -> str:
     """The progress and the estimated time left, or how it ended: "292 of 400 tasks done, 8 running; 6 s to 20 s left"."""
     counts, tasks, end = view["counts"], view["tasks"], ENDED.get(view["state"])
-    done = counts.get(DONE, 0)
+    done, cached = counts.get(DONE, 0), [f"{view['from_cache']:,} from the cache"] if view.get("from_cache") else []
     if end and done == tasks:
-        return f"{'The only task is' if tasks == 1 else f'All {tasks:,} tasks'} done in {lasting(view['seconds'])}"
+        subject = "The only task is" if tasks == 1 else f"All {tasks:,} tasks"
+        return ", ".join([f"{subject} done in {lasting(view['seconds'])}", *cached])
     states = (BAD, BLOCKED) if end else (RUNNING, BAD, BLOCKED)
-    parts = [f"{done:,} of {counted(tasks, 'task')} done", *(f"{counts[k]:,} {k}" for k in states if counts.get(k))]
+    parts = [
+        f"{done:,} of {counted(tasks, 'task')} done",
+        *cached,
+        *(f"{counts[k]:,} {k}" for k in states if counts.get(k)),
+    ]
     if end:
         rest = f"{end} after {lasting(view['seconds'])}"
     else:
@@ -76,8 +82,8 @@ def headline(view: Mapping[str, Any]) -> str:
     return f"{', '.join(parts)}; {rest}"
 
 
-def end_headline(counts: Mapping[str, int], tasks: int, seconds: float) -> str:
-    """The headline of a run that has ended, from the number of tasks in each state.
+def end_headline(counts: Mapping[str, int], tasks: int, seconds: float, from_cache: int = 0) -> str:
+    """The headline of a run that has ended, from the number of tasks in each state, and of those from a cache.
 
     >>> end_headline({"done": 4}, 4, 2.5), end_headline({"done": 2, "failed": 1, "blocked": 1}, 4, 75.0)
     ('All 4 tasks done in 2.5 s', '2 of 4 tasks done, 1 failed, 1 blocked; ended after 1 min 15 s')
@@ -86,7 +92,7 @@ def end_headline(counts: Mapping[str, int], tasks: int, seconds: float) -> str:
     """
     settled = sum(counts.get(state, 0) for state in (DONE, BAD, BLOCKED))
     state = "stopped" if settled < tasks else "done" if counts.get(DONE, 0) == tasks else "failed"
-    return headline({"counts": counts, "tasks": tasks, "state": state, "seconds": seconds})
+    return headline({"counts": counts, "tasks": tasks, "state": state, "seconds": seconds, "from_cache": from_cache})
 
 
 def count_words(counts: Mapping[str, int]) -> str:
@@ -122,6 +128,7 @@ def status_document(view: Mapping[str, Any]) -> dict[str, Any]:
         **{key: view["counts"][state] for key, state in SHORT_COUNTS.items()},
         "running": running,
         **{key: view[key] for key in ("interrupted", "seconds", "left", "policy", "workers", "engine")},
+        "from_cache": view.get("from_cache", 0),
         "failures": [{key: one[key] for key in ("cause", "count", "tasks")} for one in causes],
         "causes": [
             {"failure": one["cause"], "tasks": one["tasks"], "lines": one["tail"][-MOST_LINES:], "log": one["log"]}

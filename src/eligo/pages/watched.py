@@ -288,6 +288,17 @@ class Watched(Looked):
         return []
 
     @property
+    def from_cache(self) -> int:
+        """The number of tasks whose outputs were taken from a cache."""
+        latest = self.attempts.rows["client"][list(self.attempts.last.values())]
+        return int((latest == self.cache_client).sum()) if self.cache_client >= 0 else 0
+
+    @property
+    def cache_client(self) -> int:
+        """The number of the client that stands for a cache; negative if there is none."""
+        return -1
+
+    @property
     def tallies(self) -> Mapping[str, int]:
         """The numbers of lost leases and repeated tasks, and of bytes that were not transferred."""
         return {"lost": 0, "repeated": sum(len(tries) - 1 for tries in self.attempts.tries.values()), "saved": 0}
@@ -384,7 +395,7 @@ class Watched(Looked):
         self._due = float("inf")
         rows = self.attempts.rows[self._foreseen :]
         self._foreseen += len(rows)
-        good = rows["outcome"] == WENT_WELL
+        good = (rows["outcome"] == WENT_WELL) & (rows["client"] != self.cache_client)
         took = list(zip(rows["task"][good].tolist(), (rows["ended"] - rows["began"])[good].tolist(), strict=True))
         codes, blocked, at = np.frombuffer(bytes(self.execution.codes), np.uint8), self.blocked, self.at
         running = {v: max(0.0, at - trying.since) for v, trying in self.trying.items()}

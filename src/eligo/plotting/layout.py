@@ -257,13 +257,18 @@ def _sort_rows(net: Net) -> tuple[list[Integers], int]:
     place = np.lexsort((net.rank, net.group, net.level)).argsort().astype(np.float64)
     best, fewest = place.copy(), count_crossings(net.gaps, place)
     rows: list[Integers] = [np.flatnonzero(net.level == k) for k in range(len(net.gaps) + 1)]
+    unchanged = 0
     for steps in net.passes * SORTING:
+        before = place.copy()
         for k, mine, theirs in steps:
             order = np.lexsort((place[rows[k]], _means(net, place, mine, theirs)[rows[k]], net.group[rows[k]]))
             place[rows[k][order]] = np.sort(place[rows[k]])
         crossings = count_crossings(net.gaps, place)
         if crossings < fewest:
             best, fewest = place.copy(), crossings
+        unchanged = unchanged + 1 if np.array_equal(place, before) else 0
+        if unchanged == len(net.passes):
+            break
     return [row[np.argsort(best[row])] for row in rows], fewest
 
 

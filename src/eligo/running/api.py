@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eligo.additions import LiveWorkflow
-from eligo.allocating import ALLOCATORS, Allocator, allocator, informed
+from eligo.allocating import ALLOCATORS, Allocator, Ask, Grant, allocator, informed
 from eligo.allocating.rooms import Room
 from eligo.engines import Engine, Function
 from eligo.engines.command_line import NO_BASH, default_shell
@@ -31,10 +31,12 @@ from eligo.running.functions import Callables, Values, callables_of, tasks_to_ke
 from eligo.running.growth import RunGrowth
 from eligo.running.hooks import calling
 from eligo.running.inbox import INBOX, clear
-from eligo.running.input_files import look_up
+from eligo.running.input_files import InputFile, look_up
 from eligo.running.loop import Runner, Settings
 from eligo.running.operations import Operations
+from eligo.running.output_cache import CachedTasks, OutputCache
 from eligo.running.progress import Progress, ProgressOption, check_progress, followed
+from eligo.running.reasons import reasons_of
 from eligo.running.selection import Selection
 from eligo.running.stored_results import Serializer, log_exception, resume_functions
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
@@ -60,6 +62,8 @@ class Result:
     seconds: float
     #: the number of started jobs
     begun: int = 0
+    #: the number of tasks whose outputs were taken from a cache
+    from_cache: int = 0
 
     @property
     def ok(self) -> bool:
@@ -90,6 +94,7 @@ def run(  # noqa: PLR0913
     progress: bool | Callable[[Progress], object] = False,
     resources: Amounts | None = None,
     labels: Collection[str] = (),
+    cache: str | Path | None = None,
 ) -> Result:
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
@@ -98,7 +103,8 @@ def run(  # noqa: PLR0913
 
     With a *folder*, a later call resumes the run. Results of functions are stored there by the *serializer*: "json",
     "pickle", or an object with `dumps` and `loads`. Tasks named in *again* run even if an earlier call completed them. Of
-    commands, *targets* selects tasks, files or categories to run, with all that they need.
+    commands, *targets* selects tasks, files or categories to run, with all that they need. With a *cache*, a folder that runs
+    may share, the outputs of a command that ran before with the same inputs are copied from there, and new ones are added.
 
     *progress* shows a bar, or is a function that gets the `Progress` now and then. If it raises StopIteration, no more tasks
     start, and the result so far is returned; any other exception ends the run at once.
@@ -131,10 +137,11 @@ def run(  # noqa: PLR0913
     settings = Settings(
         workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout, resources=resources or {},
         labels=labels_to_check(labels, ignore),
+        cache=None if cache is None else os.path.abspath(cache),
     )  # fmt: skip
     storage = Storage(keep, folder, serializer)
     check_progress(progress)
-    _check_fits(callables, storage, ignore, selection)
+    _check_fits(callables, storage, ignore, settings)
     if callables is None:
         prepared = _commands(graph, on, settings, folder, ignore)
     else:
@@ -164,13 +171,16 @@ class Storage(NamedTuple):
 
 
 def _check_fits(
-    callables: Callables | None, storage: Storage, ignore: str | Collection[str], selection: Selection
+    callables: Callables | None, storage: Storage, ignore: str | Collection[str], settings: Settings
 ) -> None:
     """Refuse options for commands on functions, and options for functions on commands."""
     if storage.serializer != "json" and (callables is None or storage.folder is None):
         raise InputError("serializer has no effect unless functions run in a folder: leave it out")
     if callables is not None and ignore != ():
         raise InputError("ignore has no effect on functions: leave it out")
+    selection = settings.selection
+    if callables is not None and settings.cache is not None:
+        raise InputError("cache has no effect on functions: leave it out")
     if callables is not None and selection.targets:
         raise InputError("targets has no effect on functions: leave it out")
     if callables is not None and selection.again and storage.folder is None:
@@ -222,12 +232,12 @@ def _commands(
     from eligo.border import as_workflow
     from eligo.formats.fidelity import as_runnable
 
-    times = times_of(as_workflow(graph), run=None if folder is None else os.fspath(folder))
-    flow = as_runnable(times.flow, ignore, elsewhere=on != "local", labels=settings.labels or ())
+    flow = as_runnable(as_workflow(graph), ignore, elsewhere=on != "local", labels=settings.labels or ())
+    recall = partial(_recall, folder)
     with ExitStack() as stack:
         place = stack.enter_context(TemporaryDirectory(prefix="eligo-")) if folder is None else folder
         run_folder = stack.enter_context(closing(RunFolder(place)))
-        runner, resumed = prepare_run(flow, on, settings, run_folder)
+        runner, resumed = prepare_run(flow, on, settings, run_folder, recall)
         with close_on_error(runner.engine):
             for remark in resumed.remarks:
                 warnings.warn(remark, stacklevel=5)
@@ -235,10 +245,21 @@ def _commands(
         yield runner
 
 
+def _recall(folder: str | Path | None, flow: Workflow) -> Workflow:
+    return times_of(flow, run=None if folder is None else os.fspath(folder)).flow
+
+
 def prepare_run(
-    flow: Workflow, on: "str | Executor | Engine", settings: Settings, folder: RunFolder
+    flow: Workflow,
+    on: "str | Executor | Engine",
+    settings: Settings,
+    folder: RunFolder,
+    recall: Callable[[Workflow], Workflow] = lambda flow: flow,
 ) -> tuple[Runner, Resumed]:
-    """Prepare a run of a workflow's commands in a folder, or resume the one that is there."""
+    """Prepare a run of a workflow's commands in a folder, or resume the one that is there.
+
+    *recall* adds the run times of earlier runs. It is called only if there is something to run.
+    """
     everything, flow = flow, settings.selection.applied(flow)
     commands, wants = commands_in(folder, flow, settings.directory, on != "local"), Wants(flow)
     scratch = f"{folder.logs}/{RUNNING}" if on == "local" else folder.jobs
@@ -247,7 +268,19 @@ def prepare_run(
         check = partial(_check_engine, settings, engine)
         check(flow)
         before = folder.resume(everything, engine)
-        resumed, files, _ = settle_files(Selected(everything, flow), before, settings, folder, commands.folder)
+        selected = Selected(everything, flow)
+        resumed, files, redone = settle_files(selected, before, settings, folder, commands.folder)
+        if folder.is_complete(resumed) and not any((folder.path / INBOX).glob("*.add")):
+            folder.keep_inputs(resumed)
+            return Runner(resumed.execution, Idle(resumed.execution), engine, commands, settings=settings), resumed
+        flow, grown = recall(flow), everything if selected.is_narrow else files.flow
+        if settings.why:
+            reasons = reasons_of(flow, resumed, folder.done_before(), redone, grown.dag.labels)
+            resumed = replace(resumed, reasons=reasons)
+        cache = None
+        if settings.cache is not None:
+            requested = frozenset(grown.dag.named(redone.requested))
+            cache = CachedTasks(OutputCache(Path(settings.cache)), commands, requested)
         live = LiveWorkflow(flow, resumed.execution)
         effort = PLAN_EFFORT.get(settings.policy)
         curves = {} if effort is None else folder.planned(flow, resumed, effort)
@@ -269,6 +302,7 @@ def prepare_run(
             folder.store,
             settings,
             devices=devices,
+            cache=cache,
             growth=growth,
             tries=tries,
             operate=operate,
@@ -302,8 +336,10 @@ def settle_files(
 
     Tasks run in *place*. Missing inputs are refused.
     """
-    resumed, redone = _redo_tasks(selected, resumed, settings, folder, place)
-    files = TaskFiles(LiveWorkflow(selected.flow, resumed.execution).flow, place)
+    files = TaskFiles(LiveWorkflow(selected.everything, resumed.execution).flow, place)
+    resumed, redone = _redo_tasks(selected, resumed, settings, folder, files)
+    if selected.is_narrow:
+        files = TaskFiles(LiveWorkflow(selected.flow, resumed.execution).flow, place)
     _assume_done(settings.selection.assumed(files.flow), files, resumed)
     if settings.skip_done:
         skip_up_to_date(files.flow, resumed.execution, place, resumed.doubts)
@@ -329,19 +365,49 @@ def _assume_done(tasks: Iterable[int], files: TaskFiles, resumed: Resumed) -> No
 
 
 def _redo_tasks(
-    selected: Selected, resumed: Resumed, settings: Settings, folder: RunFolder, place: str
+    selected: Selected, resumed: Resumed, settings: Settings, folder: RunFolder, files: TaskFiles
 ) -> tuple[Resumed, Redone]:
-    grown = LiveWorkflow(selected.everything, resumed.execution).flow
-    files = TaskFiles(grown, place)
-    done, sources, before = resumed.execution.numbers(EXECUTED), files.sources(), folder.inputs()
-    now = look_up(sources, place, before)
-    changed = [path for path, state in now.items() if path in before and before[path].differs(state)]
-    renewed = frozenset(v for path in changed for v in sources[path] if v in done)
-    requested = frozenset(settings.selection.repeated(grown, selected.flow if selected.is_narrow else grown))
+    done, before = resumed.execution.numbers(EXECUTED), folder.inputs()
+    now, renewed = _changed_inputs(files, done, before, folder.copied)
+    requested = frozenset(settings.selection.repeated(files.flow, selected.flow if selected.is_narrow else files.flow))
     outdated = files.outdated(done) if settings.skip_done else ()
     redone = files.to_redo(done, {*requested, *renewed, *outdated})._replace(requested=requested, renewed=renewed)
-    resumed = replace(folder.redo(selected.everything, resumed, redone), inputs={**before, **now})
+    resumed = folder.redo(selected.everything, resumed, redone)
+    written, stable = files.between(done), files.between(resumed.execution.numbers(EXECUTED))
+    inputs = {path: state for path, state in {**before, **now}.items() if path not in written or path in stable}
+    resumed = replace(resumed, inputs=inputs)
     return folder.narrow(selected.flow, resumed) if selected.is_narrow else resumed, redone
+
+
+def _changed_inputs(
+    files: TaskFiles, done: Container[int], before: Mapping[str, InputFile], copied: bool
+) -> tuple[dict[str, InputFile], dict[int, str]]:
+    """The states of the inputs, and the done tasks of which one changed since they ran, each with that input.
+
+    The first time that a file is looked up which a task wrote, it has changed if it is newer than what was made from it.
+    """
+    sources, between = files.sources(), files.between(done)
+    now = look_up(sources, files.folder, before) | look_up(between, files.folder, before, largest=0)
+    readers, changed = {**sources, **between}, dict[int, str]()
+    for path, state in now.items():
+        is_new = path not in before
+        if is_new and (path in sources or copied):
+            continue
+        if is_new or before[path].differs(state):
+            newer = (v for v in readers[path] if v in done and (not is_new or files.is_older(v, state.time)))
+            changed |= dict.fromkeys(newer, path)
+    return now, changed
+
+
+@dataclass
+class Idle:
+    """The allocator of a run in which every task is done."""
+
+    execution: Execution
+
+    def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
+        """See `Allocator`."""
+        return []
 
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None, elsewhere: bool) -> Commands:
@@ -460,4 +526,4 @@ def execute(runner: Runner, progress: ProgressOption = False) -> Result:
         task: str(ending.attempt.failure) if ending.value is None else ending.value
         for task, ending in runner.failures.items()
     }
-    return Result(runner.execution, runner.values, failed, took, runner.jobs_started)
+    return Result(runner.execution, runner.values, failed, took, runner.jobs_started, runner.from_cache)

@@ -35,7 +35,7 @@ def log_name(task: str) -> str:
 
 def empty_tasks(flow: Workflow) -> set[Name]:
     """The tasks without a command: they are done as soon as they are ready."""
-    empty = [name for name in flow.dag.tasks if flow.task(name).command == NOTHING]
+    empty = [name for name, line in zip(flow.dag.tasks, flow.column("command"), strict=True) if line == NOTHING]
     owed = are_outputs_owed(flow)
     return {name for name in empty if not (owed and flow.task(name).outputs)}
 
@@ -74,7 +74,8 @@ class Commands:
 
     def check(self) -> None:
         """Refuse tasks without a command before any is started."""
-        without = [name for name in self.flow.dag.tasks if not self.flow.task(name).command]
+        commands = zip(self.flow.dag.tasks, self.flow.column("command"), strict=True)
+        without = [name for name, command in commands if not command]
         if without:
             many = f" (and {len(without) - 1:,} more)" if len(without) > 1 else ""
             raise InputError(f"task {shorten(without[0])!r}{many} has no command: add one to the file")

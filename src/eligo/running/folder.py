@@ -108,9 +108,11 @@ class Resumed:
     #: number of tasks that must run again because that was requested; because an input changed
     repeated: int = 0
     renewed: int = 0
+    #: the reason of each task that runs, by label; empty unless it was requested
+    reasons: Mapping[str, str] = field(default_factory=dict)
     #: kept tasks that are done again once their parents are, without running: they read nothing that these write
     idle: frozenset[Name] = frozenset()
-    #: the states of the inputs that no task writes
+    #: the states of the inputs
     inputs: Mapping[str, InputFile] = field(default_factory=dict)
     #: reasons to distrust existing files
     doubts: Doubts = NO_DOUBTS
@@ -225,11 +227,20 @@ class RunFolder:
         self._keep_workflow(flow)
         if resumed.tasks is not None:
             self.store.begin(resumed.tasks, list(resumed.execution.journal), resumed.execution.additions)
-        if resumed.inputs and resumed.inputs != self.inputs():
-            save(self.path, resumed.inputs)
+        self.keep_inputs(resumed)
         if new := {**stored, **(curves or {})} if resumed.tasks is not None or not stored else {}:
             self.store.keep_curves(**new)
         self.store.remember(**facts)
+
+    def keep_inputs(self, resumed: Resumed) -> None:
+        """Store the states of the inputs, if they differ from those that are stored."""
+        if resumed.inputs and resumed.inputs != self.inputs():
+            save(self.path, resumed.inputs)
+
+    def is_complete(self, resumed: Resumed) -> bool:
+        """Whether every task of the stored journal is done, so that there is nothing to run and nothing to store."""
+        game = resumed.execution
+        return resumed.tasks is None and game.finished and len(game.journal) == self.store.kept
 
     def _keep_workflow(self, flow: Workflow) -> None:
         """Store the workflow itself, so that the run can be inspected and resumed without its file.
@@ -290,7 +301,7 @@ class RunFolder:
             return resumed
         undone = redone.gone | redone.dependent
         idle = resumed.execution.graph.named(redone.waiting)
-        renewed = redone.renewed - redone.requested
+        renewed = redone.renewed.keys() - redone.requested
         named = redone.requested | renewed
         done = set(resumed.execution.numbers(EXECUTED)) - undone - redone.waiting
         game = restart_execution(flow, resumed.execution, resumed.execution.graph.named(done))
@@ -310,7 +321,7 @@ class RunFolder:
         )
 
     def inputs(self) -> dict[str, InputFile]:
-        """The states of the inputs that no task writes, as the last run found them; a copied folder has none."""
+        """The states of the inputs as the last run found them; a copied folder has none."""
         return {} if self.copied else load(self.path)
 
     def narrow(self, flow: Workflow, resumed: Resumed) -> Resumed:
@@ -461,10 +472,10 @@ def restart_execution(flow: Workflow, before: Execution, done: Iterable[Name]) -
 def digests(flow: Workflow) -> dict[str, bytes]:
     """A digest of every task by label, of its command and how it is run, its files and its parents; it reveals changes."""
     labels, result = flow.dag.labels, {}
-    for v, name in enumerate(flow.dag.tasks):
-        task = flow.task(name)
+    details = zip(*map(flow.column, ("command", "inputs", "outputs", "launch")), strict=True)
+    for v, (command, inputs, outputs, launch) in enumerate(details):
         parents = sorted(labels[u] for u in flow.dag.parents_of(v).tolist())
-        content = repr((task.command, sorted(task.inputs), sorted(task.outputs), parents))
-        content += repr(launch) if task.launch and (launch := task.launch.content()) else ""
+        content = repr((command, sorted(inputs), sorted(outputs), parents))
+        content += repr(how) if launch and (how := launch.content()) else ""
         result[labels[v]] = sha256(content.encode()).digest()[:16]
     return result

@@ -1,4 +1,4 @@
-"""The input files that no task writes: which of them changed since the last run, so that their readers run again."""
+"""The input files of tasks: which of them changed since the last run, so that their readers run again."""
 
 import json
 import os
@@ -21,7 +21,7 @@ class InputFile(NamedTuple):
     size: int
     #: modification time in nanoseconds
     time: int
-    #: a hash of the content; None if the file is too large
+    #: a hash of the content; None if the file is too large, or is written by a task
     digest: str | None
 
     def differs(self, other: "InputFile") -> bool:
@@ -33,24 +33,29 @@ class InputFile(NamedTuple):
         return self.time != other.time
 
 
-def look_up(paths: Iterable[str], folder: str, before: Mapping[str, InputFile]) -> dict[str, InputFile]:
-    """The present states of those paths that are regular files; a file of unchanged size and time keeps its hash."""
+def look_up(
+    paths: Iterable[str], folder: str, before: Mapping[str, InputFile], largest: int = LARGEST_HASHED
+) -> dict[str, InputFile]:
+    """The present states of those paths that are regular files, with a hash if they have at most *largest* bytes.
+
+    A file of unchanged size and time keeps its hash.
+    """
     states: dict[str, InputFile] = {}
     for path in dict.fromkeys(paths):
-        state = _state(os.path.join(folder, path), before.get(path))
+        state = _state(os.path.join(folder, path), before.get(path), largest)
         if state is not None:
             states[path] = state
     return states
 
 
-def _state(place: str, before: InputFile | None) -> InputFile | None:
+def _state(place: str, before: InputFile | None, largest: int) -> InputFile | None:
     if not os.path.isfile(place):  # the time of a folder changes with what is written into it
         return None
     try:
         status = os.stat(place)
         if before is not None and (before.size, before.time) == (status.st_size, status.st_mtime_ns):
             return before
-        content = Path(place).read_bytes() if status.st_size <= LARGEST_HASHED else None
+        content = Path(place).read_bytes() if status.st_size <= largest else None
     except OSError:
         return None
     digest = None if content is None else blake2b(content, digest_size=16).hexdigest()

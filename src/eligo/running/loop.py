@@ -13,8 +13,8 @@ from eligo.allocating import Allocator, Grant, Prudent, Rules
 from eligo.allocating.asks import all_or_none
 from eligo.allocating.prudent import SLOW
 from eligo.allocating.rooms import Needs
-from eligo.engines import Ending, Engine, Job, Work
-from eligo.engines.job_run import STOPPED, lost_ending
+from eligo.engines import Command, Ending, Engine, Job, Work
+from eligo.engines.job_run import STOPPED, Performed, ending_of, lost_ending
 from eligo.engines.room import Devices, Wants, equipped, machine_cores
 from eligo.errors import EligoError, InputError, is_amount, shorten
 from eligo.execution import EXECUTED, Execution
@@ -23,10 +23,11 @@ from eligo.policies import present_name
 from eligo.running.folder import FORGIVEN
 from eligo.running.functions import Values
 from eligo.running.growth import RunGrowth
+from eligo.running.output_cache import CachedTasks
 from eligo.running.selection import EVERYTHING, Selection
 from eligo.running.task_files import LATENESS, Absent, Inspection
 from eligo.stores import Store
-from eligo.work.attempts import LOSSES, Attempt, Lease
+from eligo.work.attempts import CACHE, LOSSES, Attempt, Lease
 from eligo.work.demands import CORES, PLAIN, Amounts, Demand, largest
 from eligo.work.tries import Retries, Tries
 
@@ -59,6 +60,10 @@ class Settings:
     most_failures: float = float("inf")
     #: whether tasks whose outputs are newer than their inputs count as done
     skip_done: bool = False
+    #: whether to say why each task runs
+    why: bool = False
+    #: the folder of a cache of outputs
+    cache: str | None = None
     #: totals of other resources that tasks share, by name; "memory" replaces that of this machine
     resources: Amounts = field(default_factory=dict)
     #: what the machines have, such as "gpu", for tasks with labels; None: labels are ignored
@@ -112,6 +117,8 @@ class Runner:
     empty: Collection[Name] = frozenset()
     #: returns the declared outputs that a task did not create; None if no task declares outputs
     absent: Absent | None = None
+    #: has the outputs of tasks that ran before; None: every task runs
+    cache: CachedTasks | None = None
     #: accepts tasks that are added during the run; None: none can be added
     growth: RunGrowth | None = None
     #: performs requests from outside; returns whether there were any
@@ -137,6 +144,8 @@ class Runner:
         self._attempts, self._jobs = 0, 0
         self.paused = self.settings.paused
         self._withdrawn: set[int] = set()  # the numbers of jobs whose tasks become ready again
+        #: the number of tasks whose outputs were taken from the cache
+        self.from_cache = 0
         self._kept, self._grown = (0, 0) if self.store is None else (self.store.kept, self.store.grown)
         self._random = Random(self.settings.seed)  # noqa: S311 - waits, not secrets
         self._notes: list[Attempt] = []
@@ -164,6 +173,7 @@ class Runner:
         try:
             self._pass(self.execution.eligible)
             while self._take_inbox() or self._going() or self._take_inbox(last=True):
+                before = self.from_cache
                 if not self.stopping:
                     self._try_again()
                     if not self.paused:
@@ -172,7 +182,8 @@ class Runner:
                 if self.aborting:
                     self.aborting = False
                     self.engine.cancel(list(self.running.values()))
-                self._accept(self.engine.wait(self._patience()))
+                workers_are_free = self.from_cache > before
+                self._accept(self.engine.wait(0.0 if workers_are_free else self._patience()))
                 self._keep()
                 self.watch(self)
         finally:
@@ -267,6 +278,26 @@ class Runner:
         return isinstance(self.allocator, Prudent) and self.allocator.rules.copies > 1
 
     def _begin(self, grant: Grant) -> None:
+        while self.cache is not None and grant.tasks and self._take_from(self.cache, grant.tasks[0]):
+            grant = replace(grant, tasks=grant.tasks[1:])
+        if grant.tasks:
+            self._start_job(grant)
+
+    def _take_from(self, cache: CachedTasks, task: Name) -> bool:
+        """Complete a task with its outputs from the cache, if it has them."""
+        v = self.execution.graph.number(task)
+        work = self.work(task, self.tries.begun[v] + 1)
+        if not isinstance(work, Command) or not cache.take(task, work):
+            return False
+        self._jobs += 1
+        self.from_cache += 1
+        self.tries.begun.update([v])
+        now = time.time()
+        job = Job(self._jobs, CACHE, (task,), (work,), leases=(self._lease(v, CACHE),))
+        self._accept([ending_of(job, 0, Performed(now, now, code=0))])
+        return True
+
+    def _start_job(self, grant: Grant) -> None:
         self._jobs += 1
         numbers = [self.execution.graph.number(task) for task in grant.tasks]
         self.tries.begun.update(numbers)
@@ -377,9 +408,13 @@ class Runner:
         if self.tries.begun[v := ending.attempt.task] == 1:
             self.tries.forget([v])
         took = max(0.0, ending.attempt.ended - ending.attempt.began)  # the wall clock is set back at times
-        self.took.append((task, took))
+        has_run, work = ending.attempt.client != CACHE, ending.job.works[ending.place]
+        if has_run:
+            self.took.append((task, took))
+        if has_run and self.cache is not None and isinstance(work, Command):
+            self.cache.add(task, work)
         self._pass(game.complete(task, late=True))
-        if isinstance(self.allocator, Prudent):
+        if isinstance(self.allocator, Prudent) and has_run:
             self.allocator.learn(ending.job.client, task, took)
             if self._copying():
                 self.engine.cancel([job for job in self.running.values() if task in job.tasks])

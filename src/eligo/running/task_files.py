@@ -3,9 +3,11 @@
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -39,9 +41,9 @@ class Redone(NamedTuple):
     gone: frozenset[int]
     #: tasks that depend on them
     dependent: frozenset[int]
-    #: tasks that are to run again on request; tasks of which an input changed
+    #: tasks that are to run again on request; tasks of which an input changed, each with that input
     requested: frozenset[int] = frozenset()
-    renewed: frozenset[int] = frozenset()
+    renewed: Mapping[int, str] = MappingProxyType({})
     #: tasks that come after these but read nothing that they write; they do not run
     waiting: frozenset[int] = frozenset()
 
@@ -78,24 +80,42 @@ class TaskFiles:
 
     def sources(self) -> dict[str, list[int]]:
         """The input files that no task writes, each with the tasks that read it."""
-        written = {plain_path(file) for files in self.flow.column("outputs") for file in files or ()}
-        readers: dict[str, list[int]] = {}
-        for v, files in enumerate(self._inputs):
-            for file in files:
-                if plain_path(file) not in written and not self._writer(file):
-                    readers.setdefault(plain_path(file), []).append(v)
-        return readers
+        return {
+            file: readers
+            for file, readers in self._readers.items()
+            if file not in self._written and not self._writer(file)
+        }
+
+    @cached_property
+    def _written(self) -> set[str]:
+        """The declared outputs, also those that need not be created."""
+        return {plain_path(file) for files in self.flow.column("outputs") for file in files or ()}
+
+    # Inputs that other tasks write
+
+    def between(self, done: Container[int]) -> dict[str, list[int]]:
+        """The files that done tasks wrote and others read, each with the tasks that read it."""
+        return {file: readers for file, readers in self._readers.items() if self._writers.get(file, -1) in done}
+
+    def is_older(self, v: int, time: int) -> bool:
+        """Whether an output of a task was last changed before this time, in nanoseconds.
+
+        The time of the change of a file's state counts: the modification time may be that of an unpacked original.
+        """
+        with suppress(OSError):
+            return any(os.stat(os.path.join(self.folder, file)).st_ctime_ns < time for file in self._outputs[v])
+        return False
 
     def check_inputs(self, done: Container[Name], is_written: Callable[[str], bool] = lambda file: False) -> None:
         """Refuse inputs of unfinished tasks that neither exist nor are written by a task, here or elsewhere."""
         if not any(self._inputs):
             return
-        written = {plain_path(file) for files in self.flow.column("outputs") for file in files or ()}
         missing = [
             (file, name)
             for name, files in zip(self.flow.dag.tasks, self._inputs, strict=True)
+            if name not in done
             for file in files
-            if plain_path(file) not in written and name not in done and not self._is_there(file)
+            if plain_path(file) not in self._written and not self._is_there(file)
             if not self._writer(file) and not is_written(file)
         ]
         if missing:
@@ -103,9 +123,10 @@ class TaskFiles:
 
     def check_spelling(self) -> None:
         """Refuse an input that another task writes under another spelling, or in a folder, without an arc between them."""
-        for v, files in enumerate(self._inputs) if self._places else ():
+        suspects = {file for file in self._readers if file not in self._writers and self._writer(file)}
+        for v, files in enumerate(self._inputs) if suspects else ():
             for file in files:
-                writer = plain_path(file) not in self._writers and self._writer(file)
+                writer = plain_path(file) in suspects and self._writer(file)
                 if writer and writer[1] != v and writer[1] not in self._above(v):
                     raise InputError(self._misspelt(v, file, *writer))
 
@@ -120,9 +141,20 @@ class TaskFiles:
     def _writer(self, file: str) -> tuple[str, int] | None:
         """The output and task that write a file, under any spelling, or a folder that contains it."""
         path = self._absolute(file)
-        while path not in self._places and len(path) > len(os.path.dirname(path)):
-            path = os.path.dirname(path)
-        return self._places.get(path)
+        return self._places.get(path) or self._writer_of_folder(os.path.dirname(path))
+
+    def _writer_of_folder(self, folder: str) -> tuple[str, int] | None:
+        """The output and task that write a folder, or one that contains it."""
+        if folder not in self._folder_writers:
+            above = os.path.dirname(folder)
+            writer = self._places.get(folder)
+            self._folder_writers[folder] = writer or (None if above == folder else self._writer_of_folder(above))
+        return self._folder_writers[folder]
+
+    @cached_property
+    def _folder_writers(self) -> dict[str, tuple[str, int] | None]:
+        """The results of `_writer_of_folder`, since many files share few folders."""
+        return {}
 
     def _above(self, v: int) -> set[int]:
         """The tasks on which a task depends."""

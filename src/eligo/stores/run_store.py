@@ -1,7 +1,8 @@
 """The writer of a run's SQLite file: a thread that commits everything that was queued meanwhile in one transaction.
 
-Committed data survives a crash of the process or the machine (WAL, synchronous=FULL). A second writer is refused; readers
-may read at any time. Every table has a checksum, and a file with a wrong one is refused.
+Committed data survives a crash of the process or the machine (WAL, synchronous=FULL); queued moves and attempts survive one
+of the process (`eligo.stores.tail`). A second writer is refused; readers may read at any time. Every table has a checksum,
+and a file with a wrong one is refused.
 """
 
 import os
@@ -25,6 +26,7 @@ from eligo.stores.database import (
     unpacked_numbers,
 )
 from eligo.stores.run_reader import COLUMNS, STEPS, Row, kept_seals, readable, seal, seal_all, select, stock_of
+from eligo.stores.tail import Extent, Tail
 from eligo.work.attempts import Attempt
 
 LINGER = 0.05  # seconds in which moves are collected: each transaction costs as much as a task
@@ -43,6 +45,7 @@ class Store:
                 stock = stock_of(self.path)
                 self._database = open_writer(self.path, STEPS, seal_all)
                 self._seals = kept_seals(self._database) or {}
+                self._tail = Tail(self.path)
         except BaseException:
             os.close(self._lock)
             raise
@@ -60,6 +63,20 @@ class Store:
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._write, name="eligo store", daemon=True)
         self._thread.start()
+        try:
+            self._recover()
+        except BaseException:
+            self.close()
+            raise
+
+    def _recover(self) -> None:
+        """Write what a killed process had queued."""
+        (session,) = self._database.execute("SELECT coalesce(max(number), 0) FROM session").fetchone()
+        self._extent = Extent(session, self._first, self._last)
+        for moves, attempts in list(self._tail.behind(self._extent)):
+            self.add(moves, attempts)
+        if self._waiting():
+            self.flush()
 
     @contextmanager
     def _transaction(self) -> Iterator[dict[str, int]]:
@@ -111,6 +128,7 @@ class Store:
             seals.update(self._sealed_anew("session", "fact"))
         self._facts.pop("present", None)
         self._session = cursor.lastrowid or 0
+        self._extent = self._extent._replace(session=self._session)
 
     def curves(self) -> "dict[str, array[int]]":
         """The order and curves of the plan, by name."""
@@ -131,6 +149,7 @@ class Store:
         self, tasks: Mapping[str, bytes], moves: Sequence[int] = (), additions: Sequence[tuple[Any, Any, Any]] = ()
     ) -> None:
         """Start a new journal of these tasks with the moves and additions so far; attempts are kept."""
+        self._tail.clear()  # its numbers are those of the journal until now
         with writable(self.path), self._transaction() as seals:
             database = self._database
             grown = [(number, *packed_addition(*added)) for number, added in enumerate(additions)]
@@ -154,6 +173,7 @@ class Store:
                 database.execute("INSERT INTO journal VALUES (0, ?)", (packed.tobytes(),))
             seals.update(self._sealed_anew("task", "curve", "journal", "addition", "attempt"))
         self._first, self._grown = len(moves), len(grown)
+        self._extent = self._extent._replace(moves=self._first)
 
     # Moves and attempts
 
@@ -208,6 +228,10 @@ class Store:
             if not isinstance(name, str):
                 raise InputError(f"the name of an added task must be a string, got {shorten(repr(name))}")
         with self._wanted:
+            if not additions:  # `flush` follows additions at once
+                self._tail.append(self._extent, moves, attempts)
+            session, before, ended = self._extent
+            self._extent = Extent(session, before + len(moves), ended + len(attempts))
             self._moves.extend(moves)
             self._attempts.extend(attempts)
             self._additions.extend(additions)
@@ -232,6 +256,8 @@ class Store:
         with suppress(sqlite3.Error):  # such as of a full disk, which `flush` has reported
             self._end_session()
         self._database.close()
+        if self.error is None:
+            self._tail.close()
         os.close(self._lock)
 
     def _end_session(self) -> None:
@@ -257,6 +283,7 @@ class Store:
                     return
                 moves, attempts, notes, additions = self._moves, self._attempts, self._notes, self._additions
                 self._moves, self._attempts, self._notes, self._additions, self._busy = array("q"), [], {}, [], True
+                self._tail.turn()
             try:
                 self._keep(moves, attempts, notes, additions)
             except Exception as error:  # any error must reach the threads that wait in `flush`

@@ -12,6 +12,8 @@ from typing import NamedTuple
 ACCEPTED, FAILED, EXPIRED = "accepted", "failed", "expired"
 #: answers for attempts whose worker or client was lost: not responding, or dead
 LOSSES = frozenset({EXPIRED, "lost"})
+#: the client of an attempt of a run whose outputs were taken from a cache
+CACHE = "cache"
 
 
 class Lease(NamedTuple):

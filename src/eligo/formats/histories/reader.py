@@ -134,11 +134,13 @@ def parse_run(folder: str) -> Parsed:
     The kinds of tasks come from the workflow that is stored in the same folder.
     """
     from eligo.stores import added_names, read_run  # here, because a plan without a history needs no database
+    from eligo.work.attempts import CACHE
 
     state = read_run(os.path.join(folder, STATE))
     names = [*state.tasks, *added_names(state.additions)]
     failed = sum(attempt.failure is not None for attempt in state.attempts)
-    means = _means((one.task, one.ended - one.began) for one in state.attempts if one.failure is None)
+    good = (one for one in state.attempts if one.failure is None and one.client != CACHE)
+    means = _means((one.task, one.ended - one.began) for one in good)
     kinds = _kinds(os.path.join(folder, WORKFLOW))
     records = [Timed(names[task], kinds.get(names[task]), seconds) for task, seconds in means if task < len(names)]
     return Parsed(records, left_out(failed, "failed attempt", "failed attempts"))

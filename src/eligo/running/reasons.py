@@ -1,0 +1,39 @@
+"""The reasons why tasks run: they are not done, something changed, they need others that run, or it was requested."""
+
+from collections.abc import Mapping, Sequence
+
+from eligo.errors import shorten
+from eligo.running.folder import Resumed, digests
+from eligo.running.task_files import Redone
+from eligo.workflow import Workflow
+
+UNDONE, CHANGED = "it is not done yet", "its command, files or parents changed"
+OUTDATED, REQUESTED = "an output is missing or older than an input", "it is to run again"
+
+
+def reasons_of(
+    flow: Workflow, resumed: Resumed, before: Mapping[str, bytes], redone: Redone, labels: Sequence[str]
+) -> dict[str, str]:
+    """The reason of every task that runs, by label, parents first.
+
+    *before* has the tasks that were done, with their digests; *labels* are those of the numbers in *redone*.
+    """
+    own = {
+        **{labels[v]: OUTDATED for v in redone.gone},
+        **{labels[v]: f"input {shorten(file)} changed" for v, file in redone.renewed.items()},
+        **{labels[v]: REQUESTED for v in redone.requested},
+    }
+    game, now, reasons = resumed.execution, digests(flow), dict[str, str]()
+    for task in game.dag.named(game.dag.order.tolist()):
+        if task not in game.executed and task not in resumed.idle:
+            label = str(task)
+            parents = [str(parent) for parent in game.dag.parents(task) if str(parent) in reasons]
+            reasons[label] = own.get(label) or _reason(before.get(label), now.get(label), parents)
+    return reasons
+
+
+def _reason(before: bytes | None, now: bytes | None, parents: Sequence[str]) -> str:
+    """Why a task runs, from its digests before and now, and its parents that run."""
+    if before is not None and before != now:
+        return CHANGED
+    return f"it needs {shorten(parents[0])}, which runs" if parents and (before or not now) else UNDONE
