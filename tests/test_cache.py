@@ -96,7 +96,9 @@ def test_what_came_from_the_cache_is_said_everywhere(place: Place, capsys: pytes
         (ROWS, {"raw": "other"}, 2),
         (ROWS, {"raw": "TEXT"}, 1),  # b reads the same as before
         ([ROWS[0] | {"run": f"{ROWS[0]['run']} "}, ROWS[1]], {}, 1),
-        ([ROWS[0] | {"name": "renamed"}, ROWS[1]], {}, 0),
+        ([ROWS[0] | {"env": {"LC_ALL": "C"}}, ROWS[1]], {}, 1),
+        ([ROWS[0] | {"shell": "sh"}, ROWS[1]], {}, 1),
+        ([ROWS[0] | {"name": "renamed", "timeout": 60, "retries": 5}, ROWS[1]], {}, 0),
     ],
 )
 def test_the_command_and_the_contents_of_inputs_decide(
@@ -113,6 +115,13 @@ def test_a_script_in_the_command_is_an_input_even_if_it_is_not_declared(place: P
     file = place.project("three", rows, **{"make.sh": "echo 2"})
     assert place.run(file) == 1
     assert file.with_name("x").read_text() == "2\n"
+
+
+def test_a_file_that_the_command_names_is_found_from_its_own_folder(place: Place) -> None:
+    rows = [{"name": "a", "run": "echo ran >> $RAN; sh make.sh > ../x", "dir": "sub", "outputs": ["x"]}]
+    place.run(place.project("one", rows, **{"sub/make.sh": "echo 1"}))
+    assert place.run(place.project("two", rows, **{"sub/make.sh": "echo 1"})) == 0
+    assert place.run(place.project("three", rows, **{"sub/make.sh": "echo 2"})) == 1
 
 
 def test_an_executable_output_stays_executable(place: Place) -> None:
