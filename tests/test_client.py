@@ -563,7 +563,7 @@ def test_where_the_client_has_a_control_group_its_tasks_get_their_own(
 
 
 def test_what_cannot_be_limited_is_not_run() -> None:
-    words = Cgroup("/no/such/group", 1).around(["echo", "ran"])
+    words = Cgroup("/no/such/group", 1).around(["echo", "ran"], {})
     done = subprocess.run(words, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (125, b"")
 

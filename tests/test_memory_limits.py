@@ -12,9 +12,15 @@ import pytest
 
 from client_server import StandIn, task
 from eligo.client import WorkOptions, work
-from eligo.engines import cgroups
+from eligo.dag import Dag
+from eligo.engines import Command, cgroups
+from eligo.engines.room import equipped
 from eligo.engines.worker import process_table
+from eligo.launch import Launch
+from eligo.running.commands import Commands
 from eligo.running.folder import RunFolder
+from eligo.work.demands import Demand
+from eligo.workflow import Task, Workflow
 from running_cases import attempts, ran, started, written
 
 PATIENCE = 60.0
@@ -97,12 +103,29 @@ def test_a_program_that_does_not_exist_and_other_failures_keep_their_reason(base
     assert remaining(base, flow) == []
 
 
+def test_a_limited_task_has_the_same_environment(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some shells drop variables with other names, such as functions that bash exports."""
+    monkeypatch.setenv("BASH_FUNC_greet%%", "() { echo hello\n}")
+    flow = written(tmp_path, [{"name": "a", "run": "greet > said", "shell": ["bash", "-c"], "memory": "1G"}])
+    assert ran(flow) == 0
+    assert (tmp_path / "said").read_text() == "hello\n"
+
+
 def test_only_tasks_that_state_memory_have_a_group(base: Path, tmp_path: Path) -> None:
     show = "grep -E 'memory|^0:' /proc/self/cgroup > $ELIGO_TASK"
     flow = written(tmp_path, [{"name": "free", "run": show, "cores": 2}, {"name": "kept", "run": show, "memory": "1G"}])
     assert ran(flow) == 0
     assert "eligo-" not in (tmp_path / "free").read_text()
     assert "eligo-" in (tmp_path / "kept").read_text()
+
+
+def test_what_a_container_engine_starts_is_not_limited(tmp_path: Path) -> None:
+    """Its processes may belong to a service; the group of its client would end what stops the container."""
+    launch = Launch(container="podman:alpine")
+    details = {"a": Task(name="a", command="true", launch=launch, memory=2**30), "b": Task(name="b", command="true")}
+    commands = Commands(Workflow(Dag.from_arcs([], ["a", "b"]), details), str(tmp_path), str(tmp_path))
+    limits = [equipped(commands(name, 1), Demand(memory=2**30), "") for name in ("a", "b")]
+    assert [each.memory for each in limits if isinstance(each, Command)] == [None, 2**30]
 
 
 def test_without_control_groups_memory_is_only_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +146,7 @@ def test_a_group_that_is_removed_takes_its_processes_and_subgroups_with_it(base:
     made = cgroups.groups("removal")
     assert made is not None
     group = made.limited(2**30)
-    with subprocess.Popen(group.around(["sleep", "60"])):
+    with subprocess.Popen(group.around(["sleep", "60"], {})):
         os.mkdir(f"{group.path}/inner")
         group.close()
     assert not os.path.exists(group.path)

@@ -288,7 +288,7 @@ class TaskRun:
         if not task.in_container:  # its engine may need more, and limits the command itself
             argv = limit_command(self._means.sandbox.around(argv, scratch.folder, place), output, memory)
         if group is not None:
-            argv = group.around(argv)
+            argv = group.around(argv, environment)
         command = Command(argv, place, {}, scratch.out, scratch.err)
         return run_command(command, task.timeout, self._is_stopped, environment)
 

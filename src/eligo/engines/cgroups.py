@@ -6,10 +6,11 @@ must also have no other processes, as in a unit or scope of systemd with `Delega
 
 import itertools
 import os
+import re
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ PROBE = 64 * 2**20  # memory limit of the group by which groups are tested, in b
 TRIES, PAUSE = 50, 0.01  # attempts to remove a group whose processes are ending, and seconds between them
 #: enters a group and becomes a command; exits with code 125 if it cannot enter
 _ENTER = 'echo $$ > "$1" || exit 125; shift; exec "$@"'
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)  # variables that every shell passes on; not functions that bash exports
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,11 @@ class Cgroup:
     memory: int
     files: _Files = _VERSION_2
 
-    def around(self, argv: Sequence[str]) -> tuple[str, ...]:
-        """The command line that runs a command in the group."""
-        return ("/bin/sh", "-c", _ENTER, "eligo", os.path.join(self.path, "cgroup.procs"), *argv)
+    def around(self, argv: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+        """The command line that runs a command in the group, with this environment."""
+        lost = [f"{name}={word}" for name, word in environment.items() if not _NAME.fullmatch(name)]
+        again = ("/usr/bin/env", *lost) if lost else ()
+        return ("/bin/sh", "-c", _ENTER, "eligo", os.path.join(self.path, "cgroup.procs"), *again, *argv)
 
     def peak(self) -> int | None:
         """The peak memory of the group in bytes, cached files included, if the system reports it."""
@@ -107,7 +111,7 @@ def groups(mark: str, own: str | None = None, mount: str = "/sys/fs/cgroup") -> 
         cgroups = Cgroups(base, mark, files)
         cgroups.remove_strays()
         with closing(cgroups.limited(PROBE)) as group:
-            subprocess.run(group.around(["true"]), check=True, capture_output=True, timeout=10)  # noqa: S603 - our own words
+            subprocess.run(group.around(["true"], {}), check=True, capture_output=True, timeout=10)  # noqa: S603 - our own words
     except (OSError, subprocess.SubprocessError):
         return None
     return cgroups

@@ -258,7 +258,7 @@ class LocalEngine:
         work = running.work
         if work.memory and self._groups is not None:
             running.group = self._groups.limited(work.memory)
-            work = replace(work, argv=running.group.around(work.argv))
+            work = replace(work, argv=running.group.around(work.argv, {**os.environ, **work.environment}))
         running.pid = self._spawn(work, running.slot)
         if self._sessions is not None:  # at once: a program may cut all other ties before this process runs again
             self._sessions.enter(running.slot, running.pid, after)

@@ -99,7 +99,8 @@ def equipped(work: Work, demand: Demand, devices: str) -> Work:
     if not isinstance(work, Command):
         return work
     gets = described(demand.cores, demand.memory) | ({CUDA: devices} if devices else {})
-    return replace(work, environment={**work.environment, **gets}, memory=demand.memory)
+    memory = None if work.memory is None else demand.memory
+    return replace(work, environment={**work.environment, **gets}, memory=memory)
 
 
 class Wants:
