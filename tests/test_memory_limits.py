@@ -20,7 +20,7 @@ from eligo.launch import Launch
 from eligo.running.commands import Commands
 from eligo.running.folder import RunFolder
 from eligo.work.demands import Demand
-from eligo.workflow import Task, Workflow
+from eligo.workflow import Origin, Task, Workflow
 from running_cases import attempts, ran, started, written
 
 PATIENCE = 60.0
@@ -150,3 +150,13 @@ def test_a_group_that_is_removed_takes_its_processes_and_subgroups_with_it(base:
         os.mkdir(f"{group.path}/inner")
         group.close()
     assert not os.path.exists(group.path)
+
+
+def test_memory_that_a_trace_recorded_is_no_limit(tmp_path: Path) -> None:
+    flow = Workflow(
+        Dag.from_arcs([], ["a"]),
+        {"a": Task(name="a", command=("true",), memory=2**20)},
+        origin=Origin(format="wfcommons"),
+    )
+    stated = Workflow(flow.dag, dict(flow.details), origin=Origin(format="json"))
+    assert [Commands(each, str(tmp_path), str(tmp_path))("a", 1).memory for each in (flow, stated)] == [None, 0]

@@ -18,6 +18,8 @@ from eligo.workflow import NOTHING, Workflow
 _UNSAFE = re.compile(r"[^\w.+-]|^\.", re.ASCII)
 LONGEST_NAME = 150  # characters of a log file's name, far below the limits of file systems
 SHARD = 1000  # log files per folder
+#: formats that record the memory that tasks used, which limits none
+RECORDS = {"wfcommons"}
 ADD = "ELIGO_ADD"  # in a task's environment: the file to which it may write new tasks
 
 
@@ -84,8 +86,10 @@ class Commands:
         """The command of an attempt at a task."""
         details, environment, log = self.flow.task(task), self._variables(task, attempt), self.log(task, attempt)
         launch, command = details.launch, details.command or ()
+        memory = 0 if self.flow.origin is None or self.flow.origin.format not in RECORDS else None
         if launch is None:
-            return Command(words_of(command, elsewhere=self.elsewhere), self.folder, environment, *log, self.marker)
+            argv = words_of(command, elsewhere=self.elsewhere)
+            return Command(argv, self.folder, environment, *log, self.marker, None, memory)
         environment = {**launch.env, **environment}
         site = Site(
             folder=self.folder,
@@ -96,7 +100,7 @@ class Commands:
             elsewhere=self.elsewhere,
         )
         argv = argv_of(command, launch, site)
-        memory = None if launch.container else 0
+        memory = None if launch.container else memory
         return Command(argv, site.place, environment, *log, self.marker, launch.limit(attempt), memory)
 
     def _variables(self, task: Name, attempt: int) -> dict[str, str]:
