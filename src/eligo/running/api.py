@@ -373,7 +373,7 @@ def _redo_tasks(
     outdated = files.outdated(done) if settings.skip_done else ()
     redone = files.to_redo(done, {*requested, *renewed, *outdated})._replace(requested=requested, renewed=renewed)
     resumed = folder.redo(selected.everything, resumed, redone)
-    written, stable = files.between(done), files.between(resumed.execution.numbers(EXECUTED))
+    written, stable = files.between(range(len(files.flow.dag))), files.between(resumed.execution.numbers(EXECUTED))
     inputs = {path: state for path, state in {**before, **now}.items() if path not in written or path in stable}
     resumed = replace(resumed, inputs=inputs)
     return folder.narrow(selected.flow, resumed) if selected.is_narrow else resumed, redone

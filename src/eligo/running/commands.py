@@ -73,12 +73,17 @@ class Commands:
     elsewhere: bool = False
 
     def check(self) -> None:
-        """Refuse tasks without a command before any is started."""
+        """Refuse tasks without a command, and folders that no container can have, before any task is started."""
         commands = zip(self.flow.dag.tasks, self.flow.column("command"), strict=True)
         without = [name for name, command in commands if not command]
         if without:
             many = f" (and {len(without) - 1:,} more)" if len(without) > 1 else ""
             raise InputError(f"task {shorten(without[0])!r}{many} has no command: add one to the file")
+        for name, launch in zip(self.flow.dag.tasks, self.flow.column("launch"), strict=True):
+            place = str(Path(self.folder, (launch and launch.dir) or ""))
+            if launch and launch.container and ":" in place:
+                task = f"task {shorten(name)!r} cannot run in a container"
+                raise InputError(f"{task}, since the path of its folder has a colon: rename {place}")
 
     def __call__(self, task: Name, attempt: int) -> Command:
         """The command of an attempt at a task."""
