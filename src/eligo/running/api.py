@@ -340,7 +340,7 @@ def settle_files(
     resumed, redone = _redo_tasks(selected, resumed, settings, folder, files)
     if selected.is_narrow:
         files = TaskFiles(LiveWorkflow(selected.flow, resumed.execution).flow, place)
-    _assume_done(settings.selection.assumed(files.flow), files, resumed)
+    resumed = _assume_done(settings.selection.assumed(files.flow), files, resumed, folder)
     if settings.skip_done:
         skip_up_to_date(files.flow, resumed.execution, place, resumed.doubts)
     files.check_spelling()
@@ -348,20 +348,20 @@ def settle_files(
     return resumed, files, redone
 
 
-def _assume_done(tasks: Iterable[int], files: TaskFiles, resumed: Resumed) -> None:
-    """Execute tasks that count as done, without running them; raises if they are known not to be."""
-    game = resumed.execution
-    for v in tasks:
-        name = files.flow.dag.tasks[v]
-        if name in game.executed:
-            continue
-        task = f"task {shorten(files.flow.dag.labels[v])!r} cannot count as done for --start-from"
+def _assume_done(tasks: Iterable[int], files: TaskFiles, resumed: Resumed, folder: RunFolder) -> Resumed:
+    """Execute tasks that count as done, without running them; raises if their outputs are missing or may be incomplete."""
+    game, names = resumed.execution, [files.flow.dag.tasks[v] for v in tasks]
+    assumed = [name for name in names if name not in game.executed]
+    unfinished = folder.doubts().unfinished if assumed else ()  # what this run has to repeat was finished
+    for name in assumed:
+        task = f"task {shorten(str(name))!r} cannot count as done for --start-from"
         if missing := files.absent(name):
             raise InputError(f"{task}: its output {shorten(missing[0])!r} does not exist")
-        if files.flow.task(name).outputs and files.flow.dag.labels[v] in resumed.doubts.unfinished:
+        if files.flow.task(name).outputs and str(name) in unfinished:
             why = "its last attempt did not finish, so that its outputs may be incomplete"
             raise InputError(f"{task}: {why}").cured_by("run")
         game.execute(name)
+    return replace(resumed, doubts=resumed.doubts.without(map(str, assumed)))
 
 
 def _redo_tasks(
