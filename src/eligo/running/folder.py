@@ -234,7 +234,7 @@ class RunFolder:
 
     def keep_inputs(self, resumed: Resumed) -> None:
         """Store the states of the inputs, if they differ from those that are stored."""
-        if resumed.inputs and resumed.inputs != self.inputs():
+        if resumed.inputs != self.inputs():
             save(self.path, resumed.inputs)
 
     def is_complete(self, resumed: Resumed) -> bool:
