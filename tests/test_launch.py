@@ -236,9 +236,7 @@ def test_a_container_gets_the_folder_the_user_and_the_environment_of_the_task(tm
     assert "network" not in seen
 
 
-def test_a_folder_that_a_container_cannot_have_is_refused_first(
-    tmp_path: Path, podman: Path, capsys: Captured
-) -> None:
+def test_a_folder_that_a_container_cannot_have_is_refused_first(tmp_path: Path, podman: Path, capsys: Captured) -> None:
     (tmp_path / "a:b").mkdir()
     assert made(tmp_path / "a:b", {"run": "pwd", "container": "alpine"}) == 2
     assert "the path of its folder has a colon" in capsys.readouterr().err

@@ -120,7 +120,6 @@ class Project:
         there = {file for file in right if (self.place / file).exists()} | last
         return [file for file in sorted(there) if (self.place / file).read_bytes() != right[file]]
 
-
     def _holds(self, task: str, content: bytes) -> bool:
         """Whether this is the output; a cache may write it anew although no task begins."""
         path = self.place / "made" / task

@@ -25,7 +25,7 @@ from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.policies import PLAN_EFFORT, POLICIES
-from eligo.running.commands import Commands, check_launches, shell_remark
+from eligo.running.commands import Commands, attempts_remark, check_launches, shell_remark
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import RunGrowth
@@ -496,7 +496,7 @@ def _ignored_settings(flow: Workflow, engine: Engine, settings: Settings) -> tup
     elif settings.policy not in POLICIES and any(flow.column("priority")):
         remarks.append(f"priorities of tasks take precedence over the order in {settings.policy}")
     shell = shell_remark(flow) if default_shell() == NO_BASH else None
-    return tuple(remarks) if shell is None else (*remarks, shell)
+    return (*remarks, *filter(None, (attempts_remark(flow, settings.retries.most), shell)))
 
 
 @contextmanager

@@ -56,6 +56,20 @@ def shell_remark(flow: Workflow) -> str | None:
     return f"command lines that need a shell run with {default_shell()}" if chosen else None
 
 
+def attempts_remark(flow: Workflow, retries: int) -> str | None:
+    """A sentence about amounts of memory and time limits that are for attempts which tasks do not have; None without any."""
+    columns = (flow.column(key) for key in ("more_memory", "launch"))
+    tasks = [
+        name
+        for name, more, launch in zip(flow.dag.tasks, *columns, strict=True)
+        if max(len(more or ()), launch.most_attempts - 1 if launch else 0)
+        > (retries if launch is None or launch.retries is None else launch.retries)
+    ]
+    many = f" (and {len(tasks) - 1:,} more)" if len(tasks) > 1 else ""
+    which = "states more amounts of memory or time limits than it has attempts"
+    return f"task {shorten(str(tasks[0]))!r}{many} {which}: the last ones are not used" if tasks else None
+
+
 @dataclass(eq=False)
 class Commands:
     """The commands of a workflow's tasks, run in one folder, with their output in another."""
