@@ -94,8 +94,7 @@ class Commands:
             many = f" (and {len(without) - 1:,} more)" if len(without) > 1 else ""
             raise InputError(f"task {shorten(without[0])!r}{many} has no command: add one to the file")
         for name, launch in zip(self.flow.dag.tasks, self.flow.column("launch"), strict=True):
-            place = str(Path(self.folder, (launch and launch.dir) or ""))
-            if launch and launch.container and ":" in place:
+            if launch and launch.container and ":" in (place := str(Path(self.folder, launch.dir or ""))):
                 task = f"task {shorten(name)!r} cannot run in a container"
                 raise InputError(f"{task}, since the path of its folder has a colon: rename {place}")
 
