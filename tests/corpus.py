@@ -79,7 +79,7 @@ def converted(path: str) -> Iterator[str]:
 
     flow = read(path)
     for target in formats.MODULES:
-        if target == "lines":  # a list of commands has no place for dependencies
+        if target in {"lines", "make"}:  # these cannot be written with dependencies
             continue
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder) / "flow"

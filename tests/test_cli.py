@@ -119,6 +119,10 @@ def _verbs() -> list[str]:
     return sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 
+LOOKING = {"status", "why", "log", "top", "report"}
+CHANGING = {"add", "pause", "resume", "retry", "release", "cancel", "workers"}
+
+
 @pytest.mark.parametrize("verb", _verbs())
 def test_every_verb_has_help_in_which_brackets_stay(verb: str, eligo: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -129,7 +133,7 @@ def test_every_verb_has_help_in_which_brackets_stay(verb: str, eligo: Command, m
     texts = [command.help, *(param.help for param in command.params if not getattr(param, "hidden", False))]
     for bracketed in {word for text in texts for word in (text or "").split() if "[" in word}:
         assert bracketed in shown
-    assert ("URL[/WORKFLOW]" in shown) == (verb in {"status", "why", "log", "top", "report", "add"})
+    assert ("URL[/WORKFLOW]" in shown) == (verb in LOOKING | CHANGING)
 
 
 @pytest.mark.parametrize("words", [(), *((verb,) for verb in _verbs())])

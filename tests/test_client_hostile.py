@@ -108,7 +108,7 @@ def test_unsigned_fields_change_nothing(server: StandIn, owner: Owner) -> None:
         "sandbox": None,
         "shell": "sh",
     }
-    good = owner.task("good", 'env > o; echo "$LD_PRELOAD" > p', outputs=["o", "p"])
+    good = owner.task("good", 'env > o; echo "${LD_PRELOAD-}" > p', outputs=["o", "p"])
     server.grant({**good, **more})
     owner.work()
     result = server.result("good")

@@ -704,7 +704,7 @@ def test_an_executor_of_the_users_is_used_and_left_open() -> None:
 
 def test_a_clock_that_is_set_back_ends_no_run() -> None:
     own = ThreadEngine(1)
-    back = [ending_of(Job(1, "thread 1", ("a",), ()), 0, Performed(100.0, 50.0))]
+    back = [ending_of(Job(1, "thread 1", ("a",), (Function(len, ("",)),)), 0, Performed(100.0, 50.0))]
     game = Execution({"a": []})
     prudent = allocator("fifo", game.dag, game)
     (grant,) = prudent.hand_out([Ask("thread 1")])

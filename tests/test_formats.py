@@ -207,15 +207,21 @@ MISFITS = {
     '{"tasks": [{"name": "a", "seconds": "2"}]}': "\"seconds\" of 'a' must be a number, got a string",
     '{"tasks": [{"name": "a", "seconds": true}]}': "\"seconds\" of 'a' must be a number, got true",
     '{"tasks": [{"name": "a", "seconds": 99999999999999999999}]}': "\"seconds\" of 'a' must have at most 63 bits, got 67",
-    '{"tasks": [{"name": "a", "memory": 1.5}]}': "\"memory\" of 'a' must be an integer number of bytes, got 1.5",
-    '{"tasks": [{"name": "a", "memory": -1}]}': "\"memory\" of 'a' must be an integer number of bytes, got -1",
+    '{"tasks": [{"name": "a", "memory": 1.5}]}': (
+        "\"memory\" of 'a' must be an integer number of bytes, or text such as 2G, got 1.5"
+    ),
+    '{"tasks": [{"name": "a", "memory": -1}]}': (
+        "\"memory\" of 'a' must be an integer number of bytes, or text such as 2G, got -1"
+    ),
     '{"tasks": [{"name": "a", "labels": "gpu"}]}': "\"labels\" of 'a' must be a list of strings, got a string",
     '{"tasks": [{"name": "a", "labels": ["two words"]}]}': "1: task 'a': label 'two words' must be 1 to 64 letters,"
     " digits or _.:/=+- and begin with a letter or digit",
     '{"tasks": [{"name": "a", "category": 7}]}': "\"category\" of 'a' must be a string,"
     " got a number (put it in quotes)",
     '{"tasks": [], "arcs": []}': '1: "tasks" and "arcs" cannot be combined (give one of them)',
-    '{"arcs": [], "files": {"f": "big"}}': "\"size\" of 'f' must be an integer number of bytes, got 'big'",
+    '{"arcs": [], "files": {"f": "big"}}': (
+        "\"size\" of 'f' must be an integer number of bytes, or text such as 2G, got 'big'"
+    ),
     '{"arcs": [], "files": ["f"]}': '"files" must be an object with the size in bytes of each file, got a list',
     '{"name": "empty"}': 'no tasks (give "tasks", "arcs" or "nodes")',
     '{"name": 5, "arcs": []}': "the workflow's name must be a string, got a number (put it in quotes)",
@@ -507,7 +513,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "many digits": (
         "f.json",
         b'{"arcs": [], "files": {"f": ' + b"9" * 4000 + b"}}",
-        ": \"size\" of 'f' must be an integer number of bytes, got a number",
+        ": \"size\" of 'f' must be an integer number of bytes, or text such as 2G, got a number",
     ),
     "json duplicate": ("f.json", b'{"arcs": [], "arcs": []}', ": the key 'arcs' appears twice in one object"),
     "half a pair": (

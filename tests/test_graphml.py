@@ -211,7 +211,7 @@ WRONG = {
     detail("seconds", "-1"): "line 3: task 'a': seconds must be non-negative and finite, got -1.0",
     detail("seconds", "nan"): "line 3: task 'a': seconds must be non-negative and finite, got nan",
     detail("memory", "1.5"): "line 3: \"memory\" of 'a' must be an integer, got '1.5'",
-    detail("memory", "-1"): "line 3: \"memory\" of 'a' must be an integer number of bytes, got -1",
+    detail("memory", "-1"): "line 3: \"memory\" of 'a' must be an integer number of bytes, or text such as 2G, got -1",
     detail("priority", "high"): "line 3: \"priority\" of 'a' must be an integer, got 'high'",
     detail("inputs", "f g"): "line 3: \"inputs\" of 'a': not valid JSON",
     detail("inputs", '"f"'): "line 3: \"inputs\" of 'a' must be a list of strings, got a string",

@@ -48,7 +48,8 @@ def test_hooks_are_called_with_the_facts(command: str, code: int, end: list[str]
 def test_options_replace_the_hooks_of_the_file_and_are_remembered(tmp_path: Path) -> None:
     flow = flow_with(tmp_path, {"on_end": "echo file >> told"})
     assert run(["run", str(flow), "--hook", "on_end=echo $ELIGO_RUN $ELIGO_WORKFLOW >> told", "--quiet"]) == 0
-    assert run(["run", "--resume", f"{flow}.run", "--quiet"]) == 0
+    assert run(["run", "--resume", f"{flow}.run", "--quiet"]) == 0  # nothing to do, so no hook is called
+    assert run(["run", "--resume", f"{flow}.run", "--fresh", "--quiet"]) == 0
     assert told(tmp_path) == [f"{flow}.run small"] * 2
 
 

@@ -59,6 +59,13 @@ SOURCES = {
 MADE = ("program", "report.txt", "twice.txt", "left.gen", "right.gen", "version.txt", "config.h")
 
 
+@pytest.fixture(autouse=True)
+def _outside_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests may run below make, which would number its messages."""
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def _project(folder: Path, makefile: str = MAKEFILE, sources: dict[str, str] = SOURCES) -> Path:
     folder.mkdir()
     (folder / "Makefile").write_text(makefile)

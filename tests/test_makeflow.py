@@ -297,7 +297,9 @@ WRONG_JX = {
     rule('"outputs": "a"'): 'line 2: "outputs" of rule 1 must be a list, got a string',
     rule('"outputs": [1]'): 'line 2: a file in "outputs" of rule 1 must be a string, got a number',
     rule('"outputs": [{"name": "a"}]'): 'line 2: a file in "outputs" of rule 1 is missing',
-    rule('"inputs": [{"dag_name": "a", "size": -1}]'): "line 2: \"size\" of 'a' must be an integer number of bytes, got -1",
+    rule('"inputs": [{"dag_name": "a", "size": -1}]'): (
+        "line 2: \"size\" of 'a' must be an integer number of bytes, or text such as 2G, got -1"
+    ),
     rule('"category": 5'): 'line 2: "category" of rule 1 must be a string, got a number',
     rule('"resources": {"cores": "many"}'): 'line 2: "cores" of rule 1 must be an integer within range, got a string',
     rule('"outputs": [format("a.%d", i)]'): "line 2: 'i' is not defined",

@@ -211,7 +211,7 @@ REFUSED: list[tuple[type[InputError], Any, str]] = [
     (
         FormatError,
         document("1.4", tasks=[{"name": "a", "files": [{"name": "f", "link": "input", "size": -1}]}]),
-        "\"size\" of 'f' must be an integer number of bytes, got -1",
+        "\"size\" of 'f' must be an integer number of bytes, or text such as 2G, got -1",
     ),
 ]
 

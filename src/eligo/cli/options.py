@@ -113,9 +113,7 @@ To = Annotated[
 Outside = Annotated[bool, typer.Option("--allow-outside", help="Allow included files outside the input's folder.")]
 Args = Annotated[
     list[str] | None,
-    typer.Option(
-        "--args", "-p", metavar="NAME=VALUE", help="For JSON, YAML and JX: a parameter, or a file that sets them."
-    ),
+    typer.Option("--args", "-p", metavar="NAME=VALUE", help="JSON, YAML, JX: set a parameter, or all in a file."),
 ]
 Ignore = Annotated[
     list[str] | None,

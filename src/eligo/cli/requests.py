@@ -245,9 +245,7 @@ class RunRequest:
     ] = None
     start_from: Annotated[
         list[str] | None,
-        typer.Option(
-            "--start-from", metavar="TASK", help="Run only TASK and tasks that need it; earlier ones count as done."
-        ),
+        typer.Option("--start-from", metavar="TASK", help="Run TASK and what needs it; the rest is done."),
     ] = None
     again: Annotated[
         list[str] | None, typer.Option("--again", metavar="TASK", help="Rerun TASK and tasks that need it.")
@@ -270,14 +268,14 @@ class RunRequest:
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the result.")] = False
     stream: Annotated[bool, typer.Option("--stream", help="Print the output of each task when it ends.")] = False
     stream_lines: Annotated[
-        bool, typer.Option("--stream-lines", help="Print the lines of running tasks as they come, with their names.")
+        bool, typer.Option("--stream-lines", help="Print lines of running tasks, with task names.")
     ] = False
     joblog: Annotated[
         str | None, typer.Option(metavar="FILE", help="Append a line per attempt, as GNU parallel does.")
     ] = None
     hook: Annotated[
         list[str] | None,
-        typer.Option(metavar="EVENT=COMMAND", help="Call a command or URL on_start, on_success, on_failure or on_end."),
+        typer.Option(metavar="EVENT=COMMAND", help="Command or URL to call, such as on_end=./tell."),
     ] = None
     json: Json = False
     folder: Annotated[

@@ -1,24 +1,47 @@
 """The verbs that run workflows, and those that show runs."""
 
+from copy import copy
 from dataclasses import replace
 from json import loads
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from eligo.cli.app import app
 from eligo.cli.effects import check_look, check_run, given_names, is_server, refuse_useless
-from eligo.cli.options import WITH_COMMANDS, Access, Json, Reading, RunPlace, TaskName, Token, grouped
+from eligo.cli.options import Access, Json, Reading, RunPlace, TaskName, Token, grouped
 from eligo.cli.requests import RunRequest
 
 __all__ = ["app"]
 
+FILE = "Workflow, or a command for each value: 'gzip {}' ::: a b."
+#: options of `run` that the help of another verb explains
+EXPLAINED = {
+    "plan": ("from_", "allow_outside", "reverse", "env", "columns", "trace"),
+    "status": ("token_file", "ca"),
+}
 
-@app.command()
+
+class RunCommand(TyperCommand):
+    """The verb `run`, whose help fits two screens: it only names the options that other verbs explain."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options, and below them those of other verbs."""
+        brief, flags = copy(self), {each.name: each.opts[0] for each in self.params}
+        brief.params = [each for each in self.params if not any(each.name in names for names in EXPLAINED.values())]
+        TyperCommand.format_options(brief, ctx, formatter)
+        parts = (
+            f"{', '.join(flags[name] for name in names)} (eligo {verb} --help)" for verb, names in EXPLAINED.items()
+        )
+        formatter.write_text(f"Also {', '.join(parts)}.")
+
+
+@app.command(cls=RunCommand)
 @grouped
 def run(
     context: typer.Context,
-    file: Annotated[str | None, typer.Argument(metavar="[FILE]", help=WITH_COMMANDS)] = None,
+    file: Annotated[str | None, typer.Argument(metavar="[FILE]", help=FILE)] = None,
     lines: Annotated[bool, typer.Option("--lines", help="Read FILE as a list of commands, one per line.")] = False,
     values: Annotated[str | None, typer.Option("--values", hidden=True)] = None,
     *,
@@ -26,9 +49,7 @@ def run(
     reading: Reading,
     access: Access,
 ) -> int:
-    """Run a workflow, or a command for each value: 'gzip {}' ::: a b.
-    Run it again to resume, even after kill -9; finished tasks do not rerun.
-    """
+    """Run a workflow. Run it again to resume; finished tasks do not rerun."""
     check_run(context)
     from eligo.cli.plan_text import read_workflow, recall
     from eligo.cli.run_text import answer, flow_of_run, resumed_request
