@@ -72,11 +72,6 @@ class Launch:
         return limits[min(attempt, len(limits)) - 1] if limits else None
 
     @property
-    def most_attempts(self) -> int:
-        """The number of attempts for which it states a time limit."""
-        return len(_limits(self.timeout))
-
-    @property
     def is_growing(self) -> bool:
         """Whether the time limit differs between attempts."""
         return len(set(_limits(self.timeout))) > 1

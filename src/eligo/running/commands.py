@@ -62,7 +62,7 @@ def attempts_remark(flow: Workflow, retries: int) -> str | None:
     tasks = [
         name
         for name, more, launch in zip(flow.dag.tasks, *columns, strict=True)
-        if max(len(more or ()), launch.most_attempts - 1 if launch else 0)
+        if max(len(more or ()), len(launch.timeout) - 1 if launch and isinstance(launch.timeout, tuple) else 0)
         > (retries if launch is None or launch.retries is None else launch.retries)
     ]
     many = f" (and {len(tasks) - 1:,} more)" if len(tasks) > 1 else ""
