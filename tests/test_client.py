@@ -15,7 +15,7 @@ import pytest
 from client_server import StandIn, certificate, digest, task
 from eligo.client import Tally, WorkOptions, work
 from eligo.client.calls import ServerAwayError
-from eligo.client.sandbox import groups, limit_command
+from eligo.engines.cgroups import Cgroup, groups
 from eligo.errors import EligoError, InputError
 
 MEGABYTE = 2**20
@@ -268,7 +268,9 @@ def test_links_do_not_lead_out_of_the_scratch_folder(server: StandIn, tmp_path: 
     assert sorted(os.listdir(tmp_path)) == ["client", "secret"]
 
 
-def test_time_memory_and_output_are_limited(server: StandIn, tmp_path: Path) -> None:
+def test_time_memory_and_output_are_limited(server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without control groups; with one, see test_memory_limits."""
+    monkeypatch.setattr("eligo.client.worker.groups", lambda mark: None)
     hungry = "x = bytearray(400_000_000); print(len(x))"
     server.grant(task("slow", "sleep 60", timeout=0.3))
     server.grant(task("hungry", [sys.executable, "-c", hungry]))
@@ -538,22 +540,22 @@ def test_where_the_client_has_a_control_group_its_tasks_get_their_own(
     """A folder stands in for the system's: what is written into it is what the system is asked for."""
     own = tmp_path / "group"
     own.mkdir()
-    assert groups(str(own)) is None, "no limit of memory to be had"
+    assert groups("m", str(own)) is None, "no limit of memory to be had"
     (own / "cgroup.controllers").write_text("cpu memory pids\n")
     (own / "cgroup.procs").write_text(f"{os.getpid()}\n1\n")
-    assert groups(str(own)) is None, "others are in it"
+    assert groups("m", str(own)) is None, "others are in it"
     (own / "cgroup.procs").write_text(f"{os.getpid()}\n")
-    monkeypatch.setattr("eligo.client.sandbox.TRIES", 1)
-    made = groups(str(own))
+    monkeypatch.setattr("eligo.engines.cgroups.TRIES", 1)
+    made = groups("m", str(own))
     assert made is not None
-    assert (own / "client" / "cgroup.procs").read_text() == str(os.getpid())
+    assert (own / "eligo" / "cgroup.procs").read_text() == str(os.getpid())
     assert (own / "cgroup.subtree_control").read_text() == "+memory"
-    monkeypatch.setattr("eligo.client.worker.groups", lambda: made)
-    inner = own / "task-2"
+    monkeypatch.setattr("eligo.client.worker.groups", lambda mark: made)
+    inner = own / f"eligo-m-{os.getpid()}-2"
     full = f"echo 'oom_kill 1' > {inner}/memory.events; echo 12345 > {inner}/memory.peak; echo $$; kill -9 $$"
     server.grant(task("a", full, memory=2**20))
     worked(server, tmp_path)
-    assert server.result("a")["failure"] == "exceeded the memory limit of 1,048,576 bytes"
+    assert server.result("a")["failure"] == "exceeded the memory limit of 1 MiB"
     assert server.result("a")["memory"] == 12345
     assert (inner / "memory.max").read_text() == "1048576"
     assert (inner / "cgroup.kill").read_text() == "1"
@@ -561,7 +563,7 @@ def test_where_the_client_has_a_control_group_its_tasks_get_their_own(
 
 
 def test_what_cannot_be_limited_is_not_run() -> None:
-    words = limit_command(["echo", "ran"], group="/no/such/group")
+    words = Cgroup("/no/such/group", 1).around(["echo", "ran"], {})
     done = subprocess.run(words, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (125, b"")
 

@@ -368,9 +368,10 @@ def test_labels_that_the_machine_has_are_honoured(tmp_path: Path, capsys: Captur
 
 def test_memory_grows_after_every_failure_and_the_last_repeats(tmp_path: Path) -> None:
     line = 'echo "$ELIGO_CORES $ELIGO_MEMORY" >> seen; test -e enough'
-    flow = written(tmp_path, [{"name": "a", "run": line, "memory": ["1K", 2000, "1M"], "cores": 2}])
+    flow = written(tmp_path, [{"name": "a", "run": line, "memory": ["16M", 20_000_000, "1G"], "cores": 2}])
     assert ran(flow, "--retries", "3") == 1
-    assert (tmp_path / "seen").read_text("ascii").splitlines() == ["2 1024", "2 2000", "2 1048576", "2 1048576"]
+    amounts = ["2 16777216", "2 20000000", "2 1073741824", "2 1073741824"]
+    assert (tmp_path / "seen").read_text("ascii").splitlines() == amounts
 
 
 def test_a_retry_with_more_memory_than_there_is_is_refused_first(tmp_path: Path, capsys: Captured) -> None:

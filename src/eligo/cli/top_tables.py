@@ -10,6 +10,7 @@ from eligo.cli.top_style import Look, cut, one_line, said
 from eligo.errors import counted
 from eligo.estimates import lasting
 from eligo.pages.tables import COLUMNS
+from eligo.work.demands import byte_words
 
 LATE = 2.0  # tasks that run this many times as long as expected get a mark
 LEAST = 8  # minimum cells of a column that takes the rest
@@ -111,20 +112,6 @@ def clock(moment: float | None) -> str:
     return "" if moment is None else time.strftime("%H:%M:%S", time.localtime(moment))
 
 
-def byte_words(amount: int | None) -> str:
-    """An amount of memory.
-
-    >>> byte_words(3_500_000), byte_words(None)
-    ('3.34 MiB', '')
-    """
-    if amount is None:
-        return ""
-    size, units = float(amount), ["B", "KiB", "MiB", "GiB", "TiB"]
-    while size >= 1024 and len(units) > 1:
-        size, units = size / 1024, units[1:]
-    return f"{size:.3g} {units[0]}"
-
-
 def running_rows(view: dict[str, Any], look: Look) -> list[Row]:
     """The running tasks, the longest running first."""
     rows = []
@@ -190,7 +177,7 @@ def _task_cell(name: str, value: Any, look: Look) -> Text:
     if name == "state":
         return said(value, look.state(value))
     if name == "memory":
-        return said(byte_words(value))
+        return said("" if value is None else byte_words(value))
     if name in {"took", "expected"}:
         return said(took(value))
     text = clock(value) if name == "began" else "" if value is None else value

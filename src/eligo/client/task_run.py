@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -14,10 +15,11 @@ from eligo.client.assignment import Assigned
 from eligo.client.calls import ServerAwayError, pause
 from eligo.client.options import WorkOptions
 from eligo.client.results import Courier, Delivery, HeldLeases
-from eligo.client.sandbox import Cgroups, Cores, Sandbox, limit_command
+from eligo.client.sandbox import Cores, Sandbox, limit_command
 from eligo.client.scratch import Scratch
 from eligo.client.transfers import Depot, HashedFile
 from eligo.client.trust import Trust
+from eligo.engines.cgroups import Cgroup, Cgroups
 from eligo.engines.command_line import Site, argv_of, folder_of
 from eligo.engines.job_run import MARK
 from eligo.engines.jobs import Command
@@ -273,23 +275,20 @@ class TaskRun:
         """Run the command with its memory limit, applied to all its processes together if the system supports that."""
         memory = min((each for each in (self._means.options.memory, self._task.memory) if each), default=None)
         if memory is None or self._means.groups is None or self._task.in_container:
-            return self._run(memory, "")
-        with self._means.groups.group(memory) as group:
-            result = self._run(None, group.entrance)
-            why = (
-                f"exceeded the memory limit of {memory:,} bytes"
-                if group.overfull() and result.failure
-                else result.failure
-            )
-            return result._replace(memory=group.peak() or result.memory, failure=why)
+            return self._run(memory)
+        with closing(self._means.groups.limited(memory)) as group:
+            result = self._run(None, group)
+            return result._replace(memory=group.peak() or result.memory, failure=group.failure() or result.failure)
 
-    def _run(self, memory: int | None, group: str) -> Performed:
+    def _run(self, memory: int | None, group: Cgroup | None = None) -> Performed:
         scratch, task, output = self._scratch, self._task, self._means.options.output
         place = folder_of(task.launch, scratch.folder)
         environment = self._environment(place)
         argv = argv_of(task.command, task.launch, self._site(place, environment, memory))
         if not task.in_container:  # its engine may need more, and limits the command itself
-            argv = limit_command(self._means.sandbox.around(argv, scratch.folder, place), output, memory, group)
+            argv = limit_command(self._means.sandbox.around(argv, scratch.folder, place), output, memory)
+        if group is not None:
+            argv = group.around(argv, environment)
         command = Command(argv, place, {}, scratch.out, scratch.err)
         return run_command(command, task.timeout, self._is_stopped, environment)
 

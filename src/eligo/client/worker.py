@@ -15,10 +15,11 @@ from eligo.client.enrolment import Enrolment
 from eligo.client.folder import WorkFolder
 from eligo.client.options import WorkOptions
 from eligo.client.results import Courier, HeldLeases, Tally
-from eligo.client.sandbox import Cores, groups, sandbox
+from eligo.client.sandbox import Cores, sandbox
 from eligo.client.task_run import GrantRun, Means, Will
 from eligo.client.transfers import Depot
 from eligo.client.trust import Trust
+from eligo.engines.cgroups import groups
 from eligo.engines.job_run import MARK
 from eligo.engines.sessions import end_marked
 from eligo.errors import FormatError, InputError
@@ -53,7 +54,9 @@ class WorkLoop:
         leases, depot = HeldLeases(calls), Depot(f"{folder.path}/files", calls, options.cache)
         self._courier = Courier(calls, depot, folder, leases, say)
         cores = Cores(options.cores)
-        self._means = Means(options, depot, self._courier, leases, cores, trust, box, groups(), will, folder.mark, say)
+        self._means = Means(
+            options, depot, self._courier, leases, cores, trust, box, groups(folder.mark), will, folder.mark, say
+        )
         self._labels = tuple(dict.fromkeys((*options.labels, *own_labels(isolated=options.sandbox is not None))))
         self._lock, self._runs = threading.Lock(), set[GrantRun]()
         self._busy, self._asked = time.monotonic(), False

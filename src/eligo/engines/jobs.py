@@ -28,6 +28,9 @@ class Command:
     marker: str = ""
     #: its own time limit in seconds; None: that of its job
     timeout: float | None = None
+    #: bytes of memory that its processes may use together, if the engine can limit that; 0: any; None: the engine cannot,
+    #: because another program starts the processes
+    memory: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from eligo.allocating import Ask
 from eligo.allocating.rooms import Needs, Room
+from eligo.engines.cgroups import Cgroup, groups
 from eligo.engines.job_run import GRACE, NO_PROGRAM, Performed, describe_exit, describe_start_error, ending_of
 from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
 from eligo.engines.output import Printed
@@ -128,6 +129,8 @@ class _Running:
     terminated: bool = False
     why: str = ""
     lost: bool = False
+    #: the control group that limits its memory, if any
+    group: Cgroup | None = None
     #: exit code and peak memory, set once its first process has ended
     code: int = 0
     peak: int = 0
@@ -138,7 +141,10 @@ class _Running:
 
 
 class LocalEngine:
-    """Runs up to *workers* tasks at once, as far as their needs fit into the *room*."""
+    """Runs up to *workers* tasks at once, as far as their needs fit into the *room*.
+
+    If control groups can be created, tasks that state their memory are limited to it; *mark* identifies their groups.
+    """
 
     name = "local"
 
@@ -147,6 +153,7 @@ class LocalEngine:
         workers: int,
         room: Room | None = None,
         scratch: str | None = None,
+        mark: str = "",
     ) -> None:
         if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
             cure = "set it to signal.SIG_DFL"
@@ -165,6 +172,8 @@ class LocalEngine:
         self._limit = allow_files(workers)  # the tasks' limit of open files, if that of this process is larger
         self._printed = Printed(scratch) if scratch is not None else None
         self._sessions: SessionFile | None = None
+        self._mark = mark
+        self._groups = None if self.room.admits is None else groups(mark)  # early: of version 2, while no task runs
         #: why tasks cannot be started
         self.shortage = Shortage()
         self._peak = 0  # peak memory of this process itself, in the system's unit
@@ -201,6 +210,7 @@ class LocalEngine:
         """See `Heeding`."""
         self.room.heed(needs)
         self._asks = self._possible_asks()
+        self._groups = self._groups or groups(self._mark)
 
     def start(self, job: Job) -> None:
         """Start the first task of a job."""
@@ -219,13 +229,13 @@ class LocalEngine:
         running.began = time.time()
         try:
             self._launch(running)
-        except OSError as error:
-            if error.errno in SHORT:
+        except (OSError, ValueError) as error:  # ValueError: arguments that no program can be given
+            if running.group is not None:
+                running.group.close()
+            if isinstance(error, OSError) and error.errno in SHORT:
                 self._postpone(running, error)
-                return
-            self._tell(running, NO_PROGRAM, describe_start_error(running.work, error), None)
-        except ValueError as error:  # arguments that no program can be given
-            self._tell(running, NO_PROGRAM, describe_start_error(running.work, error), None)
+            else:
+                self._tell(running, NO_PROGRAM, describe_start_error(running.work, error), None)
         else:
             self.shortage.end()
             self._attend(running)
@@ -245,7 +255,11 @@ class LocalEngine:
             self._spare = os.dup(self._nothing)
         if self._running and self._last >= self._most_files:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        running.pid = self._spawn(running.work, running.slot)
+        work = running.work
+        if work.memory and self._groups is not None:
+            running.group = self._groups.limited(work.memory)
+            work = replace(work, argv=running.group.around(work.argv, {**os.environ, **work.environment}))
+        running.pid = self._spawn(work, running.slot)
         if self._sessions is not None:  # at once: a program may cut all other ties before this process runs again
             self._sessions.enter(running.slot, running.pid, after)
         try:
@@ -399,8 +413,11 @@ class LocalEngine:
         self.shortage.again = 0.0
         if self._printed is not None:
             self._printed.keep(running.slot, running.work)
-        failure = running.why if running.terminated else describe_exit(running.code)
-        self._tell(running, running.code, failure, self._memory(running.peak))
+        failure, memory = running.why if running.terminated else describe_exit(running.code), self._memory(running.peak)
+        if running.group is not None:
+            failure, memory = running.group.failure() or failure, running.group.peak() or memory
+            running.group.close()
+        self._tell(running, running.code, failure, memory)
 
     def _memory(self, peak: int) -> int | None:
         """The peak memory of a process in bytes; None if it may be inherited from this one."""
@@ -472,4 +489,4 @@ def engine(wanted: Wanted) -> Engine:
     slots = wanted.own().slots
     if wanted.functions:
         return ThreadEngine(slots, wanted.room(slots))
-    return LocalEngine(slots, wanted.room(slots), wanted.scratch)
+    return LocalEngine(slots, wanted.room(slots), wanted.scratch, wanted.mark)

@@ -95,11 +95,12 @@ class Devices:
 
 
 def equipped(work: Work, demand: Demand, devices: str) -> Work:
-    """The work with what it gets in its environment; with graphics processors, which ones."""
+    """The work with what it gets, also in its environment; with graphics processors, which ones."""
     if not isinstance(work, Command):
         return work
     gets = described(demand.cores, demand.memory) | ({CUDA: devices} if devices else {})
-    return replace(work, environment={**work.environment, **gets})
+    memory = None if work.memory is None else demand.memory
+    return replace(work, environment={**work.environment, **gets}, memory=memory)
 
 
 class Wants:

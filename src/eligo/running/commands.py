@@ -114,7 +114,8 @@ class Commands:
             elsewhere=self.elsewhere,
         )
         argv = argv_of(command, launch, site)
-        return Command(argv, site.place, environment, *log, self.marker, launch.limit(attempt))
+        memory = None if launch.container else 0
+        return Command(argv, site.place, environment, *log, self.marker, launch.limit(attempt), memory)
 
     def _variables(self, task: Name, attempt: int) -> dict[str, str]:
         """The variables by which an attempt knows itself and the run."""

@@ -31,6 +31,18 @@ def bytes_in(text: str) -> int | None:
     return None if amount is None else int(amount)
 
 
+def byte_words(amount: float) -> str:
+    """An amount of memory.
+
+    >>> byte_words(3_500_000), byte_words(2**31), byte_words(1023 * 2**10)
+    ('3.34 MiB', '2 GiB', '1023 KiB')
+    """
+    size, units = float(amount), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1024 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    return f"{size:.0f} {units[0]}" if size >= 1000 else f"{size:.3g} {units[0]}"
+
+
 class Demand(NamedTuple):
     """What a task needs while it runs.
 
