@@ -124,6 +124,21 @@ def test_what_reads_an_edited_output_of_another_task_runs_again(
     assert counts(file) == "121"
 
 
+def test_readers_of_a_task_whose_command_changed_run_again_once(file: Path) -> None:
+    assert run(["run", str(file), "-q"]) == 0  # records the output of a
+    file.write_text(file.read_text().replace("cat raw", "cat raw raw"))
+    for _ in range(2):
+        assert run(["run", str(file), "-q"]) == 0
+        assert counts(file) == "221"
+
+
+def test_readers_of_a_task_that_ran_on_request_run_again_once_even_if_no_other_file_is_read(file: Path) -> None:
+    file.write_text(json.dumps({"tasks": [{**ROWS[0], "inputs": []}, ROWS[1]]}))
+    for words in ([], [], ["--again", "a"], []):
+        assert run(["run", str(file), *words, "-q"]) == 0
+    assert [len(file.with_name(f"{name}.log").read_text()) for name in "ab"] == [3, 3]
+
+
 def test_an_output_with_an_old_time_is_no_reason_to_run_again(file: Path) -> None:
     for name in ("x", "y"):  # as after unpacking an archive
         os.utime(file.with_name(name), (1, 1))

@@ -236,6 +236,13 @@ def test_a_container_gets_the_folder_the_user_and_the_environment_of_the_task(tm
     assert "network" not in seen
 
 
+def test_a_folder_that_a_container_cannot_have_is_refused_first(tmp_path: Path, podman: Path, capsys: Captured) -> None:
+    (tmp_path / "a:b").mkdir()
+    assert made(tmp_path / "a:b", {"run": "pwd", "container": "alpine"}) == 2
+    assert "the path of its folder has a colon" in capsys.readouterr().err
+    assert made(tmp_path / "a:b", {"run": "pwd"}) == 0
+
+
 def test_the_exit_code_of_a_container_is_that_of_the_task(tmp_path: Path, podman: Path, capsys: Captured) -> None:
     assert made(tmp_path, {"run": "exit 7", "container": "alpine"}, "--retries", "0") == 1
     assert "exit code 7" in capsys.readouterr().out

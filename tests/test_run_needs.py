@@ -382,6 +382,22 @@ def test_a_retry_with_more_memory_than_there_is_is_refused_first(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
+    ("keys", "warns"),
+    [
+        ({"memory": ["1K", "2K"]}, True),
+        ({"timeout": ["1m", "2m", "3m"], "retries": 1}, True),
+        ({"memory": ["1K", "2K"], "retries": 1}, False),
+        ({"timeout": "1m"}, False),
+    ],
+)
+def test_amounts_that_no_attempt_uses_are_named(
+    keys: dict[str, Any], warns: bool, tmp_path: Path, capsys: Captured
+) -> None:
+    assert ran(written(tmp_path, [{"name": "a", "run": "true", **keys}]), "--retries", "0") == 0
+    assert ("'a' states more amounts of memory or time limits than it has" in capsys.readouterr().err) == warns
+
+
+@pytest.mark.parametrize(
     ("memory", "first", "more"),
     [("2G", 2**31, ()), ("1.5k", 1536, ()), (8e9, 8 * GB, ()), (["500M", "1T"], 500 * 2**20, (2**40,)), ([7], 7, ())],
 )

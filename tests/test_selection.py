@@ -274,3 +274,22 @@ def test_half_an_output_does_not_count_as_done(file: Path, capsys: pytest.Captur
     file.with_name("x").write_text("half\n")
     assert run(["run", str(file), "--start-from", "d", "--quiet"]) == 2
     assert "its last attempt did not finish" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("change", ["input", "command"])
+def test_a_change_before_the_start_counts_as_done_too(
+    file: Path, change: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{**ROWS[0], "inputs": ["raw"]}, *ROWS[1:]]
+    file.with_name("raw").touch()
+    file.write_text(json.dumps({"tasks": rows}))
+    assert run(["run", str(file), "--quiet"]) == 0
+    if change == "input":
+        file.with_name("raw").write_text("new")
+    else:
+        file.write_text(json.dumps({"tasks": [{**rows[0], "run": "echo never"}, *rows[1:]]}))
+    for words in (["--start-from", "b"], [], ["--start-from", "b", "--fresh"]):
+        assert run(["run", str(file), *words, "--quiet"]) == 0
+    assert counts(file) == {"a": 1, "b": 3, "c": 3, "d": 3}
+    assert run(["run", str(file), "--start-from", "b", "--again", "a"]) == 2
+    assert "task 'a' cannot run again: it is not selected" in capsys.readouterr().err

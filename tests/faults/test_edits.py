@@ -31,6 +31,8 @@ class Project:
     words: dict[str, int] = field(default_factory=dict)
     #: tasks that may run again: those whose files or commands changed since the last complete run
     dirty: set[str] = field(default_factory=set)
+    #: outputs edited by hand since their tasks last began: what the task wrote, and what was edited into it
+    by_hand: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
     edits: int = 0
 
     def __post_init__(self) -> None:
@@ -59,23 +61,30 @@ class Project:
         """Writes half of its output first, so that a killed task leaves a wrong file."""
         files = " ".join(self.reads[name])
         make = f"echo half > made/{name}; sleep {NAP}; {{ echo {self.words[name]}; cat {files}; }} | sha256sum > made/{name}"
-        return f"echo begin $CYCLE >> notes/{name}; {make}; echo end $CYCLE >> notes/{name}"
+        return f"echo begin $CYCLE >> $NOTES/{name}; {make}; echo end $CYCLE >> $NOTES/{name}"
 
     def _write_source(self, name: str) -> None:
-        (self.place / name).write_text(f"{self.rng.random()}\n" * self.rng.randint(1, 3))
+        """A source has one of few contents, so that a cache has outputs for it."""
+        (self.place / name).write_text(f"{self.rng.randrange(4)}\n" * self.rng.randint(1, 2))
 
     def edit(self) -> None:
         """Change a source, a command or an output, or delete an output."""
         self.edits += 1
         name = self.rng.choice([*self.reads])
-        match self.rng.choice(("command", "delete", "source", "source")):
+        output = self.place / "made" / name
+        match self.rng.choice(("command", "delete", "by hand", "source", "source")):
             case "command":
-                self.words[name] += 1
+                self.words[name] = (self.words[name] + 1) % 3
                 self.describe()
                 self.dirty.add(name)
-            case "delete":
-                (self.place / "made" / name).unlink(missing_ok=True)
+            case "delete" if name not in self.by_hand:  # who read it before it was deleted is not recorded
+                output.unlink(missing_ok=True)
                 self.dirty.add(name)
+            case "by hand" if output.exists():
+                before, _ = self.by_hand.get(name, (output.read_bytes(), b""))
+                output.write_text(f"{self.rng.random()}\n")
+                self.by_hand[name] = before, output.read_bytes()
+                self.dirty.update(task for task, files in self.reads.items() if f"made/{name}" in files)
             case _:
                 self.edit_source()
 
@@ -95,15 +104,26 @@ class Project:
         return allowed
 
     def stale(self) -> list[str]:
-        """The outputs that differ from what the sources and commands of this moment make; they need not exist if all read."""
+        """The outputs that differ from what the sources and commands of this moment make; they need not exist if all read.
+
+        An output that was edited by hand stays so until its task runs. So its task must run if it would now write something
+        else than what was there before the edit.
+        """
         right: dict[str, bytes] = {}
         for task, files in self.reads.items():
             read = b"".join(right.get(file) or (self.place / file).read_bytes() for file in files)
             digest = sha256(b"%d\n" % self.words[task] + read).hexdigest()
-            right[f"made/{task}"] = f"{digest}  -\n".encode()
+            made = f"{digest}  -\n".encode()
+            before, after = self.by_hand.get(task, (made, made))
+            right[f"made/{task}"] = after if before == made and self._holds(task, after) else made
         last = {f"made/t{DEEP - 1}_{i}" for i in range(WIDE)}
         there = {file for file in right if (self.place / file).exists()} | last
         return [file for file in sorted(there) if (self.place / file).read_bytes() != right[file]]
+
+    def _holds(self, task: str, content: bytes) -> bool:
+        """Whether this is the output; a cache may write it anew although no task begins."""
+        path = self.place / "made" / task
+        return path.exists() and path.read_bytes() == content
 
 
 @pytest.mark.parametrize("on", ["local", "dask", "ray", "parsl"])
@@ -119,7 +139,9 @@ def test_no_stale_output_is_believed(on: str, tmp_path: Path) -> None:
         allowed = project.may_run()
         killed, edited = _turn(on, project, turn)
         kills += killed
-        extra = _began_in(tmp_path, project.reads, turn) - project.may_run() - allowed
+        began = _began_in(tmp_path, project.reads, turn)
+        project.by_hand = {task: edit for task, edit in project.by_hand.items() if task not in began}
+        extra = began - project.may_run() - allowed
         needless += len(extra)
         assert not extra, f"turn {turn}: ran although nothing that they read had changed: {sorted(extra)}"
         if not killed and not edited:
@@ -138,9 +160,11 @@ def test_no_stale_output_is_believed(on: str, tmp_path: Path) -> None:
 def _turn(on: str, project: Project, turn: int, may_be_killed: bool = True) -> tuple[bool, bool]:
     """Run or resume; whether it was killed, and whether a source was edited while it ran."""
     rng, flow = project.rng, project.place / "flow.json"
-    options = ("--on", on, "--workers", str(WORKERS), "--policy", "fifo")
+    cache = rng.choice(((), ("--cache", str(project.place / "cache"))))
+    options = ("--on", on, "--workers", str(WORKERS), "--policy", "fifo", *cache)
+    environment = surroundings(turn) | {"NOTES": "notes"}  # a file that a command names is part of a cache's key
     kill, edit = may_be_killed and rng.random() < 0.6, may_be_killed and rng.random() < 0.2
-    with started(flow, *options, inside=inside(on), env=surroundings(turn)) as run:
+    with started(flow, *options, inside=inside(on), env=environment) as run:
         if edit:
             _wait(run, rng.uniform(0.0, LATEST[on]))
             project.edits += 1

@@ -25,7 +25,7 @@ from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.policies import PLAN_EFFORT, POLICIES
-from eligo.running.commands import Commands, check_launches, shell_remark
+from eligo.running.commands import Commands, attempts_remark, check_launches, shell_remark
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
 from eligo.running.growth import RunGrowth
@@ -340,7 +340,7 @@ def settle_files(
     resumed, redone = _redo_tasks(selected, resumed, settings, folder, files)
     if selected.is_narrow:
         files = TaskFiles(LiveWorkflow(selected.flow, resumed.execution).flow, place)
-    _assume_done(settings.selection.assumed(files.flow), files, resumed)
+    resumed = _assume_done(settings.selection.assumed(files.flow), files, resumed, folder)
     if settings.skip_done:
         skip_up_to_date(files.flow, resumed.execution, place, resumed.doubts)
     files.check_spelling()
@@ -348,20 +348,20 @@ def settle_files(
     return resumed, files, redone
 
 
-def _assume_done(tasks: Iterable[int], files: TaskFiles, resumed: Resumed) -> None:
-    """Execute tasks that count as done, without running them; raises if they are known not to be."""
-    game = resumed.execution
-    for v in tasks:
-        name = files.flow.dag.tasks[v]
-        if name in game.executed:
-            continue
-        task = f"task {shorten(files.flow.dag.labels[v])!r} cannot count as done for --start-from"
+def _assume_done(tasks: Iterable[int], files: TaskFiles, resumed: Resumed, folder: RunFolder) -> Resumed:
+    """Execute tasks that count as done, without running them; raises if their outputs are missing or may be incomplete."""
+    game, names = resumed.execution, [files.flow.dag.tasks[v] for v in tasks]
+    assumed = [name for name in names if name not in game.executed]
+    unfinished = folder.doubts().unfinished if assumed else ()  # what this run has to repeat was finished
+    for name in assumed:
+        task = f"task {shorten(str(name))!r} cannot count as done for --start-from"
         if missing := files.absent(name):
             raise InputError(f"{task}: its output {shorten(missing[0])!r} does not exist")
-        if files.flow.task(name).outputs and files.flow.dag.labels[v] in resumed.doubts.unfinished:
+        if files.flow.task(name).outputs and str(name) in unfinished:
             why = "its last attempt did not finish, so that its outputs may be incomplete"
             raise InputError(f"{task}: {why}").cured_by("run")
         game.execute(name)
+    return replace(resumed, doubts=resumed.doubts.without(map(str, assumed)))
 
 
 def _redo_tasks(
@@ -373,7 +373,7 @@ def _redo_tasks(
     outdated = files.outdated(done) if settings.skip_done else ()
     redone = files.to_redo(done, {*requested, *renewed, *outdated})._replace(requested=requested, renewed=renewed)
     resumed = folder.redo(selected.everything, resumed, redone)
-    written, stable = files.between(done), files.between(resumed.execution.numbers(EXECUTED))
+    written, stable = files.between(range(len(files.flow.dag))), files.between(resumed.execution.numbers(EXECUTED))
     inputs = {path: state for path, state in {**before, **now}.items() if path not in written or path in stable}
     resumed = replace(resumed, inputs=inputs)
     return folder.narrow(selected.flow, resumed) if selected.is_narrow else resumed, redone
@@ -496,7 +496,7 @@ def _ignored_settings(flow: Workflow, engine: Engine, settings: Settings) -> tup
     elif settings.policy not in POLICIES and any(flow.column("priority")):
         remarks.append(f"priorities of tasks take precedence over the order in {settings.policy}")
     shell = shell_remark(flow) if default_shell() == NO_BASH else None
-    return tuple(remarks) if shell is None else (*remarks, shell)
+    return (*remarks, *filter(None, (attempts_remark(flow, settings.retries.most), shell)))
 
 
 @contextmanager

@@ -58,6 +58,20 @@ def shell_remark(flow: Workflow) -> str | None:
     return f"command lines that need a shell run with {default_shell()}" if chosen else None
 
 
+def attempts_remark(flow: Workflow, retries: int) -> str | None:
+    """A sentence about amounts of memory and time limits that are for attempts which tasks do not have; None without any."""
+    columns = (flow.column(key) for key in ("more_memory", "launch"))
+    tasks = [
+        name
+        for name, more, launch in zip(flow.dag.tasks, *columns, strict=True)
+        if max(len(more or ()), len(launch.timeout) - 1 if launch and isinstance(launch.timeout, tuple) else 0)
+        > (retries if launch is None or launch.retries is None else launch.retries)
+    ]
+    many = f" (and {len(tasks) - 1:,} more)" if len(tasks) > 1 else ""
+    which = "states more amounts of memory or time limits than it has attempts"
+    return f"task {shorten(str(tasks[0]))!r}{many} {which}: the last ones are not used" if tasks else None
+
+
 @dataclass(eq=False)
 class Commands:
     """The commands of a workflow's tasks, run in one folder, with their output in another."""
@@ -75,12 +89,16 @@ class Commands:
     elsewhere: bool = False
 
     def check(self) -> None:
-        """Refuse tasks without a command before any is started."""
+        """Refuse tasks without a command, and folders that no container can have, before any task is started."""
         commands = zip(self.flow.dag.tasks, self.flow.column("command"), strict=True)
         without = [name for name, command in commands if not command]
         if without:
             many = f" (and {len(without) - 1:,} more)" if len(without) > 1 else ""
             raise InputError(f"task {shorten(without[0])!r}{many} has no command: add one to the file")
+        for name, launch in zip(self.flow.dag.tasks, self.flow.column("launch"), strict=True):
+            if launch and launch.container and ":" in (place := str(Path(self.folder, launch.dir or ""))):
+                task = f"task {shorten(name)!r} cannot run in a container"
+                raise InputError(f"{task}, since the path of its folder has a colon: rename {place}")
 
     def __call__(self, task: Name, attempt: int) -> Command:
         """The command of an attempt at a task."""

@@ -234,7 +234,7 @@ class RunFolder:
 
     def keep_inputs(self, resumed: Resumed) -> None:
         """Store the states of the inputs, if they differ from those that are stored."""
-        if resumed.inputs and resumed.inputs != self.inputs():
+        if resumed.inputs != self.inputs():
             save(self.path, resumed.inputs)
 
     def is_complete(self, resumed: Resumed) -> bool:
@@ -277,7 +277,7 @@ class RunFolder:
 
     def recall(self, flow: Workflow) -> Resumed:
         """Resume without killing the processes of an earlier dispatcher."""
-        doubts = self._doubts()
+        doubts = self.doubts()
         now, before = digests(flow), self.store.tasks()
         if before and list(before.items()) == list(now.items()):
             game = Execution.replay(flow, self.store.moves(), self.store.additions())
@@ -290,7 +290,7 @@ class RunFolder:
             game.release(task)
         return replace(resumed, doubts=replace(doubts, unfinished=doubts.unfinished | resumed.doubts.unfinished))
 
-    def _doubts(self) -> Doubts:
+    def doubts(self) -> Doubts:
         """The tasks that never completed; `begin` stores them, since a new journal does not contain earlier attempts."""
         unfinished = frozenset(json.loads(self.store.facts().get("unfinished", "[]")))
         return Doubts(unfinished_tasks(self.store, unfinished), tuple(self.store.killed_sessions()))

@@ -48,16 +48,21 @@ class Selection:
 
     def assumed(self, flow: Workflow) -> list[int]:
         """The numbers of the tasks that count as done, in an order in which they can be: what --start-from leaves out."""
+        if not self.start_from:
+            return []
         first = find_tasks(flow, self.start_from)
         needed = set(reached(flow.dag, first, up=True).tolist()) - _onward(flow, first)
         return [v for v in flow.dag.order.tolist() if v in needed]
 
     def repeated(self, flow: Workflow, among: Workflow) -> set[int]:
         """The numbers of the tasks of *flow* to run again, if they are among those that were selected."""
+        if not (self.fresh or self.again):
+            return set()
+        selected = {v for v, name in enumerate(flow.dag.tasks) if name in among.dag} - set(self.assumed(flow))
         if self.fresh:
-            return {v for v, name in enumerate(flow.dag.tasks) if name in among.dag}
-        numbers = find_tasks(flow, self.again) if self.again else []
-        unselected = next((v for v in numbers if flow.dag.tasks[v] not in among.dag), None)
+            return selected
+        numbers = find_tasks(flow, self.again)
+        unselected = next((v for v in numbers if v not in selected), None)
         if unselected is not None:
             raise InputError(f"task {shorten(flow.dag.labels[unselected])!r} cannot run again: it is not selected")
         return set(numbers)

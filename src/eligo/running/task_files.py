@@ -291,6 +291,10 @@ class Doubts:
     #: start and end times of dispatchers that were killed: their last starts may be missing from the store
     killed: tuple[tuple[float, float], ...] = ()
 
+    def without(self, labels: Iterable[str]) -> "Doubts":
+        """The doubts about other tasks."""
+        return Doubts(self.unfinished.difference(labels), self.killed)
+
     def touch(self, modified: int) -> bool:
         """Whether a file with this modification time may belong to a task that was killed with its dispatcher."""
         return any(SECOND * (began - 1) <= modified < SECOND * until for began, until in self.killed)
