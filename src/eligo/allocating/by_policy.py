@@ -121,7 +121,7 @@ class ByPolicy:
             return []
         self.execution.take_numbers(chosen)
         self.granted += len(chosen)
-        self._seen = len(self.execution.journal)
+        self._seen += len(chosen)
         return [Grant(ask, self.execution.graph.named(chosen), self._why(ask, ready))]
 
     def _choose(self, ask: Ask) -> list[int]:
@@ -134,11 +134,11 @@ class ByPolicy:
         return self._board.choose(MOST_SHORT, ask.modest, room, self._seconds, codes, admits)
 
     def _admits(self, ask: Ask) -> Callable[[int], bool] | None:
+        if ask.fits is None:
+            return None
         single, name = ask.size == 1 and ask.seconds is None, self.execution.graph.name
-        fits = (
-            ask.fits if single else ask.fits and ask.admits
-        )  # after NothingFits, the first tasks of several still count
-        return None if fits is None else lambda v: fits(name(v))
+        fits = ask.fits if single else ask.admits  # after NothingFits, the first tasks of several still count
+        return lambda v: fits(name(v))
 
     def _nearest(self, saves: Saves, admits: Callable[[int], bool] | None) -> list[int]:
         """Take the task that saves most bytes among the first ready ones; among equals, the first."""

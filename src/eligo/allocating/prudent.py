@@ -254,7 +254,7 @@ class Prudent:
         return 1.0 if speed is None else speed
 
     def _is_slow(self, ask: Ask) -> bool:
-        return self.is_slow(ask.client) if ask.speed is None else ask.speed < self.rules.slow
+        return self.speeds.is_slow(ask.client, self.rules.slow) if ask.speed is None else ask.speed < self.rules.slow
 
     def _faster_clients(self) -> Iterator[tuple[float, Fits | None]]:
         """The connected clients that are not slow, the last one found first; each with its end of connection and `fits`."""

@@ -206,7 +206,8 @@ class DeliverWords(Brief):
     ask: AskWords | None = None
 
     def __post_init__(self) -> None:
-        check_files([one.outputs for one in self.results if one.outputs])
+        if files := [one.outputs for one in self.results if one.outputs]:
+            check_files(files)
 
 
 class AnswersWords(Struct):

@@ -14,7 +14,8 @@ class Account:
     *most* is the largest body that it may have.
     """
 
-    __slots__ = ("began", "caller", "dropped", "gone", "holds", "most", "owner", "request", "sent", "status", "taken", "task")
+    __slots__ = ("began", "caller", "dropped", "gone", "holds", "most", "owner", "request", "sent", "status", "taken",
+                 "task")  # fmt: skip
 
     def __init__(self, request: str) -> None:
         self.request, self.caller, self.owner, self.began = request, "", "", time.perf_counter()
