@@ -151,8 +151,12 @@ class Guard:
         state = scope["state"]
         account, answer = Account(self._request_id(state)), b""
         try:
-            answer = await self._reply_body(scope, state, body, receive, account)
-            endpoint = scope["endpoint"]
+            await self._admit(scope, state, account)
+            self._hold(account, len(body))
+            state["body"] = body
+            self._place(account, scope["path"])
+            scope["endpoint"] = endpoint = self.direct[scope["method"], scope["path"]]
+            answer = await endpoint.respond(scope, receive)
             account.status, kind = endpoint.status, [endpoint.kind]
         except (Exception, asyncio.CancelledError) as error:
             refused = self._refusal(error, account)
@@ -162,16 +166,6 @@ class Guard:
             self._finish(scope, account)
         length = (b"content-length", b"%d" % len(answer))
         return account.status, [*kind, length, (b"eligo-request", account.request.encode())], answer
-
-    async def _reply_body(
-        self, scope: Scope, state: dict[str, Any], body: bytes, receive: Receive, account: Account
-    ) -> bytes:
-        await self._admit(scope, state, account)
-        self._hold(account, len(body))
-        state["body"] = body
-        self._place(account, scope["path"])
-        scope["endpoint"] = endpoint = self.direct[scope["method"], scope["path"]]
-        return await endpoint.respond(scope, receive)
 
     def _request_id(self, state: dict[str, Any]) -> str:
         """A new request id, which is also left in the state."""
