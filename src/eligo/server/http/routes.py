@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from heapq import nlargest, nsmallest
 from http import HTTPStatus
+from math import inf
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -338,7 +339,7 @@ def clients_after(call: ApiCall, ids: Iterable[str]) -> tuple[list[str], str | N
 
 def read_request(ask: AskWords) -> Request:
     """The request for work that a client sent."""
-    memory = float("inf") if ask.memory is None else ask.memory
+    memory = inf if ask.memory is None else ask.memory
     labels, files = frozenset(ask.labels), frozenset(ask.files)
     return Request(ask.count, ask.size, ask.seconds, ask.wait, ask.cores, memory, labels, files)
 
