@@ -48,7 +48,7 @@ def test_what_is_no_key_is_refused(pair: tuple[Path, Path], tmp_path: Path) -> N
     wrong.write_text("-----BEGIN nothing")
     for path in (wrong, pair[1]):
         os.chmod(path, 0o600)
-        with pytest.raises(InputError, match="not an Ed25519 private key"):
+        with pytest.raises(InputError, match="must be an Ed25519 private key"):
             private_key(path)
     with pytest.raises(InputError, match="cannot read the key"):
         private_key(tmp_path / "nothing")

@@ -164,7 +164,7 @@ class Workflow:
                 if name not in self.dag:
                     raise UnknownTaskError(name)
                 if task.name is not name and task.name != name:
-                    raise InputError(f"the details of task {name!r} belong to {task.name!r}")
+                    raise InputError(f"the details given for task {name!r} have another name: {task.name!r}")
             object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
         object.__setattr__(self, "file_sizes", MappingProxyType(dict(self.file_sizes)))
 

@@ -144,9 +144,9 @@ def batch(
     reading: Reading,
     json: option.Json = False,
 ) -> None:
-    """Choose ready tasks to hand out together.
+    """Choose a set of ready tasks to hand out together.
 
-    Chooses those that leave the most tasks ready once they are finished.
+    It is the set that, once finished, leaves the most tasks ready.
     """
     from eligo.cli.facts import State, ask_batch, print_batch
     from eligo.cli.plan_text import read_workflow

@@ -113,7 +113,7 @@ class JobLog:
                 file.seek(0)
                 start = file.read(len(head))
                 if start and start != head:
-                    raise InputError(f"{self.path}: not a table of --joblog (choose another file)")
+                    raise InputError(f"{self.path}: this file was not written by --joblog (choose another file)")
                 file.write(b"" if start else head)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written: {error.strerror}") from None

@@ -113,7 +113,9 @@ To = Annotated[
 Outside = Annotated[bool, typer.Option("--allow-outside", help="Allow included files outside the input's folder.")]
 Args = Annotated[
     list[str] | None,
-    typer.Option("--args", "-p", metavar="NAME=VALUE", help="JSON, YAML, JX: a parameter or a file of them."),
+    typer.Option(
+        "--args", "-p", metavar="NAME=VALUE", help="For JSON, YAML and JX: a parameter, or a file that sets them."
+    ),
 ]
 Ignore = Annotated[
     list[str] | None,

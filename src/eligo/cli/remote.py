@@ -267,7 +267,7 @@ def make_key(path: str) -> int:
     try:
         from eligo.server.auth.signatures import new_key
     except ImportError:
-        raise InputError('keys need cryptography: pip install "eligo[server]"') from None
+        raise InputError('keys need the package cryptography: pip install "eligo[server]"') from None
     public = new_key(path)
     print_lines(
         [

@@ -162,7 +162,7 @@ class CompareRequest:
             "-j",
             "--jobs",
             metavar="N,...",
-            help="Also compare on these numbers of equal workers that never leave, such as 4,16,64. Needs all run times.",
+            help="Also compare on equal workers, for each number in this list, such as 4,16,64. Needs all run times.",
         ),
     ] = None
     rates: Annotated[str, typer.Option(metavar="N,...", help="Mean numbers of simultaneous requests.")] = (

@@ -63,7 +63,7 @@ def ground_is_dark() -> bool:
 
 
 def answers_dark(answer: bytes) -> bool:
-    r"""Whether a terminal with this answer has a dark background.
+    r"""Whether the terminal that gave this answer has a dark background.
 
     >>> answers_dark(b"\x1b]11;rgb:ffff/ffff/dddd\x1b\\"), answers_dark(b"\x1b]11;rgb:1e1e/1e1e/2e2e\x07"), answers_dark(b"")
     (False, True, True)

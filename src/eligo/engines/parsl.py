@@ -76,7 +76,7 @@ class ParslEngine(FutureEngine):
 def perform_here(
     payload: bytes | Callable[[], Payload], fence: str, parsl_resource_specification: object = None
 ) -> ResultPayload:
-    """Run a job on a worker, unless the file *fence* exists; Parsl also passes the resource specification."""
+    """Run a job on a worker, unless the file *fence* exists. Parsl passes the last argument."""
     if os.path.exists(fence):
         return [withdrawn_result()]
     return perform_sent(payload if isinstance(payload, bytes) else payload())

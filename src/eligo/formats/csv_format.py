@@ -172,7 +172,10 @@ def fitted(name: str) -> str:
 
 
 def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The table of a workflow's arcs, after its tasks if the arcs do not show their order; *old* names are not written."""
+    """The table of a workflow's arcs. If the arcs do not show the order of the tasks, the tasks come first.
+
+    The names of tasks in *old* are not written.
+    """
     return "".join(["parent,child\n", *arc_lines(flow.dag, list(map(_cell, flow.dag.tasks)), ",")])
 
 

@@ -146,7 +146,7 @@ def parse(text: str, beside: Beside | None = None) -> Workflow:
 
 
 def _own_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers, without the messages of make and what recursive calls of make print."""
+    """The lines with their numbers, without make's own messages and the output of recursive calls of make."""
     inner: str | None = None
     for number, line in enumerate(text.split("\n"), 1):
         message = _MESSAGE.fullmatch(line.removesuffix("\r"))

@@ -135,7 +135,7 @@ class WatchedRun(Watched):
 
     @property
     def present(self) -> int:
-        """See `Watched`: the number of tasks that can run at a time, whether all of these workers were needed yet or not."""
+        """See `Watched`: the number of tasks that can run at the same time, including workers that had no task yet."""
         if not (self.under_way and self.sessions):
             return 0
         return int(self._now.get("workers", self.sessions[-1].workers))

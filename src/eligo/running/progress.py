@@ -33,7 +33,7 @@ ProgressOption = bool | Callable[[Progress], object]
 
 
 def progress_of(runner: "Runner", began: float) -> Progress:
-    """The present progress of a run that began at this moment of the monotonic clock."""
+    """The current progress of a run, given its start time on the monotonic clock."""
     game, seconds = runner.execution, time.monotonic() - began
     running, failed = sum(len(job.tasks) - job.ended for job in runner.running.values()), len(runner.failures)
     return Progress(tasks=len(game.graph), done=len(game.executed), running=running, failed=failed, seconds=seconds)

@@ -66,7 +66,7 @@ def _check_json(value: object) -> None:
     elif type(value) is dict:
         for key, part in value.items():
             if type(key) is not str:
-                raise TypeError(f"JSON has no {type(key).__name__} as a key: {CURE}")
+                raise TypeError(f"JSON does not allow a key of type {type(key).__name__}: {CURE}")
             _check_json(part)
     elif type(value) not in (str, int, float, bool, type(None)):
         raise TypeError(f"JSON has no {type(value).__name__}: {CURE}")

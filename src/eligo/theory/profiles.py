@@ -46,7 +46,7 @@ def concatenated(profiles: Sequence[Profile]) -> Profile:
 
 
 def repeated(profile: Profile, times: int) -> Profile:
-    """The profile of *times* copies, run one after another."""
+    """The profile of several copies, run one after another; *times* is their number."""
     return concatenated([profile] * times)
 
 

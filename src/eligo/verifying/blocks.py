@@ -262,7 +262,9 @@ def _flow(dag: Dag, flow: Sequence[Any], executed: Numbers, rendered: Numbers) -
     for i in np.flatnonzero(~allowed).tolist():
         child_name, parent_name, worth = flow[i]
         way = f"{worth:,} from {child_name!r} to {parent_name!r}"
-        raise Refuted(f"a non-negative worth must flow from a task to a parent in its module, got {way}")
+        raise Refuted(
+            f"each worth must be at least 0 and flow from a task to one of its parents in the same module, got {way}"
+        )
     return child, parent, amount
 
 

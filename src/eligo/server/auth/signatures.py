@@ -48,7 +48,7 @@ def private_key(path: str | Path) -> Ed25519PrivateKey:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, Ed25519PrivateKey):
-        raise InputError(f"{path}: not an Ed25519 private key without a password")
+        raise InputError(f"{path}: must be an Ed25519 private key that has no password")
     return key
 
 

@@ -130,7 +130,7 @@ def unpacked_plan(plan: bytes, size: int) -> tuple[Ints, Ints | None]:
         raise InputError(f"the stored plan has {len(numbers):,} numbers, which do not match {size:,} tasks")
     order, ceiling = numbers[:size], numbers[size:] if len(numbers) > size else None
     if not np.array_equal(np.sort(order), np.arange(size)):
-        raise InputError("the stored plan does not name every task once")
+        raise InputError("the stored plan does not name every task exactly once")
     return order, ceiling
 
 
