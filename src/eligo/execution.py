@@ -205,7 +205,7 @@ class Execution:
             if kind == GROW and v == len(self.additions) < len(all_additions):
                 self._grow(self._check_addition(Addition(*all_additions[v])))
             elif 0 <= kind < GROW and v < len(self.graph) and self._follows(kind, v):
-                self._apply(kind, v)
+                self._do(kind, v)
             else:
                 raise InputError(f"move {len(self.journal):,} of this journal is not possible in that state")
 
@@ -445,14 +445,11 @@ class Execution:
         if self._states[v] not in _FROM[kind]:
             raise MoveError(MOVES[kind], self.graph.name(v), STATES[self._states[v]])
 
-    def _apply(self, kind: int, v: int) -> None:
+    def _do(self, kind: int, v: int) -> None:
+        """Check, record and apply one move."""
         if kind == COMPLETE:
             self.complete_number(v)
-        else:
-            self._do(kind, v)
-
-    def _do(self, kind: int, v: int) -> None:
-        """Check, record and apply one move other than a completion."""
+            return
         self._check(kind, v)
         self._journal.append(kind << 32 | v)
         if kind in _TO:
