@@ -412,3 +412,26 @@ def test_strangers_who_come_and_go_leave_nothing_behind() -> None:
 def test_wrong_arguments_get_one_clear_error(call: Callable[[], object], told: str) -> None:
     with pytest.raises(InputError, match=told):
         call()
+
+
+def test_a_few_moves_are_left_to_the_next_ask_which_follows_them() -> None:
+    game = Execution({"a": [], "b": ["a"]})
+    inner = ByPolicy(policies.policy("fifo", game.dag), game)
+    live = Prudent(inner)
+    live.hand_out([Ask("ann")])
+    game.complete("a")
+    assert inner.is_near
+    assert live.catch_up()
+    assert [grant.tasks for grant in live.hand_out([Ask("ann")])] == [("b",)]
+
+
+def test_a_held_task_starts_when_the_one_before_it_is_done_not_at_the_next_ask() -> None:
+    game, clock = Execution({"a": [], "b": ["a"]}), [0.0]
+    live = Prudent(ByPolicy(policies.policy("fifo", game.dag), game), PRUDENT, clock=lambda: clock[0])
+    live.hand_out([Ask("ann", size=2)])
+    clock[0] = 100.0
+    game.complete("a")
+    live.learn("ann", "a", 100.0)
+    live.catch_up()
+    clock[0] = 150.0
+    assert live.copies_from() == 100.0 + 100.0 * PRUDENT.overdue

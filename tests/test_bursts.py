@@ -111,7 +111,9 @@ def test_a_burst_takes_one_call_to_begin_and_one_for_each_slice(monkeypatch: pyt
     game = Execution(fan(2_500))
     allocator = ByPolicy(policy("fifo", game.dag), game)
     allocator.hand_out([Ask()])
+    assert allocator.is_near
     game.complete("hub0")
+    assert not allocator.is_near  # one move, which would keep the next ask waiting
     assert [allocator.catch_up() for _ in range(5)] == [False, False, False, True, True]
 
 

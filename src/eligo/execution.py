@@ -313,12 +313,14 @@ class Execution:
 
     def complete_number(self, v: int, late: bool = False) -> Sequence[int]:
         """See `complete`."""
-        if late and self._states[v] != ALLOCATED:
-            if self._states[v] == FAILED:
+        if self._states[v] != ALLOCATED:
+            if late and self._states[v] == FAILED:
                 self._do(RELEASE, v)
-            if self._states[v] == ELIGIBLE:
+            if late and self._states[v] == ELIGIBLE:
                 self._do(TAKE, v)
-        return self._do(COMPLETE, v)
+            self._check(COMPLETE, v)
+        self._journal.append(COMPLETE << 32 | v)
+        return self._completed(v)
 
     # Moves
 
@@ -443,19 +445,19 @@ class Execution:
         if self._states[v] not in _FROM[kind]:
             raise MoveError(MOVES[kind], self.graph.name(v), STATES[self._states[v]])
 
-    def _do(self, kind: int, v: int) -> Sequence[int]:
-        """Check, record and apply one move; returns the tasks that became eligible."""
+    def _do(self, kind: int, v: int) -> None:
+        """Check, record and apply one move."""
+        if kind == COMPLETE:
+            self.complete_number(v)
+            return
         self._check(kind, v)
         self._journal.append(kind << 32 | v)
-        if kind == COMPLETE:
-            return self._completed(v)
         if kind in _TO:
             self._enter(v, _TO[kind])
         elif kind == RELEASE:
             self._enter(v, WAITING if self._missing[v] else ELIGIBLE)
         else:
             self._copies[v] = self._copies.get(v, 0) + _COPIES[kind]
-        return ()
 
     def _completed(self, v: int) -> Sequence[int]:
         states, missing, inside = self._states, self._missing, self._inside

@@ -19,6 +19,7 @@ MOST_LOST = 0.01  # of the sum of all places: the places that may be lost to sav
 MOST_PAIRED = 32  # asks that are compared by the bytes they save
 MOST_SHORT = 1_000  # tasks in a grant that is sized by seconds, because some tasks take none
 SOME = 10_000  # moves or arrivals of tasks that one call processes: other work can run between two calls
+FEW = 500  # moves that the next ask processes itself, in less than a millisecond
 UNTIMED = np.zeros(0)
 _NOWHERE = -1  # a state that no task of a board has
 
@@ -108,7 +109,7 @@ class ByPolicy:
 
     def _grant(self, ask: Ask) -> list[Grant]:
         """The grant for one ask, or an empty list."""
-        ready = len(self.execution.numbers(ELIGIBLE))
+        ready = len(self.execution.ready)
         try:
             chosen = self._choose(ask)
         except NothingFits:
@@ -120,7 +121,7 @@ class ByPolicy:
             return []
         self.execution.take_numbers(chosen)
         self.granted += len(chosen)
-        self._seen = len(self.execution.journal)
+        self._seen += len(chosen)
         return [Grant(ask, self.execution.graph.named(chosen), self._why(ask, ready))]
 
     def _choose(self, ask: Ask) -> list[int]:
@@ -133,11 +134,11 @@ class ByPolicy:
         return self._board.choose(MOST_SHORT, ask.modest, room, self._seconds, codes, admits)
 
     def _admits(self, ask: Ask) -> Callable[[int], bool] | None:
+        if ask.fits is None:
+            return None
         single, name = ask.size == 1 and ask.seconds is None, self.execution.graph.name
-        fits = (
-            ask.fits if single else ask.fits and ask.admits
-        )  # after NothingFits, the first tasks of several still count
-        return None if fits is None else lambda v: fits(name(v))
+        fits = ask.fits if single else ask.admits  # after NothingFits, the first tasks of several still count
+        return lambda v: fits(name(v))
 
     def _nearest(self, saves: Saves, admits: Callable[[int], bool] | None) -> list[int]:
         """Take the task that saves most bytes among the first ready ones; among equals, the first."""
@@ -188,9 +189,21 @@ class ByPolicy:
             self._seconds = np.append(self._seconds, estimate(flow).seconds[len(self._seconds) :])
         self._go_by(grown(self.policy, flow))
 
+    @property
+    def is_near(self) -> bool:
+        """Whether the execution is so few moves ahead that the next ask can follow them without delay."""
+        game = self.execution
+        return (
+            len(game.journal) - self._seen <= FEW
+            and self._arrived == self._arriving
+            and self._grown == len(game.additions)
+            and self._bursts == len(game.bursts)  # one of these few moves may make many tasks ready
+        )
+
     def _follow(self) -> None:
         while not self.catch_up():
             pass
+        self._bursts = len(self.execution.bursts)
 
     def catch_up(self) -> bool:
         """Follow the execution by at most `SOME` moves or arrivals; returns whether it has caught up."""

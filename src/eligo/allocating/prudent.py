@@ -148,9 +148,15 @@ class Prudent:
         return grants if in_order else sorted(grants, key=_places(queue))
 
     def catch_up(self) -> bool:
-        """Process more of the journal; returns whether nothing is left that would delay the next ask."""
+        """Process more of the journal; returns whether nothing is left that would delay the next ask.
+
+        A few moves are left to the next ask, since many are processed faster together, unless held tasks may start by them.
+        """
+        allocator = self.allocator if isinstance(self.allocator, ByPolicy) else None
+        if not self._handed.holds and (allocator is None or allocator.is_near):
+            return True
         self._handed.note()
-        return self.allocator.catch_up() if isinstance(self.allocator, ByPolicy) else True
+        return allocator is None or allocator.catch_up()
 
     def learn(self, client: Hashable, task: Name, seconds: float) -> None:
         """Record how long a client took for a task."""
@@ -248,7 +254,7 @@ class Prudent:
         return 1.0 if speed is None else speed
 
     def _is_slow(self, ask: Ask) -> bool:
-        return self.is_slow(ask.client) if ask.speed is None else ask.speed < self.rules.slow
+        return self.speeds.is_slow(ask.client, self.rules.slow) if ask.speed is None else ask.speed < self.rules.slow
 
     def _faster_clients(self) -> Iterator[tuple[float, Fits | None]]:
         """The connected clients that are not slow, the last one found first; each with its end of connection and `fits`."""
@@ -280,6 +286,8 @@ class Handed:
         self._has: dict[Hashable, set[int]] = {}  # the tasks of each client
         self._held: set[int] = set()  # tasks of fat tasks that wait, or waited, for others of the same fat task
         self._seen = self._marked = 0  # the numbers of moves processed, and recorded
+        #: whether tasks were held after the last recorded move
+        self.holds = False
         #: recorded but not yet processed: the number of moves so far, the time, and the grants
         self._noted: list[tuple[int, float, Sequence[Grant]]] = []
         self.note()
@@ -351,7 +359,7 @@ class Handed:
         if self.rules.copies < 2 or not (grants or moves > self._marked):  # only copies need this
             return
         self._noted.append((moves, self.clock(), grants))
-        self._marked = moves
+        self._marked, self.holds = moves, bool(self.execution.numbers(HELD))
         if moves - self._seen > MOST_NOTED or len(self._noted) > MOST_NOTED:
             self._follow()
 

@@ -126,7 +126,8 @@ class Desk:
     ) -> tuple[list[str], Ticket | None]:
         """Process results, with the tasks that they add, and answer at once a request for tasks that came with them."""
         self.keeper.check()
-        answers = await self._deliver_in_turn(client, deliveries, added or {})
+        deliver = self._deliver_in_turn if added else self._deliver_all
+        answers = await deliver(client, deliveries, added or {})
         if request is None:
             self.wake()
             await self.keeper.kept()
@@ -137,8 +138,6 @@ class Desk:
         self, client: Client, deliveries: Sequence[ResultWords], added: ReadAdditions
     ) -> list[str]:
         """Process results; results that add tasks wait for their turns."""
-        if not added:
-            return await self._deliver_all(client, deliveries, added)
         together, growing = split_by_growth(deliveries, added)
         answers = dict(zip(together, await self._deliver_part(client, deliveries, together, added), strict=True))
         for part in growing:

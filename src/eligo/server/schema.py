@@ -192,7 +192,7 @@ class ResultWords(Brief):
     def digest(self) -> str:
         """The value by which results are compared: the files or, without files, the end of the output."""
         if not self.outputs:
-            return _digest(f"{self.code} {last_of(self.tail or '')}", of_files=False)
+            return _digest(f"{self.code} {last_of(self.tail) if self.tail else ''}", of_files=False)
         files = sorted((name, file.sha256, file.size) for name, file in self.outputs.items())
         return _digest(repr(files), of_files=True)
 
@@ -206,7 +206,8 @@ class DeliverWords(Brief):
     ask: AskWords | None = None
 
     def __post_init__(self) -> None:
-        check_files([one.outputs for one in self.results if one.outputs])
+        if files := [one.outputs for one in self.results if one.outputs]:
+            check_files(files)
 
 
 class AnswersWords(Struct):

@@ -9,13 +9,17 @@ from typing import Any
 
 
 class Account:
-    """One request: its id, its caller and the caller's owner, the capacity that it holds, and its totals."""
+    """One request: its id, its caller and the caller's owner, the capacity that it holds, and its totals.
 
-    __slots__ = ("began", "caller", "dropped", "gone", "holds", "owner", "request", "sent", "status", "taken", "task")
+    *most* is the largest body that it may have.
+    """
+
+    __slots__ = ("began", "caller", "dropped", "gone", "holds", "most", "owner", "request", "sent", "status", "taken",
+                 "task")  # fmt: skip
 
     def __init__(self, request: str) -> None:
         self.request, self.caller, self.owner, self.began = request, "", "", time.perf_counter()
-        self.status = self.sent = self.taken = 0
+        self.status = self.sent = self.taken = self.most = 0
         self.dropped = self.gone = False
         self.holds: dict[Capacity, int] = {}
         self.task: asyncio.Task[Any] | None = None  # the task that answers it, if it may be dropped
@@ -66,11 +70,9 @@ class Capacity:
         self._droppable.discard(account)
         self.free += size
         caller = self._caller(account)
-        remaining = self.held.get(caller, 0) - size
+        remaining = self.held.pop(caller, 0) - size
         if remaining > 0:
             self.held[caller] = remaining
-        else:
-            self.held.pop(caller, None)
 
     def expose(self, account: Account) -> None:
         """Allow this request, which the current task answers, to be dropped in favour of others."""

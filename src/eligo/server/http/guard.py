@@ -151,8 +151,12 @@ class Guard:
         state = scope["state"]
         account, answer = Account(self._request_id(state)), b""
         try:
-            answer = await self._reply_body(scope, state, body, receive, account)
-            endpoint = scope["endpoint"]
+            await self._admit(scope, state, account)
+            self._hold(account, len(body))
+            state["body"] = body
+            self._place(account, scope["path"])
+            scope["endpoint"] = endpoint = self.direct[scope["method"], scope["path"]]
+            answer = await endpoint.respond(scope, receive)
             account.status, kind = endpoint.status, [endpoint.kind]
         except (Exception, asyncio.CancelledError) as error:
             refused = self._refusal(error, account)
@@ -162,16 +166,6 @@ class Guard:
             self._finish(scope, account)
         length = (b"content-length", b"%d" % len(answer))
         return account.status, [*kind, length, (b"eligo-request", account.request.encode())], answer
-
-    async def _reply_body(
-        self, scope: Scope, state: dict[str, Any], body: bytes, receive: Receive, account: Account
-    ) -> bytes:
-        await self._admit(scope, state, account)
-        self._hold(account, len(body), self._limit_of(scope))
-        state["body"] = body
-        self._place(account, scope["path"])
-        scope["endpoint"] = endpoint = self.direct[scope["method"], scope["path"]]
-        return await endpoint.respond(scope, receive)
 
     def _request_id(self, state: dict[str, Any]) -> str:
         """A new request id, which is also left in the state."""
@@ -195,9 +189,17 @@ class Guard:
         return RefusedError(500, UNEXPECTED)
 
     def _finish(self, scope: Scope, account: Account) -> None:
-        """Release what a request holds, and report it, when it is answered or its caller has disconnected."""
+        """Release what a request holds, count and log it, when it is answered or its caller has disconnected."""
         account.close()
-        self._report(scope, account, time.perf_counter() - account.began)
+        seconds = time.perf_counter() - account.began
+        status = GONE if account.gone else account.status or GONE
+        if self.seen is not None:
+            self.seen(scope, status, seconds, account.taken, account.sent)
+        if self.logger.isEnabledFor(logging.INFO):
+            emit(
+                "request", self.logger, request=account.request, method=scope["method"], path=scope["path"],
+                status=status, ms=round(seconds * 1000, 2), client=scope["state"].get("client"),
+            )  # fmt: skip
 
     async def _answer(self, scope: Scope, state: dict[str, Any], receive: Receive, answer: "_Answer") -> None:
         has_body = _has_body(await self._admit(scope, state, answer))
@@ -205,7 +207,7 @@ class Guard:
         if path.startswith(FILES):
             receive = Upload(self._waiting(receive), answer) if has_body else receive
         elif has_body:
-            state["body"] = body = await self._read_body(scope, receive, answer)
+            state["body"] = body = await self._read_body(receive, answer)
             receive = Replay(body, receive)
         else:
             state["body"] = b""
@@ -215,8 +217,9 @@ class Guard:
     async def _admit(self, scope: Scope, state: dict[str, Any], account: Account) -> dict[bytes, bytes]:
         """Check the headers of a request and identify its caller; returns the headers."""
         headers = self._check_headers(scope, state)
+        account.most = self._limit_of(scope)
         if _has_body(headers):
-            self._check_length(scope, headers)
+            self._check_length(headers, account.most)
         if self.enter is not None and (later := self.enter(scope, headers)) is not None:
             await later
         # tokens distinguish callers; behind a proxy, addresses do not
@@ -269,15 +272,15 @@ class Guard:
         if (origin and not ours) or (site in ELSEWHERE and not linked):
             raise RefusedError(403, "requests from pages of other origins are refused")
 
-    def _check_length(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Refuse a compressed body, and one whose Content-Length is invalid or too large."""
+    def _check_length(self, headers: dict[bytes, bytes], most: int) -> None:
+        """Refuse a compressed body, and one whose Content-Length is invalid or exceeds *most*."""
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise RefusedError(415, "compressed request bodies are not supported")
         length = headers.get(b"content-length")
         if length is not None and not length.isdigit():
             raise RefusedError(400, f"Content-Length must be a number, got {_text(length)!r}")
-        if length is not None and int(length) > self._limit_of(scope):
-            raise _too_large(self._limit_of(scope))
+        if length is not None and int(length) > most:
+            raise _too_large(most)
 
     def _limit_of(self, scope: Scope) -> int:
         """The largest body that a request may have."""
@@ -309,24 +312,24 @@ class Guard:
 
     # Bodies
 
-    def _hold(self, account: Account, size: int, most: int) -> None:
-        """Count received bytes of a body; refused if the body exceeds *most*, or its caller's share of all bodies."""
+    def _hold(self, account: Account, size: int) -> None:
+        """Count received bytes of a body; refused if the body exceeds its limit, or its caller's share of all bodies."""
         account.taken += size
-        if account.taken > most:
-            raise _too_large(most)
+        if account.taken > account.most:
+            raise _too_large(account.most)
         if not self.bodies.take(account, size):
             raise RefusedError(503, "too many large concurrent requests; try again", after=5)
 
-    async def _read_body(self, scope: Scope, receive: Receive, account: Account) -> bytes:
+    async def _read_body(self, receive: Receive, account: Account) -> bytes:
         """The body, received within its time; the request gets a place only afterwards, so that slow bodies take none."""
         body: Body | None = None
-        most, waiting = self._limit_of(scope), self._waiting(receive)
+        waiting = self._waiting(receive)
         try:
             while True:
                 message = await waiting.next()
                 part: bytes = message["body"]
                 more = message.get("more_body")
-                self._hold(account, len(part), most)
+                self._hold(account, len(part))
                 if body is None:
                     if not more:
                         return part
@@ -346,19 +349,6 @@ class Guard:
 
     def _waiting(self, receive: Receive) -> Waiting:
         return Waiting(receive, self.bounds.patience, self.bounds.rate, self.bounds.stall)
-
-    # Reports
-
-    def _report(self, scope: Scope, answer: Account, seconds: float) -> None:
-        """Count a request in the metrics, and log it."""
-        status = GONE if answer.gone else answer.status or GONE
-        if self.seen is not None:
-            self.seen(scope, status, seconds, answer.taken, answer.sent)
-        if self.logger.isEnabledFor(logging.INFO):
-            emit(
-                "request", self.logger, request=answer.request, method=scope["method"], path=scope["path"],
-                status=status, ms=round(seconds * 1000, 2), client=scope["state"].get("client"),
-            )  # fmt: skip
 
 
 class _Answer(Account):

@@ -107,16 +107,18 @@ class Api:
         ask = None if call.words.ask is None else read_request(call.words.ask)
         if b"\\u0000" in call.body:
             without_nul(call.words.results)
-        added = await self._read_added(call)
-        await self._look_up([file.sha256 for result in call.words.results for file in result.outputs.values()])
+        adding = self._service.results.adding(call.words.results)
+        added = await self._read_added(call, adding) if adding else None
+        if hashes := [file.sha256 for result in call.words.results for file in result.outputs.values()]:
+            await self._look_up(hashes)
         answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, ask, added)
         grants = await grants_in_turn(ticket, self._service.books.terms.lease)
         return schema.AnswersWords(answers, grants.grants, grants.lease, grants.wait, grants.stop)
 
-    async def _read_added(self, call: ApiCall) -> ReadAdditions:
+    async def _read_added(self, call: ApiCall, adding: Sequence[str]) -> ReadAdditions:
         """Read the tasks that results add, before the results are processed; unreadable ones are kept as errors."""
-        added, results = dict[str, NewTasks | InputError](), self._service.results
-        for text in dict.fromkeys(results.adding(call.words.results)):
+        added = dict[str, NewTasks | InputError]()
+        for text in dict.fromkeys(adding):
             self.desk.keeper.check()
             try:
                 added[text] = await self.preparation.read_addition(call.caller.holder, text.encode(), "json")

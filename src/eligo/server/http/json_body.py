@@ -147,9 +147,9 @@ def _note(names: set[bytes], name: bytes) -> None:
     names.add(name)
 
 
-def _is_odd(text: bytes) -> bool:
-    r"""Whether quotes before a colon do not count the keys: whitespace separates them, or a string starts with r"\u003a"."""
-    spaced = text.count(b'":') < text.count(b":") and any(blank in text for blank in BLANKS)
+def _is_odd(text: bytes, names: int) -> bool:
+    r"""Whether *names*, the number of quotes before a colon, is not that of the keys: whitespace or r"\u003a" hides some."""
+    spaced = names < text.count(b":") and any(blank in text for blank in BLANKS)
     return spaced or TEXT in text
 
 
@@ -172,7 +172,8 @@ def refuse_repeated(body: bytes, words: object = None) -> None:
     a key is given twice in one object
     """
     text = _blank(body) if b"\\" in body else body
-    names, odd = text.count(b'":'), _is_odd(text)
+    names = text.count(b'":')
+    odd = _is_odd(text, names)
     if not odd and names <= _names(encode(words)):
         return
     if odd or names > _names(encode(anything(body))):

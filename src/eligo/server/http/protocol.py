@@ -119,10 +119,11 @@ async def _nothing(scope: Any, receive: Any, send: Any) -> None:
 class Gathering:
     """A transport that combines writes, because uvicorn writes headers and body separately."""
 
-    __slots__ = ("_loop", "_parts", "_transport")
+    __slots__ = ("_loop", "_parts", "_transport", "is_closing")
 
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop, self._parts = transport, loop, list[bytes]()
+        self.is_closing = transport.is_closing  # called for each request: `__getattr__` costs more
 
     def write(self, data: bytes) -> None:
         """Send data together with everything else that is written in this step of the event loop."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from heapq import nlargest, nsmallest
 from http import HTTPStatus
+from math import inf
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -175,10 +176,12 @@ class Answering:
 
     async def _answer(self, scope: Scope, receive: Receive) -> Any:
         try:
-            call = self._call(scope, receive)
+            state, words = scope["state"], None
+            caller, key, body = self._permitted(state), self._key(state["headers"]), state["body"]
             if self._decode is not None:
-                few = len(call.body) <= SMALL
-                call = call._replace(words=self._words(call.body) if few else await self._large_words(call))
+                words = self._words(body) if len(body) <= SMALL else await self._large_words(body, caller)
+            query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
+            call = ApiCall(caller, key, scope.get("path_params") or {}, query, words, body, receive, scope)
             return await (self._once(call) if self.endpoint.once else self.endpoint.answer(call))
         except RefusedError:
             raise
@@ -199,20 +202,20 @@ class Answering:
             self._answers.pop(place, None)
             raise
 
-    def _call(self, scope: Scope, receive: Receive) -> ApiCall:
-        state = scope["state"]
-        headers: dict[bytes, bytes] = state["headers"]
-        caller = state.get("caller") or self._caller(headers)
+    def _permitted(self, state: dict[str, Any]) -> Caller:
+        """The caller, who may call this endpoint."""
+        caller: Caller = state.get("caller") or self._caller(state["headers"])
         self.check(caller)
         state["client"] = caller.name
+        return caller
+
+    def _key(self, headers: dict[bytes, bytes]) -> str:
         key = headers.get(b"idempotency-key", b"")
         if self._posts and not key:
             key = secrets.token_urlsafe(24).encode()  # without a key, a repeated call is a new one
         if self._posts and KEY.fullmatch(key) is None:
             raise RefusedError(400, "Idempotency-Key must be 1 to 64 letters, digits, - or _")
-        query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
-        path_params = scope.get("path_params") or {}
-        return ApiCall(caller, key.decode("ascii"), path_params, query, None, state["body"], receive, scope)
+        return key.decode("ascii")
 
     def check(self, caller: Caller) -> None:
         """Refuse a caller whose token has none of the scopes that allow a call."""
@@ -234,11 +237,11 @@ class Answering:
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise RefusedError(400, explain_fault(str(error))) from None
 
-    async def _large_words(self, call: ApiCall) -> Any:
-        if len(call.body) > self.endpoint.takes.most:
+    async def _large_words(self, body: bytes, caller: Caller) -> Any:
+        if len(body) > self.endpoint.takes.most:
             raise RefusedError(413, f"the body exceeds the limit of {self.endpoint.takes.most} bytes")
         try:
-            return await self._reader.read(call.body, self._decode, call.caller.owner or call.caller.holder)
+            return await self._reader.read(body, self._decode, caller.owner or caller.holder)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise RefusedError(400, explain_fault(str(error))) from None
 
@@ -336,7 +339,7 @@ def clients_after(call: ApiCall, ids: Iterable[str]) -> tuple[list[str], str | N
 
 def read_request(ask: AskWords) -> Request:
     """The request for work that a client sent."""
-    memory = float("inf") if ask.memory is None else ask.memory
+    memory = inf if ask.memory is None else ask.memory
     labels, files = frozenset(ask.labels), frozenset(ask.files)
     return Request(ask.count, ask.size, ask.seconds, ask.wait, ask.cores, memory, labels, files)
 

@@ -72,7 +72,8 @@ class Ticket:
 
 def offer_of(client: Client, request: Request) -> Offer:
     """The offer of a request; an operator's tags count as labels."""
-    return Offer(request.cores, request.memory, request.labels.union(client.tags))
+    labels = request.labels.union(client.tags) if client.tags else request.labels
+    return Offer(request.cores, request.memory, labels)
 
 
 class Secrets:

@@ -49,10 +49,11 @@ class Deliveries:
         `UnreadError` if tasks that a result adds must be read first: `adding` returns them, and *added* is what was read.
         """
         self._added = added or {}
-        if not self._added.keys() >= {*self.adding(deliveries)}:
-            raise UnreadError
+        for text in self.adding(deliveries):
+            if text not in self._added:
+                raise UnreadError
         self.books.now = client.seen = now
-        self._past = self._update_past(past)
+        self._past = UNKNOWN if past is UNKNOWN else self._update_past(past)
         lease_ids = [parts_of(result.lease) for result in deliveries]
         together = self._together(client, deliveries, lease_ids) if len(lease_ids) > 1 else {}
         answers, numbers = [""] * len(lease_ids), [number for _, number, _ in lease_ids]
@@ -170,7 +171,7 @@ class Deliveries:
     def _update_past(self, past: Past) -> Past:
         """The data that were read, with later outcomes; `UNKNOWN` if some of these are no longer in memory."""
         books = self.books
-        if past is UNKNOWN or books.ends - past.at >= MOST_RECENT:
+        if books.ends - past.at >= MOST_RECENT:
             return UNKNOWN
         for workflow, digests in past.digests.items():
             for one in books.recent.of(workflow):
@@ -355,13 +356,18 @@ class Deliveries:
         others = [other for end in ends if end.task in served.holding for other in served.holders(end.task)]
         if others:
             self.books.end(served, others, "dropped", "another client finished the task first")
-        for name, file in chain.from_iterable(result.outputs.items() for _, result in came if result.outputs):
+        for _, result in came:
+            if result.outputs:
+                self._take_files(served, result)
+        self._credit(client, served, ends, took)
+        self.books.after(served)
+
+    def _take_files(self, served: Served, result: ResultWords) -> None:
+        for name, file in result.outputs.items():
             row = FileRow(served.id, name, file.sha256, file.size)
             self.books.changes.files.append(row)
             if served.files is not None:
                 served.files.there[name] = row
-        self._credit(client, served, ends, took)
-        self.books.after(served)
 
     def _credit(self, client: Client, served: Served, ends: Sequence[Attempt], took: float) -> None:
         digests, tasks = served.digests, [end.task for end in ends]
@@ -372,8 +378,8 @@ class Deliveries:
                 self._judge(client, served.votes.pop(end.task), end.digest)
             if digests is not None:
                 digests[end.task] = short(end.digest)
+            served.saved += end.saved
         served.forget(tasks)
-        served.saved += sum(end.saved for end in ends)
         served.allocator.learn_numbers(client.id, tasks, took)
         client.seconds += took
         client.succeeded(self.books.terms, len(ends), confirmed)

@@ -421,7 +421,8 @@ def parts_of(lease: str) -> LeaseId:
         workflow, number, secret = lease.split(".", 2)
     except ValueError:
         return LeaseId(lease, -1, "")
-    return LeaseId(workflow, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else -1, secret)
+    valid = number.isdecimal() and len(number) < MOST_DIGITS
+    return tuple.__new__(LeaseId, (workflow, int(number) if valid else -1, secret))  # a call by its name takes longer
 
 
 def same(secret: str, other: str) -> bool:
