@@ -1,0 +1,307 @@
+"""A limit on the bytes that exist at once: an allocator that holds tasks back, and never deadlocks.
+
+Two things hold at every moment. The bytes that exist now, with the outputs of all running tasks, are within the limit. And if
+all running tasks ended now, the rest could run one by one in a *reference order* within the limit. A ready task may start
+if both still hold with it. If none may start, the next one waits: once all running tasks have ended, the next task of the
+reference order may start.
+
+A returned task goes to the front of the reference order, because space for its outputs is available. A permanently failed
+task and all tasks below it leave the order, and their inputs stay. If real sizes are larger than expected, or tasks are
+added, the limit may be exceeded: then only tasks start that make it no worse, and if none runs, the next one of the order.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from eligo.allocating.asks import Allocator, Ask, Fits, Grant, NothingFits, all_or_none, answer, unserved
+from eligo.allocating.by_policy import ByPolicy
+from eligo.dag import Dag
+from eligo.errors import InputError
+from eligo.execution import COMPLETE, FAIL, FAILED, GROW, HOLD, RELEASE, TAKE, WAITING, unpacked
+from eligo.grown_dag import reached
+from eligo.kernels.ledgers import STATES, Ledger
+from eligo.names import Name
+from eligo.policies import from_order, order_grown
+from eligo.rows import Ints, places, pointers
+from eligo.space.footprint import Footprint
+from eligo.theory.eligibility import Order, order_indices
+from eligo.work.demands import byte_words
+
+WAITS, RUNS, _, LOST = STATES
+#: tasks without space that are passed over in one choice, before the first ones of the reference order are tried
+LOOK = 32
+#: free places in front of the order, for returned tasks
+SPARE = 64
+#: the bytes of a task's files by name, or of its result in memory
+Sizes = Mapping[str, int] | int
+
+
+class Within:
+    """An allocator that keeps the files, or results in memory, between tasks within a limit, around another allocator.
+
+    *order* is the reference order; the limit must be at least its peak. *grown* returns the footprint with added tasks; by
+    default, these leave nothing.
+
+    >>> from eligo.policies import policy
+    >>> game = Execution({"a": [], "b": [], "c": [], "ab": ["a", "b"], "abc": ["ab", "c"]})
+    >>> footprint = Footprint.of_results(game.dag)
+    >>> within = Within(ByPolicy(policy("fifo", game.dag), game), footprint, 3, ["a", "b", "ab", "c", "abc"])
+    >>> [grant.tasks for grant in within.hand_out([Ask(), Ask(), Ask()])]
+    [('a',), ('b',)]
+    """
+
+    def __init__(
+        self,
+        allocator: Allocator,
+        footprint: Footprint,
+        limit: int,
+        order: Order,
+        grown: Callable[[Dag], Footprint] | None = None,
+    ) -> None:
+        self.allocator, self.execution, self.limit = allocator, allocator.execution, limit
+        self._footprint, self._grown = footprint, grown or (lambda dag: replace(self._footprint, dag=dag))
+        sequence = order_indices(footprint.dag, order)
+        self._in_order = ByPolicy(from_order(footprint.dag, sequence, "space"), self.execution)
+        #: whether a failed task will be retried, by number; a permanently failed one never runs again
+        self.retrying: Callable[[int], bool] = lambda v: True
+        self._most = 0
+        self._real: dict[int, Sizes] = {}  # the real sizes of the files of tasks
+        self._seen = 0
+        self._started = list[int]()  # the last starts that can be undone: since then, nothing else changed the order
+        self._held, self._lost = set[int](), set[int]()  # tasks that were held, and permanently failed ones
+        self._rebuild(np.zeros(len(footprint.dag), np.int32), places(len(sequence), sequence))
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse a limit below the peak of the order, unless tasks have started: then the rest runs as well as possible."""
+        if self.needed > self.limit and not len(self.execution.journal):
+            raise InputError(
+                f"this order of tasks does not fit in {byte_words(self.limit)}: it needs at least {byte_words(self.needed)}"
+            ).cured_by("space")
+
+    @property
+    def needed(self) -> int:
+        """The bytes that exist at once if all running tasks end and the rest then runs one by one in the reference order."""
+        return int(self._ledger.peak())
+
+    @property
+    def live(self) -> int:
+        """The bytes that exist now, with the expected outputs of running tasks."""
+        self._follow()
+        return int(self._ledger.live)
+
+    @property
+    def most(self) -> int:
+        """The most bytes that existed at once so far, as far as sizes are known."""
+        return max(self._most, self.live)
+
+    def _note(self) -> None:
+        """Note the bytes that exist before there are fewer; tasks that were taken and returned at once do not count."""
+        self._most = max(self._most, self._ledger.live)
+
+    @property
+    def remark(self) -> str | None:
+        """One sentence if the limit was exceeded; otherwise None."""
+        if self.most <= self.limit:
+            return None
+        why = "files were larger than expected, tasks were added, or failed tasks kept their inputs"
+        return f"the limit of {byte_words(self.limit)} was exceeded by {byte_words(self.most - self.limit)}: {why}"
+
+    def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
+        """See `Allocator`; an ask gets no task while none has space."""
+        asks = list(asks)
+        if len(asks) < 2 or all(ask.size == 1 and ask.seconds is None for ask in asks):
+            return self._grants(asks)
+        grants = list[Grant]()
+        with all_or_none(self.execution, grants):
+            for ask in asks:  # several tasks for each: what the first ones get decides about the others
+                grants += self._grants([ask])
+        return grants
+
+    def may_start(self, v: int) -> bool:
+        """Whether there is space for a task, by number; if it waits for others of its grant, as far as is known."""
+        self._follow()
+        ledger = self._ledger
+        if self.execution.codes[v] == WAITING:
+            return bool(not ledger.left[v] or ledger.live + ledger.left[v] <= self.limit)
+        return bool(ledger.may_start(v, self.limit) or (not ledger.running and v == ledger.next_task()))
+
+    def correct(self, task: Name, sizes: Sizes) -> None:
+        """Use the real sizes of a task's files, by name, or the bytes of its result in memory."""
+        self._follow()
+        v = self.execution.graph.number(task)
+        self._real[v] = sizes
+        self._note()
+        self._resize(v, sizes)
+
+    def _resize(self, v: int, sizes: Sizes) -> None:
+        ptr, files = self._written
+        for f in files[ptr[v] : ptr[v + 1]].tolist():
+            if isinstance(sizes, int):
+                self._ledger.resize(f, sizes)
+            elif all(name in sizes for name in self._footprint.names[f]):
+                self._ledger.resize(f, sum(sizes[name] for name in self._footprint.names[f]))
+
+    # The choice
+
+    def _grants(self, asks: Sequence[Ask]) -> list[Grant]:
+        """The grants by the allocator inside, and by the reference order if that passed over too many tasks."""
+        self._follow()
+        if not asks or not self.execution.ready:
+            return []
+        looks: dict[int, _Look] = {}
+        grants = self._with_space(self.allocator, asks, looks)
+        if any(look.cut for look in looks.values()):
+            with all_or_none(self.execution, grants):
+                grants += self._with_space(self._in_order, unserved(asks, grants), {})
+        return grants
+
+    def _with_space(self, allocator: Allocator, asks: Sequence[Ask], looks: "dict[int, _Look]") -> list[Grant]:
+        """The grants of an allocator for these asks, limited to tasks for which there is space."""
+        live, needed = self._ledger.live, self.needed
+        adjusted = [replace(ask, fits=looks.setdefault(id(ask.fits), _Look(self, ask.fits))) for ask in asks]
+        grants = answer(allocator, asks, adjusted)
+        if any(len(grant.tasks) > 1 for grant in grants):
+            with all_or_none(self.execution, grants):
+                grants = [self._shortened(grant, max(live, self.limit), max(needed, self.limit)) for grant in grants]
+        return grants
+
+    def _shortened(self, grant: Grant, live: int, needed: int) -> Grant:
+        """The grant with as many of its tasks as there is space for; the others are returned, the last one first."""
+        tasks = grant.tasks
+        self._follow()
+        while len(tasks) > 1 and (self._ledger.live > live or self.needed > needed):
+            self.execution.release(tasks[-1])
+            tasks = tasks[:-1]
+            self._follow()
+        return grant if tasks is grant.tasks else replace(grant, tasks=tasks)
+
+    # The journal
+
+    def _follow(self) -> None:
+        """Read the moves since the last call."""
+        game = self.execution
+        if self._seen == len(game.journal):
+            return
+        moves, self._seen = game.since(self._seen), len(game.journal)
+        grows = False
+        for kind, v in unpacked(moves):
+            if kind in {TAKE, HOLD}:
+                self._start(v, kind == HOLD)
+            elif kind == COMPLETE:
+                self._held.discard(v)
+                self._note()
+                self._ledger.finish(v)
+            elif kind in {FAIL, RELEASE}:
+                self._return(v)
+                if kind == FAIL and game.codes[v] == FAILED and not self.retrying(v):
+                    self._lose(v)
+                elif kind == RELEASE and v in self._lost:
+                    self._regain(v)
+            elif kind == GROW and not grows:
+                grows = True
+                self._grow()
+        if grows:  # a returned task may have got a new parent that is not at the front
+            self._grow()
+
+    def _start(self, v: int, held: bool) -> None:
+        self._ledger.start(v)
+        self._started.append(v)
+        if held:
+            self._held.add(v)
+
+    def _return(self, v: int) -> None:
+        """Return a running task with those held for it: undo the last starts, put the others at the front of the order."""
+        ledger, started = self._ledger, self._started
+        if ledger.status[v] != RUNS:
+            return
+        back = self._with_held(v)
+        self._held -= back
+        while started and started[-1] in back:
+            back.remove(started[-1])
+            ledger.give_back(started.pop(), True)
+        if ledger.front < len(back):
+            self._rebuild(np.asarray(ledger.status), np.asarray(ledger.place))
+        if back:
+            self._note()
+        for w in sorted(back, key=self._ledger.place.__getitem__, reverse=True):
+            self._ledger.give_back(w, False)
+            started.clear()
+
+    def _with_held(self, v: int) -> set[int]:
+        """A task and all tasks that are held because of it."""
+        together, waiting = {v}, [v]
+        while waiting and self._held:
+            fresh = self._held.intersection(self.execution.graph.children_of(waiting.pop())) - together
+            together |= fresh
+            waiting += fresh
+        return together
+
+    def _lose(self, v: int) -> None:
+        """Take a permanently failed task and those below it out of the order."""
+        self._lost.add(v)
+        ledger, below = self._ledger, reached(self._footprint.dag, [v]).tolist()
+        for w in (v, *sorted(below, key=ledger.place.__getitem__)):
+            if ledger.status[w] == WAITS:
+                ledger.lose(w)
+        self._started.clear()
+
+    def _regain(self, v: int) -> None:
+        """Put a task that will be retried after all back into the order, with those below it that can now run."""
+        self._lost.remove(v)
+        status = np.array(self._ledger.status)
+        status[status == LOST] = WAITS
+        self._rebuild(status, np.asarray(self._ledger.place))
+        for w in self._lost:
+            self._lose(w)
+
+    def _rebuild(self, status: Ints, rank: Ints) -> None:
+        """Make the ledger for tasks in these states, with the places of the order numbered anew."""
+        footprint, n = self._footprint, len(rank)
+        leaves = 1 << (n + max(SPARE, n // 4) - 1).bit_length()
+        place = places(n, np.argsort(rank)) + np.int32(leaves - n)
+        file = np.repeat(np.arange(len(footprint), dtype=np.int32), np.diff(footprint.reader_ptr))
+        reader = footprint.reader[np.lexsort((place[footprint.reader], file))]
+        self._written = _rows(n, footprint.writer)
+        self._ledger = Ledger(
+            footprint.sizes.copy(), footprint.writer, footprint.reader_ptr, reader,
+            *self._written, *_rows(n, reader), status.copy(), place, leaves,
+        )  # fmt: skip
+        self._started.clear()
+        for v, sizes in self._real.items():
+            self._resize(v, sizes)
+
+    def _grow(self) -> None:
+        """Follow additions: new tasks come just before their children in the order, or at its end."""
+        status, dag = np.asarray(self._ledger.status), self.execution.dag
+        order = order_grown(dag, places(len(status), np.argsort(np.asarray(self._ledger.place))))
+        self._footprint = self._grown(dag)
+        self._rebuild(np.append(status, np.zeros(len(dag) - len(status), np.int32)), places(len(dag), order))
+        for v in self._lost:
+            self._lose(v)
+
+
+class _Look:
+    """The test of tasks for one kind of client: whether it can run them, and whether there is space for them."""
+
+    def __init__(self, within: Within, fits: Fits | None) -> None:
+        self._within, self._fits, self._number = within, fits, within.execution.graph.number
+        self._refused = 0
+        #: whether tasks were passed over that may have had space
+        self.cut = False
+
+    def __call__(self, task: Name) -> bool:
+        if self._refused >= LOOK:
+            self.cut = True
+            raise NothingFits
+        if not self._within.may_start(self._number(task)):
+            self._refused += 1
+            return False
+        return self._fits is None or self._fits(task)
+
+
+def _rows(n: int, tasks: Ints) -> tuple[Ints, Ints]:
+    """The positions of each of n tasks in a list, as rows."""
+    return pointers(np.bincount(tasks, minlength=n)), np.argsort(tasks, kind="stable").astype(np.int32)
