@@ -263,6 +263,6 @@ def totals_in(words: Collection[str]) -> dict[str, float]:
 
 #: the options that a resumed run uses unless others are given
 REMEMBERED = (
-    "on", "workers", "policy", "fat", "retries", "timeout", "max_failures", "resource", "label", "targets", "except_", "until",
-    "start_from", "hook", "cache",
+    "on", "workers", "policy", "fat", "retries", "timeout", "max_failures", "resource", "label", "targets", "except_",
+    "until", "start_from", "hook", "cache",
 )  # fmt: skip
