@@ -143,7 +143,7 @@ TextTo = Annotated[
         "--to",
         metavar="NAME",
         autocompletion=offered("format", "text"),
-        help="Format, names or snakemake. [default: OUT's suffix]",
+        help="Format; or names (the order), snakemake (rule priorities). [default: by OUT's suffix]",
     ),
 ]
 Prefer = Annotated[

@@ -241,11 +241,11 @@ class RunRequest:
     ] = None
     until: Annotated[
         list[str] | None,
-        typer.Option("--until", metavar="TASK", help="Of the targets, run only what TASK needs, and TASK."),
+        typer.Option("--until", metavar="TASK", help="Run only TASK and what it needs, nothing after."),
     ] = None
     start_from: Annotated[
         list[str] | None,
-        typer.Option("--start-from", metavar="TASK", help="Run TASK and what needs it; the rest is done."),
+        typer.Option("--start-from", metavar="TASK", help="Run TASK and what needs it; count the rest as done."),
     ] = None
     again: Annotated[
         list[str] | None, typer.Option("--again", metavar="TASK", help="Rerun TASK and tasks that need it.")
@@ -275,7 +275,7 @@ class RunRequest:
     ] = None
     hook: Annotated[
         list[str] | None,
-        typer.Option(metavar="EVENT=COMMAND", help="Command or URL to call, such as on_end=./tell."),
+        typer.Option(metavar="EVENT=COMMAND", help="Command or URL to call, such as on_end=./notify."),
     ] = None
     json: Json = False
     folder: Annotated[
@@ -292,7 +292,7 @@ class RunRequest:
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Rehearse with sleeps, scaled to SECONDS in all.",
+            help="Sleep instead of running tasks, SECONDS in total.",
         ),
     ] = None
     batch: Annotated[bool, typer.Option("--batch", help="Choose tasks for all free workers together.")] = False

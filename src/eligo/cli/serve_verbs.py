@@ -43,7 +43,7 @@ def serve(
     tokens: Annotated[bool, typer.Option("--tokens", hidden=True)] = False,
     insecure: option.Insecure = False,
     approve: Annotated[
-        bool, typer.Option("--approve", help="Let new clients wait for `eligo clients --approve`.")
+        bool, typer.Option("--approve", help="New clients wait until approved by `eligo clients`.")
     ] = False,
     lease: option.Lease = 60.0,
     most_tasks: Annotated[int, typer.Option(metavar="N", help="Maximum tasks per client at once.")] = 1024,
