@@ -111,7 +111,13 @@ OrderWritten = Annotated[
     ),
 ]
 TextTo = Annotated[
-    str | None, valued("NAME", "Format, names or snakemake. [default: OUT's suffix]", "--to", of=("format", "text"))
+    str | None,
+    valued(
+        "NAME",
+        "Format; or names (the order), snakemake (rule priorities). [default: by OUT's suffix]",
+        "--to",
+        of=("format", "text"),
+    ),
 ]
 Prefer = Annotated[
     str,

@@ -154,11 +154,11 @@ class RunRequest:
     policy: Annotated[str, valued("NAME", "Policy, or a file with an order.", of="policy")] = "finish"
     resume: Annotated[str | None, valued("RUN", "Resume the run in this folder; FILE is not needed.")] = None
     except_: Annotated[list[str] | None, valued("TASK", "Leave out TASK and tasks that need it.", "--except")] = None
-    until: Annotated[
-        list[str] | None, valued("TASK", "Of the targets, run only what TASK needs, and TASK.", "--until")
-    ] = None
+    until: Annotated[list[str] | None, valued("TASK", "Run only TASK and what it needs, nothing after.", "--until")] = (
+        None
+    )
     start_from: Annotated[
-        list[str] | None, valued("TASK", "Run TASK and what needs it; the rest is done.", "--start-from")
+        list[str] | None, valued("TASK", "Run TASK and what needs it; count the rest as done.", "--start-from")
     ] = None
     again: Annotated[list[str] | None, valued("TASK", "Rerun TASK and tasks that need it.", "--again")] = None
     fresh: Annotated[bool, flag("Rerun all tasks.", "--fresh")] = False
@@ -177,13 +177,15 @@ class RunRequest:
     stream: Annotated[bool, flag("Print the output of each task when it ends.", "--stream")] = False
     stream_lines: Annotated[bool, flag("Print lines of running tasks, with task names.", "--stream-lines")] = False
     joblog: Annotated[str | None, valued("FILE", "Append a line per attempt, as GNU parallel does.")] = None
-    hook: Annotated[list[str] | None, valued("EVENT=COMMAND", "Command or URL to call, such as on_end=./tell.")] = None
+    hook: Annotated[list[str] | None, valued("EVENT=COMMAND", "Command or URL to call, such as on_end=./notify.")] = (
+        None
+    )
     json: option.Json = False
     folder: Annotated[str | None, valued("FOLDER", "Folder for state and logs. [default: FILE.run]", "--run")] = None
     directory: Annotated[str | None, valued("DIR", "Directory of the tasks. [default: FILE's folder]", "--dir")] = None
     cache: Annotated[str | None, valued("DIR", "Take outputs from this cache, and add new ones.")] = None
     history: option.Histories = None
-    rehearse: Annotated[float | None, valued("SECONDS", "Rehearse with sleeps, scaled to SECONDS in all.")] = None
+    rehearse: Annotated[float | None, valued("SECONDS", "Sleep instead of running tasks, SECONDS in total.")] = None
     batch: Annotated[bool, flag("Choose tasks for all free workers together.", "--batch")] = False
     fat: Annotated[int, valued("N", "Tasks handed to a worker at once.")] = 1
     ignore: option.Ignore = None

@@ -34,7 +34,7 @@ def serve(
     open_: option.Open = False,
     tokens: Annotated[bool, typer.Option("--tokens", hidden=True)] = False,
     insecure: option.Insecure = False,
-    approve: Annotated[bool, flag("Let new clients wait for `eligo clients --approve`.", "--approve")] = False,
+    approve: Annotated[bool, flag("New clients wait until approved by `eligo clients`.", "--approve")] = False,
     lease: option.Lease = 60.0,
     most_tasks: Annotated[int, valued("N", "Maximum tasks per client at once.")] = 1024,
     quorum: option.Quorum = 1,

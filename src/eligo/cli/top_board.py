@@ -39,7 +39,7 @@ class Wish(NamedTuple):
 
 
 class Update(NamedTuple):
-    """The result of one round, and its wish; *trouble* is the reason if there is no result."""
+    """The data that one round of reading returned for a wish; *trouble* is the reason if there are none."""
 
     wish: Wish
     at: float
