@@ -287,6 +287,9 @@ class RunRequest:
     cache: Annotated[
         str | None, typer.Option(metavar="DIR", help="Take outputs from this cache, and add new ones.")
     ] = None
+    clean: Annotated[bool, typer.Option("--clean", help="Remove intermediate files that no task needs any more.")] = (
+        False
+    )
     history: Histories = None
     rehearse: Annotated[
         float | None,
@@ -353,6 +356,7 @@ class RunRequest:
             paused=self.pause,
             why=self.why,
             cache=self.cache and os.path.abspath(self.cache),
+            clean=self.clean,
         )
 
 
@@ -389,4 +393,5 @@ REMEMBERED = (
     "start_from",
     "hook",
     "cache",
+    "clean",
 )
