@@ -14,13 +14,12 @@ writes (inputs) and that no other task reads (results of the workflow) are const
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.estimates import all_kinds
+from eligo.estimates import all_kinds, kind_of_file
 from eligo.rows import Ints, places, pointers
 from eligo.theory.eligibility import Order, order_indices
 from eligo.workflow import Workflow
@@ -178,13 +177,15 @@ def _sizes(flow: Workflow, files: Iterable[str], writer: Mapping[str, int]) -> t
     """The size of each file, and the level of all."""
     known, files = flow.file_sizes, list(files)
     missing = [file for file in files if file not in known]
-    if len(missing) == len(files):
+    if len(missing) == len(files) and not flow.size_history:
         return dict.fromkeys(files, 1), "files"
     if not missing:
         return {file: known[file] for file in files}, "sizes"
     kinds = all_kinds(flow)
-    kind = {file: (kinds[writer[file]], PurePosixPath(file).suffix) for file in writer}
-    means = _mean_sizes(((kind[file], known[file]) for file in writer if file in known), known.values())
+    kind = {file: kind_of_file(kinds[writer[file]], file) for file in writer}
+    past = [(kind_of_file(each.kind, each.file), each.size) for each in flow.size_history]
+    here = [(kind[file], known[file]) for file in writer if file in known]
+    means = _mean_sizes([*here, *past], [*known.values(), *(size for _, size in past)])
     return {file: known.get(file, means.get(kind[file], means[None])) for file in files}, "kinds"
 
 
