@@ -6,6 +6,7 @@
 | the ready task of the highest score | `by_policy` |
 | the tasks that together leave the most ready (BICSO); fat tasks | `by_batch` |
 | slow clients, long tasks, copies of overdue tasks, around any of these | `prudent` |
+| a limit on the files between tasks, around any of these | `within` |
 | an allocator by its name | `allocator` |
 
 Several allocators may serve one execution: each follows its journal. docs/howto/hand-out-tasks.md shows how.
@@ -19,6 +20,7 @@ from eligo.allocating.asks import Allocator, Ask, Grant
 from eligo.allocating.by_policy import ByPolicy
 from eligo.allocating.prudent import PRUDENT, Prudent, Rules, informed
 from eligo.allocating.speeds import Speeds
+from eligo.allocating.within import Space, Within
 from eligo.border import as_workflow
 from eligo.errors import InputError
 from eligo.estimates import estimate
@@ -42,7 +44,9 @@ __all__ = [
     "Grant",
     "Prudent",
     "Rules",
+    "Space",
     "Speeds",
+    "Within",
     "allocator",
     "informed",
 ]
@@ -91,6 +95,7 @@ def allocator(
     order: Order | None = None,
     seed: int = 0,
     goal: str = "productive",
+    space: Space | None = None,
 ) -> Allocator: ...
 @overload
 def allocator(
@@ -102,6 +107,7 @@ def allocator(
     order: Order | None = None,
     seed: int = 0,
     goal: str = "productive",
+    space: Space | None = None,
 ) -> Prudent: ...
 def allocator(  # noqa: PLR0913
     name: str,
@@ -112,13 +118,14 @@ def allocator(  # noqa: PLR0913
     order: Order | None = None,
     seed: int = 0,
     goal: str = "productive",
+    space: Space | None = None,
 ) -> Allocator:
     """Create the allocator with this name for a workflow that is being executed.
 
     The name is that of a policy, such as "finish", the default for runs, or of a file with an order; "batch-optimal"; or
     "cluster", for fat tasks that serve the *goal*. *rules* are applied around it, by default those for slow clients, with the
-    known times of tasks; None turns them off. *order* is that of the workflow's plan, if known. The execution may have grown
-    since the workflow was made.
+    known times of tasks; None turns them off. *space* limits the bytes of the files between tasks. *order* is that of the
+    workflow's plan, if known. The execution may have grown since the workflow was made.
 
     >>> flow = {"a": [], "b": ["a"], "c": ["a"]}
     >>> allocator("finish", flow, rules=None)
@@ -135,6 +142,8 @@ def allocator(  # noqa: PLR0913
         raise InputError(f"an allocator needs an eligo.Execution, got {execution!r}")
     case = _Case(*_for_execution(workflow, game, order), seed, goal)
     plain = ALLOCATORS[name](case) if name in ALLOCATORS else _by_policy(name, case)
+    if space is not None:
+        plain = space.around(plain, case.flow)
     if rules is None:
         return plain
     return Prudent(plain, informed(rules, case.flow) if rules is PRUDENT else rules)

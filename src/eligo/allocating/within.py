@@ -11,7 +11,7 @@ added, the limit may be exceeded: then only tasks start that make it no worse, a
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,8 +26,10 @@ from eligo.names import Name
 from eligo.policies import from_order, order_grown
 from eligo.rows import Ints, places, pointers
 from eligo.space.footprint import Footprint
+from eligo.space.orders import space_order
 from eligo.theory.eligibility import Order, order_indices
 from eligo.work.demands import byte_words
+from eligo.workflow import Workflow
 
 WAITS, RUNS, _, LOST = STATES
 #: tasks without space that are passed over in one choice, before the first ones of the reference order are tried
@@ -36,6 +38,23 @@ LOOK = 32
 SPARE = 64
 #: the bytes of a task's files by name, or of its result in memory
 Sizes = Mapping[str, int] | int
+
+
+@dataclass(frozen=True)
+class Space:
+    """A limit on the bytes between tasks, and what counts as such for a workflow."""
+
+    limit: int
+    footprint: Callable[[Workflow], Footprint] = Footprint.of
+
+    def around(self, allocator: Allocator, flow: Workflow) -> "Within":
+        """An allocator for a workflow that keeps the limit; an error if sizes are unknown or it is too small."""
+        footprint = self.footprint(flow)
+        if not footprint.sized:
+            cure = "state them with the key `files` of the workflow, or run it once without a limit"
+            raise InputError(f"the files between tasks cannot be limited, because no sizes are known: {cure}")
+        order = space_order(footprint, "quick")
+        return Within(allocator, footprint, self.limit, order, lambda dag: self.footprint(flow.grown(dag)))
 
 
 class Within:
@@ -129,11 +148,22 @@ class Within:
         return bool(ledger.may_start(v, self.limit) or (not ledger.running and v == ledger.next_task()))
 
     def correct(self, task: Name, sizes: Sizes) -> None:
-        """Use the real sizes of a task's files, by name, or the bytes of its result in memory."""
+        """Use the real sizes of the files that a task wrote, by name, or the bytes of its result in memory."""
         self._follow()
-        v = self.execution.graph.number(task)
-        self._real[v] = sizes
+        self._correct(self.execution.graph.number(task), sizes)
+
+    def correct_files(self, sizes: Mapping[str, int]) -> None:
+        """Use the real sizes of files, by name."""
+        self._follow()
+        files: dict[int, dict[str, int]] = {}
+        for name in sizes.keys() & self._writer_of.keys():
+            files.setdefault(self._writer_of[name], {})[name] = sizes[name]
+        for v, own in files.items():
+            self._correct(v, own)
+
+    def _correct(self, v: int, sizes: Sizes) -> None:
         self._note()
+        self._real[v] = sizes
         self._resize(v, sizes)
 
     def _resize(self, v: int, sizes: Sizes) -> None:
@@ -265,6 +295,8 @@ class Within:
         file = np.repeat(np.arange(len(footprint), dtype=np.int32), np.diff(footprint.reader_ptr))
         reader = footprint.reader[np.lexsort((place[footprint.reader], file))]
         self._written = _rows(n, footprint.writer)
+        writers = zip(footprint.names, footprint.writer.tolist(), strict=True)
+        self._writer_of = {name: v for names, v in writers for name in names}
         self._ledger = Ledger(
             footprint.sizes.copy(), footprint.writer, footprint.reader_ptr, reader,
             *self._written, *_rows(n, reader), status.copy(), place, leaves,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eligo.additions import LiveWorkflow
-from eligo.allocating import ALLOCATORS, Allocator, Ask, Grant, allocator, informed
+from eligo.allocating import ALLOCATORS, Allocator, Ask, Grant, Space, allocator, informed
 from eligo.allocating.rooms import Room
 from eligo.engines import Engine, Function
 from eligo.engines.command_line import NO_BASH, default_shell
@@ -42,6 +42,7 @@ from eligo.running.reasons import reasons_of
 from eligo.running.selection import Selection
 from eligo.running.stored_results import Serializer, log_exception, resume_functions
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
+from eligo.space.footprint import Footprint
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
 from eligo.work.demands import GPUS, MEMORY, Amounts, described
@@ -294,11 +295,12 @@ def prepare_run(
         effort = PLAN_EFFORT.get(settings.policy)
         curves = {} if effort is None else folder.planned(flow, resumed, effort)
         order = np.array(curves["order"], np.int32) if curves else None
-        chosen = allocator_of(live.begun, resumed.execution, settings, order)
+        outputs = _outputs(selected, files, resumed, settings, folder)
+        chosen = allocator_of(live.begun, resumed.execution, settings, order, partial(_removed_files, outputs))
         growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
         growth.begin(folder.adding)
         growth.empty |= resumed.idle
-        outputs = _outputs(selected, growth.files, resumed, settings, folder)
+        outputs.follow(growth.files)
         growth.removed = outputs.removed
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
@@ -320,6 +322,15 @@ def prepare_run(
             operate=operate,
         )
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
+
+
+def _removed_files(outputs: RunOutputs, flow: Workflow) -> Footprint:
+    """The files of a workflow that its run removes once they are read; refused if there are none."""
+    removed = outputs.removable()
+    if not removed:
+        why = "no file between tasks is temporary, so that none is removed"
+        raise InputError(f"space cannot be limited, because {why}").cured_by("clean")
+    return Footprint.of(flow, removed)
 
 
 def _outputs(
@@ -543,10 +554,17 @@ def close_on_error(engine: Engine) -> Iterator[None]:
         raise
 
 
-def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Order | None = None) -> Allocator:
+def allocator_of(
+    flow: Workflow,
+    game: Execution,
+    settings: Settings,
+    order: Order | None = None,
+    footprint: Callable[[Workflow], Footprint] = Footprint.of,
+) -> Allocator:
     """The allocator that the settings name; raises an error if there is none of that name."""
     rules = informed(settings.rules, flow.grown(game.dag))
-    return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
+    space = None if settings.space is None else Space(settings.space, footprint)
+    return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed, space=space)
 
 
 def execute(runner: Runner, progress: ProgressOption = False) -> Result:

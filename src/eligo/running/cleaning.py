@@ -111,6 +111,10 @@ class RunOutputs:
                     self._due[file] = None
         return changes
 
+    def removable(self) -> set[str]:
+        """The outputs that this run removes once they are read."""
+        return {file for file, _ in self._temporary()}
+
     @property
     def is_due(self) -> bool:
         """Whether a file may be removed now."""

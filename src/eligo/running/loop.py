@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 
-from eligo.allocating import Allocator, Grant, Prudent, Rules
+from eligo.allocating import Allocator, Grant, Prudent, Rules, Within
 from eligo.allocating.asks import all_or_none
 from eligo.allocating.prudent import SLOW
 from eligo.allocating.rooms import Needs
@@ -67,6 +67,8 @@ class Settings:
     cache: str | None = None
     #: whether every file that one task writes and another reads is temporary
     clean: bool = False
+    #: the most bytes that temporary files, or results in memory, may take between tasks
+    space: int | None = None
     #: totals of other resources that tasks share, by name; "memory" replaces that of this machine
     resources: Amounts = field(default_factory=dict)
     #: what the machines have, such as "gpu", for tasks with labels; None: labels are ignored
@@ -90,6 +92,8 @@ class Settings:
                 raise InputError(f"invalid total of the resource {shorten(what)!r}, {total!r}: {cure}")
         if not self.most_failures >= 1:
             raise InputError(f"--max-failures must be at least 1, got {self.most_failures!r}")
+        if self.space is not None and (type(self.space) is not int or self.space < 0):
+            raise InputError(f"space must be a number of bytes, got {self.space!r}")
         if self.timeout is not None and not 0 < self.timeout < float("inf"):
             raise InputError(f"timeout must be positive, got {self.timeout!r}")
 
@@ -164,6 +168,11 @@ class Runner:
             self._restore_tries(self.store)
         if self.needs is not None:
             self.needs.failures = self.failures_of
+        inner = self.allocator.allocator if isinstance(self.allocator, Prudent) else self.allocator
+        #: the limit on the space between tasks, if there is one
+        self.within = inner if isinstance(inner, Within) else None
+        if self.within is not None:
+            self.within.retrying = lambda v: v in self.tries.waiting
 
     def _restore_tries(self, store: Store) -> None:
         """Count the attempts of earlier processes at unfinished tasks; those that the run stopped are not failures."""
@@ -483,7 +492,10 @@ class Runner:
         if self._kept == len(self.execution.journal) and not self._notes:
             return
         added, moves = self.execution.additions[self._grown :], self.execution.since(self._kept)
-        self.store.add(moves, self._notes, added, [] if self.outputs is None else self.outputs.ended(moves))
+        changes = [] if self.outputs is None else self.outputs.ended(moves)
+        if self.within is not None:
+            self.within.correct_files({change.name: change.size or 0 for change in changes})
+        self.store.add(moves, self._notes, added, changes)
         if added:
             with suppress(InputError):  # the store reports its own errors
                 self.store.flush()
