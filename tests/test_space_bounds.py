@@ -152,6 +152,7 @@ def test_forged_certificates_are_refused() -> None:
 
 def forge(rng: np.random.Generator, bound: dict[str, Any], tasks: tuple[str, ...]) -> None:
     """Change some places of a certificate."""
+    row: list[Any]
     for _ in range(int(rng.integers(1, 4))):
         case = bound["cases"][int(rng.integers(len(bound["cases"])))]
         rows = case["files"] + case["returned"]

@@ -44,7 +44,7 @@ class Member(NamedTuple):
 class SpaceBound:
     """The bytes that exist at once in every order, for any number of workers.
 
-    One of the members begins *first*, or ends last, of them all; for each a flow proves that so many bytes exist then.
+    One of the members begins *first*, or ends last, of them all; for each a flow proves that these bytes exist then.
     """
 
     footprint: Footprint
@@ -133,7 +133,7 @@ class _Search:
         return best
 
     def _learn(self, cut: Cut, live: int) -> None:
-        """Lower the upper bounds of all tasks that can begin after the ideal of a cut, when so many bytes exist."""
+        """Lower the upper bounds of all tasks that can begin after the ideal of a cut, when these bytes exist."""
         executed = np.bincount(self.dag.child, cut.ideal[self.dag.tails], minlength=len(self.dag))
         eligible = ~cut.ideal & (executed == self.dag.indegree)
         np.minimum(self.upper, live + self.footprint.left, out=self.upper, where=eligible)

@@ -66,9 +66,9 @@ class Footprint:
             if file in between:
                 groups.setdefault((writer[file], tuple(sorted(between[file]))), []).append(file)
         totals = [sum(sizes[file] for file in files) for files in groups.values()]
-        known, names = flow.file_sizes, tuple(map(tuple, groups.values()))
-        inputs = sum(known.get(file, 0) for file in readers if file not in writer)
-        results = sum(known.get(file, 0) for file in writer if file not in readers)
+        stated, names = flow.file_sizes, tuple(map(tuple, groups.values()))
+        inputs = sum(stated.get(file, 0) for file in readers if file not in writer)
+        results = sum(stated.get(file, 0) for file in writer if file not in readers)
         return cls(flow.dag, *_arrays(groups, totals), names, level, inputs, results)
 
     @classmethod
