@@ -91,6 +91,8 @@ class Play:
         self.details = {str(t): replace(flow.task(t), name=str(t)) for t in flow.dag.tasks}
         self.sizes = dict(flow.file_sizes)
         self.in_memory = rng.integers(0, 9, len(flow.dag)).tolist() if rng.random() < 0.3 and kind != "grow" else None
+        if self.footprint_of(self.begun).level == "tasks":  # no files
+            self.in_memory = rng.integers(0, 9, len(flow.dag)).tolist() if kind != "grow" else None
         self.footprint = self.footprint_of(self.begun)
         self.order: Order = random_order(rng, self.begun)
         peak = self.footprint.peak(self.order)
@@ -116,7 +118,7 @@ class Play:
         flow = Workflow(dag, self.details, file_sizes=self.sizes)
         inner: Allocator = allocator(self.policy, flow, self.game, rules=None, seed=1)
         order = self.order if len(dag) == len(self.begun) else order_grown(dag, rank_of(self.begun, self.order))
-        self.within = Within(inner, self.footprint_of(dag), self.limit, order, self.footprint_of)
+        self.within = Within(inner, self.footprint_of(dag), self.limit, order, grown=self.footprint_of)
         self.within.retrying = lambda v: v not in self.lost
         for task, sizes in self.real.items():
             self.within.correct(task, sizes)
@@ -259,7 +261,7 @@ def test_random_plays_keep_the_limit_and_end(kind: str) -> None:
 
 
 def test_a_limit_below_the_peak_of_the_order_is_refused() -> None:
-    dag = Dag.from_arcs([("a", "c"), ("b", "c")])
+    dag = Dag.from_arcs([("a", "c"), ("b", "c")], "abc")
     footprint = Footprint.of_results(dag, [5, 6, 1])
-    with pytest.raises(InputError, match="does not fit in 10 B: it needs at least 11 B"):
+    with pytest.raises(InputError, match="no order of the tasks fits in 10 B: every order needs at least 11 B"):
         Within(allocator("fifo", dag, rules=None), footprint, 10, "abc")

@@ -36,6 +36,8 @@ WAITS, RUNS, _, LOST = STATES
 LOOK = 32
 #: free places in front of the order, for returned tasks
 SPARE = 64
+#: the share by which the mean size of results must change to be expected of others
+MUCH = 0.25
 #: the bytes of a task's files by name, or of its result in memory
 Sizes = Mapping[str, int] | int
 
@@ -46,23 +48,33 @@ class Space:
 
     limit: int
     footprint: Callable[[Workflow], Footprint] = Footprint.of
+    #: whether sizes are learned: each unknown one is taken as the mean of those known so far
+    learned: bool = False
 
     def around(self, allocator: Allocator, flow: Workflow) -> "Within":
         """An allocator for a workflow that keeps the limit; an error if sizes are unknown or it is too small."""
         footprint = self.footprint(flow)
-        if not footprint.sized:
+        if not (footprint.sized or self.learned):
             cure = "state them with the key `files` of the workflow, or run it once without a limit"
             raise InputError(f"the files between tasks cannot be limited, because no sizes are known: {cure}")
         order = space_order(footprint, "quick")
-        return Within(allocator, footprint, self.limit, order, lambda dag: self.footprint(flow.grown(dag)))
+        return Within(
+            allocator,
+            footprint,
+            self.limit,
+            order,
+            grown=lambda dag: self.footprint(flow.grown(dag)),
+            learned=self.learned,
+        )
 
 
 class Within:
     """An allocator that keeps the files, or results in memory, between tasks within a limit, around another allocator.
 
     *order* is the reference order; the limit must be at least its peak. *grown* returns the footprint with added tasks; by
-    default, these leave nothing.
+    default, these leave nothing. With *learned*, a result in memory is taken to be as large as the mean of the known ones.
 
+    >>> from eligo.execution import Execution
     >>> from eligo.policies import policy
     >>> game = Execution({"a": [], "b": [], "c": [], "ab": ["a", "b"], "abc": ["ab", "c"]})
     >>> footprint = Footprint.of_results(game.dag)
@@ -71,13 +83,15 @@ class Within:
     [('a',), ('b',)]
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         allocator: Allocator,
         footprint: Footprint,
         limit: int,
         order: Order,
+        *,
         grown: Callable[[Dag], Footprint] | None = None,
+        learned: bool = False,
     ) -> None:
         self.allocator, self.execution, self.limit = allocator, allocator.execution, limit
         self._footprint, self._grown = footprint, grown or (lambda dag: replace(self._footprint, dag=dag))
@@ -87,18 +101,28 @@ class Within:
         self.retrying: Callable[[int], bool] = lambda v: True
         self._most = 0
         self._real: dict[int, Sizes] = {}  # the real sizes of the files of tasks
+        self._learned, self._total, self._mean = learned, 0, 0.0
         self._seen = 0
         self._started = list[int]()  # the last starts that can be undone: since then, nothing else changed the order
         self._held, self._lost = set[int](), set[int]()  # tasks that were held, and permanently failed ones
         self._rebuild(np.zeros(len(footprint.dag), np.int32), places(len(sequence), sequence))
-        self._check()
+        self._check(sequence)
 
-    def _check(self) -> None:
+    def _check(self, order: Ints) -> None:
         """Refuse a limit below the peak of the order, unless tasks have started: then the rest runs as well as possible."""
-        if self.needed > self.limit and not len(self.execution.journal):
-            raise InputError(
-                f"this order of tasks does not fit in {byte_words(self.limit)}: it needs at least {byte_words(self.needed)}"
-            ).cured_by("space")
+        if self.needed <= self.limit or len(self.execution.journal):
+            return
+        from eligo.space.bounds import space_bound  # imports solvers, which a limit that fits does not need
+
+        bound, limit = space_bound(self._footprint, order, "quick").bytes, byte_words(self.limit)
+        least, needed = byte_words(bound), byte_words(self.needed)
+        if bound > self.limit:
+            why = (
+                f"no order of the tasks fits in {limit}: every order needs at least {least}, and the one found {needed}"
+            )
+        else:
+            why = f"the order found needs {needed}, more than the limit of {limit}; no order needs less than {least}"
+        raise InputError(why).cured_by("space")
 
     @property
     def needed(self) -> int:
@@ -164,7 +188,17 @@ class Within:
     def _correct(self, v: int, sizes: Sizes) -> None:
         self._note()
         self._real[v] = sizes
+        if self._learned and isinstance(sizes, int):
+            self._learn(sizes)
         self._resize(v, sizes)
+
+    def _learn(self, size: int) -> None:
+        """Expect the mean of the known results of all others, if it has changed much."""
+        self._total += size
+        mean = self._total / len(self._real)
+        if abs(mean - self._mean) > MUCH * self._mean:
+            self._mean = mean
+            self._rebuild(np.asarray(self._ledger.status), np.asarray(self._ledger.place))
 
     def _resize(self, v: int, sizes: Sizes) -> None:
         ptr, files = self._written
@@ -297,13 +331,14 @@ class Within:
         self._written = _rows(n, footprint.writer)
         writers = zip(footprint.names, footprint.writer.tolist(), strict=True)
         self._writer_of = {name: v for names, v in writers for name in names}
+        sizes = np.full(len(footprint), round(self._mean), np.int64) if self._learned else footprint.sizes.copy()
         self._ledger = Ledger(
-            footprint.sizes.copy(), footprint.writer, footprint.reader_ptr, reader,
+            sizes, footprint.writer, footprint.reader_ptr, reader,
             *self._written, *_rows(n, reader), status.copy(), place, leaves,
         )  # fmt: skip
         self._started.clear()
-        for v, sizes in self._real.items():
-            self._resize(v, sizes)
+        for v, real in self._real.items():
+            self._resize(v, real)
 
     def _grow(self) -> None:
         """Follow additions: new tasks come just before their children in the order, or at its end."""

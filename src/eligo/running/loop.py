@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
+from typing import Any
 
 from eligo.allocating import Allocator, Grant, Prudent, Rules, Within
 from eligo.allocating.asks import all_or_none
@@ -22,7 +23,7 @@ from eligo.names import Name
 from eligo.policies import present_name
 from eligo.running.cleaning import RunOutputs
 from eligo.running.folder import FORGIVEN
-from eligo.running.functions import Values
+from eligo.running.functions import Values, size_in_memory
 from eligo.running.growth import RunGrowth
 from eligo.running.output_cache import CachedTasks
 from eligo.running.selection import EVERYTHING, Selection
@@ -130,6 +131,8 @@ class Runner:
     growth: RunGrowth | None = None
     #: records the sizes of outputs, and removes temporary ones; None: there are no files
     outputs: RunOutputs | None = None
+    #: the bytes of a value in memory
+    size_of: Callable[[Any], int] = size_in_memory
     #: performs requests from outside; returns whether there were any
     operate: Callable[["Runner"], bool] = lambda runner: False
     watch: Callable[["Runner"], None] = lambda runner: None
@@ -422,6 +425,8 @@ class Runner:
             return
         if ending.attempt.code is None:  # commands have a code but no value, and there may be a million of them
             self.values.add(task, ending.value)
+            if self.within is not None:
+                self.within.correct(task, self.size_of(ending.value))
         if self.tries.begun[v := ending.attempt.task] == 1:
             self.tries.forget([v])
         took = max(0.0, ending.attempt.ended - ending.attempt.began)  # the wall clock is set back at times
