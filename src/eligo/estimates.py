@@ -286,3 +286,30 @@ def lasting(seconds: float) -> str:
             count, rest = divmod(round(seconds / part), size // part)
             return f"{count:,} {unit} {rest} {small}" if rest else f"{count:,} {unit}"
     raise InputError(f"invalid duration {seconds}")
+
+
+# Sizes of files
+
+
+def sizes_of_files(flow: Workflow, files: Iterable[str], writer: Mapping[str, int]) -> tuple[dict[str, int], str]:
+    """The size of each file, and how well the sizes are known: "sizes", "kinds" or "files"."""
+    sizes, files = flow.file_sizes, list(files)
+    missing = [file for file in files if file not in sizes]
+    if len(missing) == len(files) and not flow.size_history:
+        return dict.fromkeys(files, 1), "files"
+    if not missing:
+        return {file: sizes[file] for file in files}, "sizes"
+    kinds = all_kinds(flow)
+    kind = {file: kind_of_file(kinds[writer[file]], file) for file in writer}
+    past = [(kind_of_file(each.kind, each.file), each.size) for each in flow.size_history]
+    here = [(kind[file], sizes[file]) for file in writer if file in sizes]
+    means = _mean_sizes([*here, *past], [*sizes.values(), *(size for _, size in past)])
+    return {file: sizes.get(file, means.get(kind[file], means[None])) for file in files}, "kinds"
+
+
+def _mean_sizes(pairs: Iterable[tuple[object, int]], every: Iterable[int]) -> dict[object, int]:
+    """The mean size of the files of each kind, and of all files under None, in whole bytes."""
+    groups: dict[object, list[int]] = {None: list(every)}
+    for kind, size in pairs:
+        groups.setdefault(kind, []).append(size)
+    return {kind: round(sum(sizes) / len(sizes)) for kind, sizes in groups.items()}
