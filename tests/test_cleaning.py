@@ -128,7 +128,7 @@ def test_a_file_that_is_read_only_before_it_is_written_is_a_result(tmp_path: Pat
 
 
 def test_a_child_without_declared_inputs_counts_as_a_reader(tmp_path: Path) -> None:
-    silent: dict[str, Any] = {"name": "d", "run": "sleep 0.3; cat x > w", "after": ["a"], "outputs": ["w"]}
+    silent = {"name": "d", "run": "sleep 0.3; cat x > w", "after": ["a"], "outputs": ["w"]}
     path = flow_in(tmp_path, [*CHAIN, silent])
     assert ran(path, "--clean", "--workers", "3") == 0
     assert made(tmp_path) == {"raw", "w", "z"}
@@ -164,7 +164,7 @@ def test_a_path_that_leaves_the_folder_is_not_touched(
     folder.mkdir()
     (folder / "link").symlink_to(far)
     file = file.format(absolute=far)
-    tasks = [
+    tasks: list[dict[str, Any]] = [
         {"name": "a", "run": f"echo 1 > {file}", "outputs": [{"name": file, "temporary": True}]},
         {"name": "b", "run": f"cat {file} > z", "inputs": [file], "outputs": ["z"]},
     ]

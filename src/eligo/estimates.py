@@ -295,13 +295,15 @@ def sizes_of_files(flow: Workflow, files: Iterable[str], writer: Mapping[str, in
     """The size of each file, and how well the sizes are known: "sizes", "kinds" or "files"."""
     sizes, files = flow.file_sizes, list(files)
     missing = [file for file in files if file not in sizes]
-    if len(missing) == len(files):
+    if len(missing) == len(files) and not flow.size_history:
         return dict.fromkeys(files, 1), "files"
     if not missing:
         return {file: sizes[file] for file in files}, "sizes"
     kinds = all_kinds(flow)
-    kind = {file: (kinds[writer[file]], PurePosixPath(file).suffix) for file in writer}
-    means = _mean_sizes(((kind[file], sizes[file]) for file in writer if file in sizes), sizes.values())
+    kind = {file: kind_of_file(kinds[writer[file]], file) for file in writer}
+    past = [(kind_of_file(each.kind, each.file), each.size) for each in flow.size_history]
+    here = [(kind[file], sizes[file]) for file in writer if file in sizes]
+    means = _mean_sizes([*here, *past], [*sizes.values(), *(size for _, size in past)])
     return {file: sizes.get(file, means.get(kind[file], means[None])) for file in files}, "kinds"
 
 

@@ -84,7 +84,7 @@ class RunOutputs:
                     yield file, v
 
     def _is_read(self, file: str, v: int) -> bool:
-        """Whether a task after task v declares to read a file that this writes, so that it is no result."""
+        """Whether a task after task v declares to read a file that this writes, so that it is not a result."""
         readers, dag = self.files.declared_readers(file, v), self.files.flow.dag
         if set(dag.children_of(v).tolist()).isdisjoint(readers):
             return bool(readers) and not set(reached(dag, [v]).tolist()).isdisjoint(readers)

@@ -204,7 +204,7 @@ class TaskFiles:
         return not readers or any(w not in done for w in readers)
 
     def spared(self, done: Collection[int]) -> set[str]:
-        """The temporary outputs that nobody needs if these tasks are done."""
+        """The temporary outputs that no task needs if these tasks are done."""
         temporary = ((file, v) for v, files in enumerate(self.flow.column("temporary")) for file in files or ())
         return {file for file, v in temporary if not self._is_owed(file, v, done)}
 
