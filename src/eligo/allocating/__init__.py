@@ -141,12 +141,17 @@ def allocator(  # noqa: PLR0913
     if not isinstance(game, Execution):
         raise InputError(f"an allocator needs an eligo.Execution, got {execution!r}")
     case = _Case(*_for_execution(workflow, game, order), seed, goal)
-    plain = ALLOCATORS[name](case) if name in ALLOCATORS else _by_policy(name, case)
-    if space is not None:
-        plain = space.around(plain, case.flow)
+    if space is None:
+        plain = _plain(name, case)
+    else:
+        plain = space.around(lambda game: _plain(name, case._replace(execution=game)), *case[:2], name == "finish")
     if rules is None:
         return plain
     return Prudent(plain, informed(rules, case.flow) if rules is PRUDENT else rules)
+
+
+def _plain(name: str, case: _Case) -> Allocator:
+    return ALLOCATORS[name](case) if name in ALLOCATORS else _by_policy(name, case)
 
 
 def _for_execution(flow: Workflow, game: Execution, order: Order | None) -> tuple[Workflow, Execution, Order | None]:

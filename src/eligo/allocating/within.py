@@ -12,14 +12,17 @@ added, the limit may be exceeded: then only tasks start that make it no worse, a
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.allocating.asks import Allocator, Ask, Fits, Grant, NothingFits, all_or_none, answer, unserved
 from eligo.allocating.by_policy import ByPolicy
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.execution import COMPLETE, FAIL, FAILED, GROW, HOLD, RELEASE, TAKE, WAITING, unpacked
+from eligo.estimates import estimate
+from eligo.execution import COMPLETE, FAIL, FAILED, GROW, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
 from eligo.grown_dag import reached
 from eligo.kernels.ledgers import STATES, Ledger
 from eligo.names import Name
@@ -33,13 +36,17 @@ from eligo.workflow import Workflow
 
 WAITS, RUNS, _, LOST = STATES
 #: tasks without space that are passed over in one choice, before the first ones of the reference order are tried
-LOOK = 32
+LOOK = 8
 #: free places in front of the order, for returned tasks
 SPARE = 64
 #: the share by which the mean size of results must change to be expected of others
 MUCH = 0.25
 #: the bytes of a task's files by name, or of its result in memory
 Sizes = Mapping[str, int] | int
+#: creates an allocator for an execution
+Make = Callable[[Execution], Allocator]
+#: the largest workflow that is simulated to choose a policy
+MOST_PLAYED = 5_000
 
 
 @dataclass(frozen=True)
@@ -50,22 +57,44 @@ class Space:
     footprint: Callable[[Workflow], Footprint] = Footprint.of
     #: whether sizes are learned: each unknown one is taken as the mean of those known so far
     learned: bool = False
+    #: the number of equal workers; if known, the policy `finish` is replaced by the reference order where that ends sooner
+    workers: int | None = None
 
-    def around(self, allocator: Allocator, flow: Workflow) -> "Within":
-        """An allocator for a workflow that keeps the limit; an error if sizes are unknown or it is too small."""
+    def around(self, make: Make, flow: Workflow, game: Execution, free: bool) -> "Within":
+        """An allocator that keeps the limit; an error if sizes are unknown or it is too small.
+
+        *make* creates the allocator inside; if that is *free*, the reference order may take its place.
+        """
         footprint = self.footprint(flow)
         if not (footprint.sized or self.learned):
             cure = "state them with the key `files` of the workflow, or run it once without a limit"
             raise InputError(f"the files between tasks cannot be limited, because no sizes are known: {cure}")
         order = space_order(footprint, "quick")
-        return Within(
-            allocator,
-            footprint,
-            self.limit,
-            order,
-            grown=lambda dag: self.footprint(flow.grown(dag)),
-            learned=self.learned,
-        )
+
+        def within(make: Make, game: Execution) -> Within:
+            grown = lambda dag: self.footprint(flow.grown(dag))  # noqa: E731
+            return Within(make(game), footprint, self.limit, order, grown=grown, learned=self.learned)
+
+        def in_order(game: Execution) -> Allocator:
+            return ByPolicy(from_order(game.dag, order, "space"), game, flow=flow)
+
+        times = estimate(flow)
+        if free and self.workers is not None and times.level == "seconds" and len(flow) <= MOST_PLAYED:
+            ends = [finish(within(each, Execution(flow.dag)), times.seconds, self.workers) for each in (make, in_order)]
+            make = min((make, in_order), key=lambda each: ends[each is in_order])
+        return within(make, game)
+
+
+def finish(allocator: Allocator, seconds: NDArray[np.float64], workers: int) -> float:
+    """When the last task ends if equal workers run all tasks of an allocator."""
+    game, now, running = allocator.execution, 0.0, list[tuple[float, int]]()
+    while not game.finished:
+        for grant in allocator.hand_out([Ask()] * (workers - len(running))):
+            v = game.graph.number(grant.tasks[0])
+            heappush(running, (now + seconds.item(v), v))
+        now, v = heappop(running)
+        game.complete_number(v)
+    return now
 
 
 class Within:
@@ -74,7 +103,6 @@ class Within:
     *order* is the reference order; the limit must be at least its peak. *grown* returns the footprint with added tasks; by
     default, these leave nothing. With *learned*, a result in memory is taken to be as large as the mean of the known ones.
 
-    >>> from eligo.execution import Execution
     >>> from eligo.policies import policy
     >>> game = Execution({"a": [], "b": [], "c": [], "ab": ["a", "b"], "abc": ["ab", "c"]})
     >>> footprint = Footprint.of_results(game.dag)
@@ -164,12 +192,18 @@ class Within:
         return grants
 
     def may_start(self, v: int) -> bool:
-        """Whether there is space for a task, by number; if it waits for others of its grant, as far as is known."""
-        self._follow()
+        """Whether there is space for a ready task, by number."""
+        if self._seen != len(self.execution.journal):
+            self._follow()
         ledger = self._ledger
-        if self.execution.codes[v] == WAITING:
-            return bool(not ledger.left[v] or ledger.live + ledger.left[v] <= self.limit)
-        return bool(ledger.may_start(v, self.limit) or (not ledger.running and v == ledger.next_task()))
+        return ledger.may_start(v, self.limit) or (not ledger.running and v == ledger.next_task())
+
+    def may_follow(self, v: int) -> bool:
+        """Whether there may be space for a task that is ready, or waits only for tasks of the same grant."""
+        ledger = self._ledger
+        if self.execution.codes[v] != WAITING:
+            return self.may_start(v)
+        return not ledger.left[v] or bool(ledger.live + ledger.left[v] <= self.limit)
 
     def correct(self, task: Name, sizes: Sizes) -> None:
         """Use the real sizes of the files that a task wrote, by name, or the bytes of its result in memory."""
@@ -225,7 +259,7 @@ class Within:
     def _with_space(self, allocator: Allocator, asks: Sequence[Ask], looks: "dict[int, _Look]") -> list[Grant]:
         """The grants of an allocator for these asks, limited to tasks for which there is space."""
         live, needed = self._ledger.live, self.needed
-        adjusted = [replace(ask, fits=looks.setdefault(id(ask.fits), _Look(self, ask.fits))) for ask in asks]
+        adjusted = [replace(ask, fits=looks.setdefault(id(ask.fits), _Look(self, ask))) for ask in asks]
         grants = answer(allocator, asks, adjusted)
         if any(len(grant.tasks) > 1 for grant in grants):
             with all_or_none(self.execution, grants):
@@ -353,9 +387,9 @@ class Within:
 class _Look:
     """The test of tasks for one kind of client: whether it can run them, and whether there is space for them."""
 
-    def __init__(self, within: Within, fits: Fits | None) -> None:
-        self._within, self._fits, self._number = within, fits, within.execution.graph.number
-        self._refused = 0
+    def __init__(self, within: Within, ask: Ask) -> None:
+        self._fits, self._number, self._refused = ask.fits, within.execution.graph.number, 0
+        self._has_space = within.may_start if ask.size == 1 and ask.seconds is None else within.may_follow
         #: whether tasks were passed over that may have had space
         self.cut = False
 
@@ -363,7 +397,7 @@ class _Look:
         if self._refused >= LOOK:
             self.cut = True
             raise NothingFits
-        if not self._within.may_start(self._number(task)):
+        if not self._has_space(self._number(task)):
             self._refused += 1
             return False
         return self._fits is None or self._fits(task)

@@ -235,8 +235,8 @@ def _functions(
                 game, values = resume_functions(place, callables, wanted, storage.serializer, settings.selection.again)
                 store = place.store
                 store.open_session(settings.policy, settings.slots, engine.name)
-            footprint = Space(settings.space or 0, lambda flow: Footprint.of_results(flow.dag), learned=True)
-            chosen = allocator_of(callables.flow, game, settings, space=footprint)
+            memory = Space(settings.space or 0, lambda flow: Footprint.of_results(flow.dag), learned=True)
+            chosen = allocator_of(callables.flow, game, settings, space=memory)
 
         def work(task: Name, attempt: int) -> Function:
             return callables.work(task, values)
@@ -318,7 +318,7 @@ def prepare_run(
         curves = {} if effort is None else folder.planned(flow, resumed, effort)
         order = np.array(curves["order"], np.int32) if curves else None
         outputs = _outputs(selected, files, resumed, settings, folder)
-        space = Space(settings.space or 0, partial(_removed_files, outputs))
+        space = Space(settings.space or 0, partial(_removed_files, outputs), workers=settings.slots)
         chosen = allocator_of(live.begun, resumed.execution, settings, order, space)
         growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
         growth.begin(folder.adding)
