@@ -67,9 +67,9 @@ class Footprint:
             if file in between:
                 groups.setdefault((writer[file], tuple(sorted(between[file]))), []).append(file)
         totals = [sum(sizes[file] for file in files) for files in groups.values()]
-        known, names = flow.file_sizes, tuple(map(tuple, groups.values()))
-        inputs = sum(known.get(file, 0) for file in readers if file not in writer)
-        results = sum(known.get(file, 0) for file in writer if file not in readers)
+        stated, names = flow.file_sizes, tuple(map(tuple, groups.values()))
+        inputs = sum(stated.get(file, 0) for file in readers if file not in writer)
+        results = sum(stated.get(file, 0) for file in writer if file not in readers)
         return cls(flow.dag, *_arrays(groups, totals), names, level, inputs, results)
 
     @classmethod
@@ -175,17 +175,17 @@ class _Descendants:
 
 
 def _sizes(flow: Workflow, files: Iterable[str], writer: Mapping[str, int]) -> tuple[dict[str, int], str]:
-    """The size of each file, and the level of all."""
-    known, files = flow.file_sizes, list(files)
-    missing = [file for file in files if file not in known]
+    """The size of each file, and how well the sizes are known: "sizes", "kinds" or "files"."""
+    sizes, files = flow.file_sizes, list(files)
+    missing = [file for file in files if file not in sizes]
     if len(missing) == len(files):
         return dict.fromkeys(files, 1), "files"
     if not missing:
-        return {file: known[file] for file in files}, "sizes"
+        return {file: sizes[file] for file in files}, "sizes"
     kinds = all_kinds(flow)
     kind = {file: (kinds[writer[file]], PurePosixPath(file).suffix) for file in writer}
-    means = _mean_sizes(((kind[file], known[file]) for file in writer if file in known), known.values())
-    return {file: known.get(file, means.get(kind[file], means[None])) for file in files}, "kinds"
+    means = _mean_sizes(((kind[file], sizes[file]) for file in writer if file in sizes), sizes.values())
+    return {file: sizes.get(file, means.get(kind[file], means[None])) for file in files}, "kinds"
 
 
 def _mean_sizes(pairs: Iterable[tuple[object, int]], every: Iterable[int]) -> dict[object, int]:
