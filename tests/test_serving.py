@@ -85,7 +85,9 @@ def test_files_among_the_values_of_a_command_are_sent_with_their_tasks(
     Path("a b.txt").write_text("pear\n")
     with serving(tmp_path) as (url, _):
         client = working(tmp_path, url, "ann")
-        code, said, _ = told("run", "cat {}", "--on", url, "--json", "--retries", "0", ":::", "a b.txt", "/dev/null", "away")
+        code, said, _ = told(
+            "run", "cat {}", "--on", url, "--json", "--retries", "0", ":::", "a b.txt", "/dev/null", "away"
+        )
         dismissed(client)
         assert (code, json.loads(said)["failed"]) == (1, {"away": "exit code 1"})
         assert told("log", f"{json.loads(said)['run']}", "a b.txt")[1] == "pear\n"
