@@ -16,25 +16,10 @@ from eligo.version import SCHEMA, __version__
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 #: replacements for signs that the terminal cannot show
-PLAIN = str.maketrans(
-    {
-        "▷": "|>",
-        "→": "->",
-        "×": "x",
-        "≤": "<=",
-        "ρ": "rho",
-        "…": "...",
-        "─": "-",
-        "·": ".",
-        "│": "|",
-        "┤": "|",
-        "└": "+",
-        "▓": "=",
-        "▒": "-",
-        "░": ".",
-    }
-    | dict(zip(BLOCKS, " .:-=+*%#", strict=True))
-)
+PLAIN = str.maketrans({
+    "▷": "|>", "→": "->", "×": "x", "≤": "<=", "ρ": "rho", "…": "...", "─": "-", "·": ".", "│": "|", "┤": "|", "└": "+",
+    "▓": "=", "▒": "-", "░": ".", **dict(zip(BLOCKS, " .:-=+*%#", strict=True)),
+})  # fmt: skip
 WIDTH = 80  # characters, if there is no terminal
 
 #: the keys of JSON documents of a server, and their new names

@@ -30,16 +30,12 @@ def plan_page(plan: Plan, flow: object, words: Sequence[str] = ()) -> dict[str, 
     workflow = as_workflow(flow)
     kinds = [kind_of(workflow.task(name)) for name in workflow.dag.tasks]
     return {
-        "kind": "plan",
-        "title": title_of(workflow),
-        "headline": [str(plan), gain_sentence(plan)],
+        "kind": "plan", "title": title_of(workflow), "headline": [str(plan), gain_sentence(plan)],
         "facts": [["gain", f"{100 * plan.gain:+.0f} %"], *map(list, facts(plan))],
-        "words": [line for line in words if line != str(plan)],
-        "curve": curve_of(plan),
-        "dag": Drawn(workflow, kinds).document(),
-        "figures": figures_of(plan, workflow),
+        "words": [line for line in words if line != str(plan)], "curve": curve_of(plan),
+        "dag": Drawn(workflow, kinds).document(), "figures": figures_of(plan, workflow),
         "table": {"columns": COLUMNS, "rows": rows_of(plan, workflow, kinds)},
-    }
+    }  # fmt: skip
 
 
 def facts(plan: Plan) -> list[tuple[str, str]]:

@@ -165,20 +165,13 @@ def _sketch(parcels: Parcels, title: str) -> tuple[Sketch, dict[int, Sketch]]:
     }
     sent = CUT if alone else NEUTRAL
     sketch = Sketch(
-        name="fat",
-        title=title,
-        legend=" · ".join(text for text, applies in notes.items() if applies),
-        dag=dag,
-        lines=[box.lines for box in boxes],
-        tips=[box.tip for box in boxes],
-        width=sizes[:, 0],
-        height=sizes[:, 1],
-        colour=colour,
-        hollow=colour == NEUTRAL,
+        name="fat", title=title, legend=" · ".join(text for text, applies in notes.items() if applies), dag=dag,
+        lines=[box.lines for box in boxes], tips=[box.tip for box in boxes], width=sizes[:, 0], height=sizes[:, 1],
+        colour=colour, hollow=colour == NEUTRAL,
         arc_colour=np.where(colour[dag.tails] == NEUTRAL, NEUTRAL, sent).astype(np.int32),
         rank=np.arange(len(dag), dtype=np.int32),
         kept_free={place: inner.size[1] + INSET for place, inner in inside.items()},
-    )
+    )  # fmt: skip
     return sketch, inside
 
 
@@ -227,19 +220,10 @@ def _members(dag: Dag, lines: Sequence[tuple[str, ...]], name: str) -> Sketch:
     """The picture in a box."""
     width, height = level_sizes(dag, lines)
     return Sketch(
-        name=name,
-        title="",
-        legend="",
-        dag=dag,
-        lines=lines,
-        tips=list(dag.labels),
-        width=width,
-        height=height,
-        colour=np.full(len(dag), NEUTRAL, np.int32),
-        hollow=np.ones(len(dag), np.bool_),
-        arc_colour=np.full(dag.arc_count, NEUTRAL, np.int32),
-        rank=np.arange(len(dag), dtype=np.int32),
-    )
+        name=name, title="", legend="", dag=dag, lines=lines, tips=list(dag.labels), width=width, height=height,
+        colour=np.full(len(dag), NEUTRAL, np.int32), hollow=np.ones(len(dag), np.bool_),
+        arc_colour=np.full(dag.arc_count, NEUTRAL, np.int32), rank=np.arange(len(dag), dtype=np.int32),
+    )  # fmt: skip
 
 
 def _side_by_side(sketches: Sequence[Sketch], inside: Mapping[int, Sketch]) -> "Figure":

@@ -192,19 +192,13 @@ def _tasks(parts: Anatomy, room: float) -> Sketch:
     sinks = dag.outdegree == 0
     colours = np.append(parts.colours, np.int32(NEUTRAL))
     return Sketch(
-        name="task",
-        title=f"{counted(len(dag), 'task')}, numbered in the order of the plan",
-        legend=_task_legend(parts),
-        dag=dag,
-        lines=lines,
+        name="task", title=f"{counted(len(dag), 'task')}, numbered in the order of the plan",
+        legend=_task_legend(parts), dag=dag, lines=lines,
         tips=[f"{name}: number {number} of the plan" for name, number in zip(dag.labels, numbers, strict=True)],
-        width=width,
-        height=height,
-        colour=colours[np.where(sinks, blocks.sink_of, blocks.source_of)],
-        hollow=sinks,
+        width=width, height=height, colour=colours[np.where(sinks, blocks.sink_of, blocks.source_of)], hollow=sinks,
         arc_colour=np.where(parts.shortcuts, SHORTCUT, colours[blocks.source_of[dag.tails]]).astype(np.int32),
         rank=parts.position,
-    )
+    )  # fmt: skip
 
 
 def sizes_by_level(dag: Dag, lines: Sequence[tuple[str, ...]]) -> tuple[Floats, Floats]:
@@ -296,19 +290,13 @@ def _bubbles(name: str, title: str, legend: str, dag: Dag, bubbles: Sequence[Bub
     tasks = np.array([bubble.tasks for bubble in bubbles], np.float64)
     area = tasks * min(AREA, MOST_AREA / tasks.max(initial=1.0))
     return Sketch(
-        name=name,
-        title=title,
-        legend=legend,
-        dag=dag,
-        lines=lines,
+        name=name, title=title, legend=legend, dag=dag, lines=lines,
         tips=[f"{', '.join(b.lines)}: {counted(b.tasks, 'task')}" for b in bubbles],
-        width=np.maximum(room[:, 0], np.sqrt(1.6 * area)),
-        height=np.maximum(room[:, 1], np.sqrt(area / 1.6)),
-        colour=np.array([bubble.colour for bubble in bubbles], np.int32),
-        hollow=np.zeros(len(dag), np.bool_),
+        width=np.maximum(room[:, 0], np.sqrt(1.6 * area)), height=np.maximum(room[:, 1], np.sqrt(area / 1.6)),
+        colour=np.array([bubble.colour for bubble in bubbles], np.int32), hollow=np.zeros(len(dag), np.bool_),
         arc_colour=np.full(dag.arc_count, NEUTRAL, np.int32),
         rank=np.array([bubble.rank for bubble in bubbles], np.int32),
-    )
+    )  # fmt: skip
 
 
 def needed(texts: Sequence[str]) -> tuple[float, float]:
@@ -358,19 +346,12 @@ def sketch_of_conflict(conflict: Conflict) -> Sketch:
     width, height = sizes_by_level(groups.dag, lines)
     one, two = conflict.steps
     return Sketch(
-        name="conflict",
-        title=f"Why no order is best at every step: steps {one} and {two}",
-        legend=_conflict_legend(conflict, done, len(members) < len(dag)),
-        dag=groups.dag,
-        lines=lines,
-        tips=[", ".join(map(str, dag.labelled().named(group))) for group in members],
-        width=width,
-        height=height,
-        colour=colour[first],
-        hollow=hollow[first],
-        arc_colour=colour[first][groups.dag.child],
+        name="conflict", title=f"Why no order is best at every step: steps {one} and {two}",
+        legend=_conflict_legend(conflict, done, len(members) < len(dag)), dag=groups.dag, lines=lines,
+        tips=[", ".join(map(str, dag.labelled().named(group))) for group in members], width=width, height=height,
+        colour=colour[first], hollow=hollow[first], arc_colour=colour[first][groups.dag.child],
         rank=np.arange(len(members), dtype=np.int32),
-    )
+    )  # fmt: skip
 
 
 def _conflict_legend(conflict: Conflict, done: Sequence[Mask], merged: bool) -> str:
