@@ -19,7 +19,7 @@ from eligo.names import without_shared_path
 from eligo.planning import Plan
 from eligo.plotting.labels import elided, kinds, stem, text_width
 from eligo.plotting.labels import places as places_in_words
-from eligo.plotting.layout import Floats, Groups, Layout, Limits, grouped, layered
+from eligo.plotting.layout import Floats, Groups, Layout, Limits, grouped, layered, numbered
 from eligo.rows import Ints, places
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.skeleton import shortcut_mask, skeleton
@@ -239,8 +239,8 @@ class Bubble(NamedTuple):
 def sketch_of_blocks(parts: Anatomy) -> Sketch:
     """The super-dag: every block, or several equal ones, with its kind, when the plan starts it, and what it runs."""
     families = [kind[0] if "→" not in kind else "→" for kind in parts.kinds]
-    groups = grouped(parts.blocks.superdag, numbered(parts.kinds), numbered(families), BLOCK_LIMITS)
-    bubbles = [_block_bubble(parts, group) for group in members_of(groups)]
+    groups = grouped(parts.blocks.superdag, numbered(parts.kinds)[1], numbered(families)[1], BLOCK_LIMITS)
+    bubbles = [_block_bubble(parts, group) for group in groups.members]
     merged = len(bubbles) < len(parts.kinds)
     grouping = f" in {counted(len(bubbles), 'group')}" if merged else ""
     title = f"{counted(len(parts.kinds), 'block')}{grouping}, in the order the plan starts them"
@@ -273,7 +273,7 @@ def sketch_of_levels(parts: Anatomy) -> Sketch:
     while BLOCK_LIMITS.too_deep(groups.dag):
         groups = groups.merged(groups.dag.level // 2)
     bubbles = []
-    for group in members_of(groups):
+    for group in groups.members:
         first, last = int(dag.level[group].min()) + 1, int(dag.level[group].max()) + 1
         row = f"level {first}" if first == last else f"levels {first} to {last}"
         names = elided(stem(dag.labelled().named(group)), MOST_STEM, SMALL)
@@ -305,19 +305,6 @@ def needed(texts: Sequence[str]) -> tuple[float, float]:
     return max(widths, default=0.0) + 9.0, LINE * len(texts) + 7.0
 
 
-def members_of(groups: Groups) -> list[Ints]:
-    """The nodes of each group."""
-    order = np.argsort(groups.of, kind="stable").astype(np.int32)
-    cuts = np.cumsum(np.bincount(groups.of, minlength=len(groups.dag)))[:-1]
-    return np.split(order, cuts) if len(groups.dag) else []
-
-
-def numbered(values: Sequence[str]) -> Ints:
-    """The same number for equal values, from 0."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int32)
-
-
 # A sketch of a conflict
 
 
@@ -340,7 +327,7 @@ def sketch_of_conflict(conflict: Conflict) -> Sketch:
     dag = conflict.part.induced(visible)
     part = (2 * (colour - NEUTRAL) + hollow).astype(np.int32)
     groups = grouped(dag, part, np.arange(len(dag), dtype=np.int32), CONFLICT_LIMITS)
-    members = members_of(groups)
+    members = groups.members
     first = np.array([group[0] for group in members], np.int32)
     lines = [_lines(dag, group) for group in members]
     width, height = sizes_by_level(groups.dag, lines)
