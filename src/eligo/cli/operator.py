@@ -14,7 +14,7 @@ import typer
 from eligo.additions import LARGEST, read_addition, without_templates
 from eligo.cli.effects import SERVER, URL, ServerTarget, full_address, is_server
 from eligo.cli.options import Access
-from eligo.cli.output import harmless, print_json, print_lines, print_table, with_new_keys
+from eligo.cli.output import harmless, print_answer, print_json, print_lines, print_table, with_new_keys
 from eligo.cli.plan_text import tell
 from eligo.client.owner import Owner, hash_files
 from eligo.errors import InputError, check_choice, counted
@@ -54,7 +54,7 @@ def change(place: Place, verb: str, message: str, json: bool) -> int:
     subject, answer = _ask(place, verb)
     changed, (name,) = answer.get("changed", True), subject.values()  # servers before this version do not send it
     line = message.format(name) if changed else f"{name} is {answer['state']}: nothing changed"
-    return _say({**subject, "done": verb, "changed": changed}, line, json)
+    return print_answer({**subject, "done": verb, "changed": changed}, [line], json)
 
 
 def change_tasks(place: Place, verb: str, tasks: Sequence[str], json: bool) -> int:
@@ -62,7 +62,8 @@ def change_tasks(place: Place, verb: str, tasks: Sequence[str], json: bool) -> i
     subject, answer = _ask(place, verb, tasks=list(tasks) or None)
     count = answer["count"]
     done = {"retry": "failed {} will be retried", "release": "running {} taken back"}[verb]
-    _say({**subject, "count": count}, f"{count:,} {done.format('task' if count == 1 else 'tasks')}", json)
+    line = f"{count:,} {done.format('task' if count == 1 else 'tasks')}"
+    print_answer({**subject, "count": count}, [line], json)
     return 0 if count else NONE
 
 
@@ -72,7 +73,8 @@ def change_workers(folder: Path, workers: int, json: bool) -> int:
         raise InputError(f"workers must be a positive integer, got {workers}")
     subject, answer = _ask(folder, "workers", workers=workers)
     line = f"{folder} runs at most {counted(workers, 'task')} at once (before: {answer['before']:,})"
-    return _say({**subject, "done": "workers", "changed": answer["changed"], "workers": workers}, line, json)
+    document = {**subject, "done": "workers", "changed": answer["changed"], "workers": workers}
+    return print_answer(document, [line], json)
 
 
 def _ask(place: Place, verb: str, **words: Any) -> tuple[dict[str, str], dict[str, Any]]:
@@ -103,12 +105,6 @@ def _cancel_run(folder: Path) -> dict[str, Any]:
     return answer or {"changed": False, "state": "not running"}
 
 
-def _say(document: dict[str, Any], line: str, json: bool) -> int:
-    """Print a document or the sentence that stands for it; returns the exit code."""
-    print_json(document) if json else print_lines([line])
-    return 0
-
-
 def fetch_results(target: ServerTarget, folder: str | None, force: bool, json: bool) -> int:
     """Fetch the files that a workflow wrote into a folder, and check each against its hash."""
     place = folder or f"{target.workflow}-results"
@@ -120,7 +116,7 @@ def fetch_results(target: ServerTarget, folder: str | None, force: bool, json: b
     there = f", {len(names) - fetched:,} already there" if fetched < len(names) else ""
     line = f"{target.workflow} is {state}: {counted(fetched, 'file')} fetched into {harmless(place)}{there}"
     document = {"workflow": target.workflow, "state": state, "folder": place, "files": names, "fetched": fetched}
-    return _say(document, line, json)
+    return print_answer(document, [line], json)
 
 
 def list_workflows(target: ServerTarget, state: str | None, limit: int, json: bool) -> int:
@@ -163,7 +159,8 @@ def drain(target: ServerTarget, stop: bool, json: bool) -> int:
     """Stop a server from handing out tasks, or let it do so again."""
     reply = target.owner().post("/v1/drain", {"on": not stop})
     stopped = f"{target.server} hands out no more tasks; to resume: eligo drain {target.server} --stop"
-    return _say(reply, stopped if reply["status"] == "draining" else f"{target.server} hands out tasks again", json)
+    line = stopped if reply["status"] == "draining" else f"{target.server} hands out tasks again"
+    return print_answer(reply, [line], json)
 
 
 class ClientChanges(NamedTuple):
@@ -247,7 +244,7 @@ def add_tasks(place: Place, file: str, directory: str | None, json: bool) -> int
         where = str(place)
         taken = add_to_run(place, text, PATIENCE)
         tell([] if taken else [f"{where}: the run has not added the tasks yet; it will when it is resumed"])
-    return _say({"added": list(tasks)}, f"added {counted(len(tasks), 'task')} to {where}", json)
+    return print_answer({"added": list(tasks)}, [f"added {counted(len(tasks), 'task')} to {where}"], json)
 
 
 def addition_in(file: str) -> tuple[str, tuple[str, ...]]:
@@ -303,14 +300,15 @@ def change_tokens(place: str, access: Access, name: str | None, request: TokenRe
 def _print_revoked(name: str, count: int, json: bool) -> int:
     """Print how many tokens were revoked; returns the exit code, 1 if there were none."""
     if count or json:
-        _say({"name": name, "count": count}, f"{counted(count, 'token')} revoked", json)
+        print_answer({"name": name, "count": count}, [f"{counted(count, 'token')} revoked"], json)
     else:
         tell([f"no valid token has the name {harmless(name)}"])
     return 0 if count else NONE
 
 
 def _print_token(token: str, name: str, request: TokenRequest) -> None:
-    _say({"token": token, "name": name, "scopes": request.scopes, "days": request.days}, token, request.json)
+    document = {"token": token, "name": name, "scopes": request.scopes, "days": request.days}
+    print_answer(document, [token], request.json)
 
 
 def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:

@@ -138,6 +138,12 @@ def print_json(document: Mapping[str, Any]) -> None:
     sys.stdout.write(json_text(document, ascii_only=not is_unicode(sys.stdout.encoding)))
 
 
+def print_answer(document: Mapping[str, Any], lines: Iterable[str], json: bool) -> int:
+    """Print a document, or the sentences that stand for it; returns the exit code."""
+    print_json(document) if json else print_lines(lines)
+    return 0
+
+
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
     """Print a sentence and a table of two columns."""
     rows = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in facts]
