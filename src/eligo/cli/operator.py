@@ -86,7 +86,7 @@ def _ask(place: Place, verb: str, **words: Any) -> tuple[dict[str, str], dict[st
 
 
 def _ask_run(folder: Path, verb: str, **words: Any) -> dict[str, Any]:
-    """The answer of the running run in a folder; raises if none is running."""
+    """The answer of the run in a folder to a request; raises if it is not running."""
     on = loads(read_facts(folder / STATE).get("options", "{}")).get("on")
     if on == "htcondor-dagman":
         raise InputError(f"{folder}: DAGMan runs this workflow: use its own commands, such as condor_hold")

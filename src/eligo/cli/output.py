@@ -172,8 +172,8 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], uncut: Col
     sizes = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     least = [size if title in uncut else len(title) for title, size in zip(titles, sizes, strict=True)]
     widths = fitting(sizes, least, width()) if sys.stdout.isatty() else sizes  # scripts get all columns
-    shown = [list(map(shortened, row, widths)) for row in (titles, *rows)]
-    sys.stdout.writelines(f"{line}\n" for line in table_lines(shown))
+    cells = [list(map(shortened, row, widths)) for row in (titles, *rows)]
+    sys.stdout.writelines(f"{line}\n" for line in table_lines(cells))
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
