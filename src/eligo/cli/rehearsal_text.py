@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from eligo.cli.endings import INTERRUPTED
 from eligo.cli.live_display import watching
 from eligo.cli.output import figure, print_json, print_lines, table_lines
 from eligo.cli.plan_text import tell
-from eligo.cli.remote import INTERRUPTED
 from eligo.cli.requests import RunRequest
 from eligo.cli.run_text import interruptible
 from eligo.errors import InputError, counted
