@@ -104,6 +104,15 @@ def sparkline(values: Sequence[int], width: int = 50, top: int = 0) -> str:
     return "".join(BLOCKS[-(-peak * 8 // top)] for peak in peaks)
 
 
+def figure(amount: float) -> str:
+    """A number with three digits, or all digits before the point.
+
+    >>> figure(0.12345), figure(3720.0)
+    ('0.123', '3,720')
+    """
+    return f"{amount:,.3g}" if amount < 999.5 else f"{amount:,.0f}"
+
+
 def format_rate(rate: float) -> str:
     """A rate of tasks in readable form.
 
