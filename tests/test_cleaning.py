@@ -16,6 +16,7 @@ from eligo.execution import Execution
 from eligo.formats import generate, parse
 from eligo.formats.histories.reader import read_sizes
 from eligo.running.cleaning import Limits, RunOutputs
+from eligo.running.reasons import REQUESTED
 from eligo.running.task_files import TaskFiles
 from eligo.space.disk_use import disk_use
 from eligo.space.footprint import Footprint
@@ -275,7 +276,7 @@ def test_what_a_repeated_reader_needs_is_made_again(tmp_path: Path, capsys: pyte
     assert explained(path, capsys, "--again", "c") == [
         ("a", "its output x, a removed temporary file, is needed again"),
         ("b", "its output y, a removed temporary file, is needed again"),
-        ("c", "it is to run again"),
+        ("c", REQUESTED),
     ]
     assert ran(path, "--again", "c") == 0
     assert runs(tmp_path) == "222"

@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.allocating.asks import Allocator, Ask, Fits, Grant, NothingFits, all_or_none, answer, unserved
+from eligo.allocating.asks import Allocator, Ask, Grant, NothingFits, all_or_none, answer, unserved
 from eligo.allocating.by_policy import ByPolicy
 from eligo.dag import Dag
 from eligo.errors import InputError
