@@ -129,7 +129,7 @@ class Within:
         self.retrying: Callable[[int], bool] = lambda v: True
         self._most = 0
         self._real: dict[int, Sizes] = {}  # the real sizes of the files of tasks
-        self._learned, self._total, self._mean = learned, 0, 0.0
+        self._learned, self._total, self._mean = learned, 0, float(limit)  # one task at a time until a size is known
         self._seen = 0
         self._started = list[int]()  # the last starts that can be undone: since then, nothing else changed the order
         self._held, self._lost = set[int](), set[int]()  # tasks that were held, and permanently failed ones
@@ -138,7 +138,7 @@ class Within:
 
     def _check(self, order: Ints) -> None:
         """Refuse a limit below the peak of the order, unless tasks have started: then the rest runs as well as possible."""
-        if self.needed <= self.limit or len(self.execution.journal):
+        if self.needed <= self.limit or self._learned or len(self.execution.journal):
             return
         from eligo.space.bounds import space_bound  # imports solvers, which a limit that fits does not need
 
@@ -175,7 +175,7 @@ class Within:
     @property
     def remark(self) -> str | None:
         """One sentence if the limit was exceeded; otherwise None."""
-        if self.most <= self.limit:
+        if self.most <= self.limit or self._learned:
             return None
         why = "files were larger than expected, tasks were added, or failed tasks kept their inputs"
         return f"the limit of {byte_words(self.limit)} was exceeded by {byte_words(self.most - self.limit)}: {why}"

@@ -159,6 +159,8 @@ def run(  # noqa: PLR0913
         prepared = _functions(callables, on, settings, storage)
     with prepared as runner:
         result = execute(runner, progress)
+    if runner.within is not None and runner.within.remark is not None:
+        warnings.warn(runner.within.remark, stacklevel=2)
     if check:
         for task, why in result.failed.items():
             cause = why if isinstance(why, BaseException) else None
