@@ -124,7 +124,7 @@ def test_worthless_tokens_are_forgotten_a_day_later_and_no_others(tmp_path: Path
         for row in server.gate.rows():
             ends: dict[str, Any] = {"expires": now - 1.5 * DAY} if row.name == "old" else {}
             ends |= {"revoked": now - 0.5 * DAY} if row.name == "revoked" else {}
-            server.entrance.keep([server.gate._insert(row._replace(**ends))])
+            server.service.books.changes.tokens.append(server.gate._insert(row._replace(**ends)))
         await tidying.turn()
         assert {row.name for row in server.store.tokens()} == {"operator", "revoked", "good"}
         assert {row.name for row in server.gate.rows()} == {"operator", "revoked", "good"}

@@ -24,7 +24,7 @@ from starlette.types import Scope
 
 from eligo.errors import InputError
 from eligo.pages.views import count_words
-from eligo.server.auth.admission import Entrance, Learning, OperatorToken, as_token
+from eligo.server.auth.admission import Entrance, Learning, OperatorToken
 from eligo.server.auth.tokens import Gate
 from eligo.server.cleanup import Tidying
 from eligo.server.cluster.holders import Holding, take_free
@@ -126,7 +126,7 @@ class Server:
         self.blobs = Blobs(setup.files_folder, setup.most_file, setup.most_files)
         began = time.monotonic()
         ahead = time.time() - began
-        self.gate = Gate(map(as_token, store.tokens()), setup.host not in LOOPBACK) if setup.tokens else None
+        self.gate = Gate(store.tokens(), setup.host not in LOOPBACK) if setup.tokens else None
         self.service = Service(setup.terms, self.gate, ahead=ahead, archive=Archive.of(store), has_file=self.blobs.has)
         for fault in self.service.restore(began, store, take_free(store) if store.shared else None):
             log_unavailable(fault.row.id, fault.reason)
