@@ -17,10 +17,11 @@ from functools import partial
 from typing import Any
 
 from eligo.engines.futures import SOON, FutureEngine, Out
-from eligo.engines.job_run import MARK, Performed, ResultPayload, perform
+from eligo.engines.job_run import MARK, ResultPayload, perform
 from eligo.engines.jobs import Function, Job, Work
 from eligo.engines.registry import Wanted, absent
 from eligo.engines.sessions import die_with_parent, signal_marked
+from eligo.engines.worker import Performed
 from eligo.errors import InputError
 
 PATIENCE = "10s"  # time limit for the scheduler's first answer

@@ -20,7 +20,7 @@ from typing import cast
 from eligo.allocating import Ask
 from eligo.allocating.rooms import Needs, Room
 from eligo.engines.cgroups import Cgroup, groups
-from eligo.engines.job_run import GRACE, NO_PROGRAM, Performed, describe_exit, describe_start_error, ending_of
+from eligo.engines.job_run import ending_of
 from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
 from eligo.engines.output import Printed
 from eligo.engines.registry import Wanted
@@ -28,10 +28,15 @@ from eligo.engines.sessions import SessionFile
 from eligo.engines.threads import ThreadEngine
 from eligo.engines.worker import (
     ASKED_TO_STOP,
+    GRACE,
     KILOBYTE,
+    NO_PROGRAM,
     SHORT,
     STOPPED,
+    Performed,
     alive,
+    describe_exit,
+    describe_start_error,
     describe_timeout,
     is_in_use,
     kill_sessions,

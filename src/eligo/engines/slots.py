@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from eligo.allocating import Ask
 from eligo.allocating.rooms import Needs, Room
-from eligo.engines.job_run import STOPPED
 from eligo.engines.jobs import ALIKE, Ending, Job
+from eligo.engines.worker import STOPPED
 
 BRIEF = 0.02  # seconds: jobs shorter than this wait longer for their turn than they run
 OLD = 0.8  # weight of the past in the moving average of job times
