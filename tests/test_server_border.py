@@ -10,15 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 
 import uvicorn_thread as live
 from eligo.errors import InputError
 from eligo.server.http import protocol as protocols
-from eligo.server.http.guard import HANDLERS, Bounds, Guard
+from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.protocol import MOST, SPARE, Door, Patience, check_hooks, most_connections, protocol
 from eligo.server.http.refusals import TITLES, RefusedError
 from eligo.server.logs import JsonLines
@@ -78,7 +77,7 @@ def application(**options: Any) -> Guard:
         Route("/v1/request", slow, methods=["POST"]), Route("/v1/files/a", upload, methods=["PUT"]),
         Route("/v1/files/full", unread, methods=["PUT"]), Route("/endless", endless), Route("/long", long),
     ]  # fmt: skip
-    return Guard(Starlette(routes=routes, exception_handlers=HANDLERS), BOUNDS, **options)
+    return Guard(Router(routes), BOUNDS, **options)
 
 
 @pytest.fixture(scope="module")

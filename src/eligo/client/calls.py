@@ -117,7 +117,11 @@ class Calls:
 
     def get(self, path: str, until: Callable[[], bool] = never) -> dict[str, Any]:
         """The server's answer to a GET."""
-        return reply_object(self.insist(lambda: self.exchange(Outgoing("GET", path), read_reply), until))
+        return self.call(Outgoing("GET", path), until)
+
+    def call(self, sending: Outgoing, until: Callable[[], bool] = never) -> dict[str, Any]:
+        """The server's answer to a request."""
+        return reply_object(self.insist(lambda: self.exchange(sending, read_reply), until))
 
     def insist(self, attempt: Callable[[], Replied], until: Callable[[], bool] = never) -> Replied:
         """Retry until the server answers and is not busy."""

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import finalize
 
-from eligo.client.calls import Calls, Outgoing, ServerAwayError, read_reply, reply_object
+from eligo.client.calls import Calls, Outgoing, ServerAwayError
 from eligo.client.options import check_address, token_for
 from eligo.client.transfers import Depot, HashedFile, parse_file
 from eligo.errors import InputError
@@ -54,8 +54,7 @@ class Owner:
 
     def look(self, path: str) -> dict[str, Any]:
         """The document at a path, requested once, for callers that ask again soon."""
-        sending = Outgoing("GET", path, patience=ONCE)
-        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), lambda: True))
+        return self._calls.call(Outgoing("GET", path, patience=ONCE), lambda: True)
 
     def post(self, path: str, words: Mapping[str, Any]) -> dict[str, Any]:
         """The API's answer to a POST."""
@@ -63,16 +62,16 @@ class Owner:
 
     def submit(self, text: str, wishes: Mapping[str, str], key: str) -> dict[str, Any]:
         """Submit a workflow; the same key again refers to the same workflow."""
-        headers = {"Idempotency-Key": key, "Content-Type": "application/octet-stream"}
         path = f"/v1/workflows?{urlencode(wishes)}" if wishes else "/v1/workflows"
-        sending = Outgoing("POST", path, text.encode(), headers, patience=600.0)
-        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), self._patient()))
+        return self._post_text(path, text, {"Idempotency-Key": key})
 
     def add(self, workflow: str, text: str) -> dict[str, Any]:
         """Add the tasks of a document to a workflow; the same document again changes nothing."""
-        headers = {"Content-Type": "application/octet-stream"}
-        sending = Outgoing("POST", f"/v1/workflows/{quote(workflow)}/tasks", text.encode(), headers, patience=600.0)
-        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), self._patient()))
+        return self._post_text(f"/v1/workflows/{quote(workflow)}/tasks", text, {})
+
+    def _post_text(self, path: str, text: str, headers: Mapping[str, str]) -> dict[str, Any]:
+        headers = {**headers, "Content-Type": "application/octet-stream"}
+        return self._calls.call(Outgoing("POST", path, text.encode(), headers, patience=600.0), self._patient())
 
     def provide(self, workflow: str, files: Mapping[str, HashedFile], folder: str | Path) -> list[str]:
         """Send the server the files in a folder that no task writes; returns those that are still missing."""

@@ -17,13 +17,12 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from eligo.errors import EligoError, shorten
 from eligo.server.auth.tokens import demand
-from eligo.server.http.guard import FILES, HANDLERS
+from eligo.server.http.guard import FILES
 from eligo.server.http.json_body import SMALL, Reader, read_small
 from eligo.server.http.refusals import PROBLEM, RefusedError, explain_fault
 from eligo.server.rules.clients import Client
@@ -283,7 +282,7 @@ class Application:
         self.open = {(method, route.path) for route in (*unguarded, *pages) for method in route.methods or ()}
         #: by method and path, the endpoints with a fixed path
         self.direct = {place: answer for place, answer in answering.items() if "{" not in place[1]}
-        self._router = Starlette(routes=self.routes, exception_handlers=HANDLERS)
+        self._router = Router(self.routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, as ASGI defines it."""
