@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from eligo.client.assignment import Assigned, assignments
@@ -33,11 +34,11 @@ CONFUSED = 30.0  # maximum seconds until the next request after an invalid respo
 
 def work(options: WorkOptions, say: Callable[[str], None] | None = None) -> Tally:
     """Work for a server until it has no more tasks or a signal arrives; returns a tally."""
-    will = Will()
-    with catch_signals(will) as signals:
+    signals: list[int] = []
+    with heeding(lambda received, _: signals.append(received)):
         folder = WorkFolder(options.home(), options.url)
         try:
-            return WorkLoop(options, folder, will, signals, say or tell).work()
+            return WorkLoop(options, folder, Will(), signals, say or tell).work()
         finally:
             folder.close()
 
@@ -225,16 +226,12 @@ class WorkLoop:
 
 
 @contextmanager
-def catch_signals(will: Will) -> Iterator[list[int]]:
-    """Collect the stop signals received; only a program's main thread receives them."""
-    signals: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield signals
-        return
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.signal(number, lambda received, _: signals.append(received)) for number in numbers}
+def heeding(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Call a function on signals to stop; only a program's main thread receives them."""
+    main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, handler) for number in ((signal.SIGTERM, signal.SIGINT) if main else ())}
     try:
-        yield signals
+        yield
     finally:
         for number, usual in before.items():
             signal.signal(number, usual)

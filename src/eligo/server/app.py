@@ -3,11 +3,9 @@
 import asyncio
 import gc
 import logging
-import signal
 import socket
 import ssl
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +20,7 @@ import msgspec
 import uvicorn
 from starlette.types import Scope
 
+from eligo.client.worker import heeding
 from eligo.errors import InputError
 from eligo.pages.views import count_words
 from eligo.server.auth.admission import Entrance, Learning, OperatorToken
@@ -312,15 +311,8 @@ class _Uvicorn(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         """Handle signals to end; uvicorn would raise them again, and end the process before the last commit."""
-        if threading.current_thread() is not threading.main_thread():
+        with heeding(self.handle_exit):
             yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, usual in before.items():
-                signal.signal(number, usual)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end after a signal."""

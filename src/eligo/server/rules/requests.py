@@ -76,18 +76,11 @@ def offer_of(client: Client, request: Request) -> Offer:
     return Offer(request.cores, request.memory, labels)
 
 
-class Secrets:
+def _new_secrets() -> Iterator[str]:
     """Unguessable 64-bit secrets, drawn from the system in batches."""
-
-    def __init__(self) -> None:
-        self._words: list[str] = []
-
-    def next(self) -> str:
-        """The next secret."""
-        if not self._words:
-            digits = secrets.token_hex(8 * 512)
-            self._words = [digits[i : i + 16] for i in range(0, len(digits), 16)]
-        return self._words.pop()
+    while True:
+        digits = secrets.token_hex(8 * 512)
+        yield from [digits[i : i + 16] for i in range(0, len(digits), 16)]
 
 
 class PastGrant(NamedTuple):
@@ -110,7 +103,7 @@ class Requests:
         self._fresh: dict[Ticket, None] = {}
         self._asked: dict[str, dict[str, Ticket]] = {}  # unanswered requests, by client and key
         self._replaced: list[Ticket] = []  # requests that a newer one with the same key has replaced
-        self._secrets = Secrets()
+        self._secrets = _new_secrets()
         self._numbers = count()
         self._kinds: dict[Hashable, dict[Ticket, None]] = {}  # waiting requests, by offer
         #: waiting requests to try with every workflow once their clients have room: they had none, or their offers changed
@@ -379,7 +372,7 @@ class Requests:
         grants, wall = served.hand_out(queue), self.books.wall
         for grant in grants:
             ticket = waiting[id(grant.ask)].popleft()
-            leases = served.lease(grant.tasks, ticket.client.id, self._secrets.next(), ticket.key, wall)
+            leases = served.lease(grant.tasks, ticket.client.id, next(self._secrets), ticket.key, wall)
             ticket.grants.append(Granted(served, leases, grant.why))
             self._lend(ticket, leases)
             self.books.agenda.charge(served, len(leases))
