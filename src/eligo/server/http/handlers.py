@@ -28,7 +28,6 @@ from eligo.server.http.routes import (
     clients_after,
     endpoint,
     page_of,
-    read_request,
     read_wishes,
 )
 from eligo.server.logs import emit
@@ -98,20 +97,19 @@ class Api:
     @endpoint("POST", "/v1/request", "work", takes=schema.AskWords)
     async def request(self, call: ApiCall) -> schema.GrantsWords:
         """Request tasks."""
-        ticket = await self.desk.ask(call.client, call.key, read_request(call.words), call.gone)
+        ticket = await self.desk.ask(call.client, call.key, call.words, call.gone)
         return await grants_in_turn(ticket, self._service.books.terms.lease)
 
     @endpoint("POST", "/v1/deliver", "work", takes=schema.DeliverWords)
     async def deliver(self, call: ApiCall) -> schema.AnswersWords:
         """Deliver results and request more tasks."""
-        ask = None if call.words.ask is None else read_request(call.words.ask)
         if b"\\u0000" in call.body:
             without_nul(call.words.results)
         adding = self._service.results.adding(call.words.results)
         added = await self._read_added(call, adding) if adding else None
         if hashes := [file.sha256 for result in call.words.results for file in result.outputs.values()]:
             await self._look_up(hashes)
-        answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, ask, added)
+        answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, call.words.ask, added)
         grants = await grants_in_turn(ticket, self._service.books.terms.lease)
         return schema.AnswersWords(answers, grants.grants, grants.lease, grants.wait, grants.stop)
 

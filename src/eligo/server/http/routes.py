@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from heapq import nlargest, nsmallest
 from http import HTTPStatus
-from math import inf
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -27,8 +26,7 @@ from eligo.server.http.json_body import SMALL, Reader, read_small
 from eligo.server.http.refusals import PROBLEM, RefusedError, explain_fault
 from eligo.server.rules.clients import Client
 from eligo.server.rules.prepared import Wishes
-from eligo.server.rules.requests import Request
-from eligo.server.schema import AskWords, DoneWords, encode
+from eligo.server.schema import DoneWords, encode
 from eligo.version import __version__
 
 KEY = re.compile(rb"[A-Za-z0-9_-]{1,64}")
@@ -334,13 +332,6 @@ def clients_after(call: ApiCall, ids: Iterable[str]) -> tuple[list[str], str | N
     after, limit = call.query.get("after", ""), call.number("limit", MOST_LISTED, MOST_LISTED) or MOST_LISTED
     page = nsmallest(limit + 1, (id for id in ids if id > after))
     return page[:limit], page[limit - 1] if len(page) > limit else None
-
-
-def read_request(ask: AskWords) -> Request:
-    """The request for work that a client sent."""
-    memory = inf if ask.memory is None else ask.memory
-    labels, files = frozenset(ask.labels), frozenset(ask.files)
-    return Request(ask.count, ask.size, ask.seconds, ask.wait, ask.cores, memory, labels, files)
 
 
 def read_wishes(call: ApiCall) -> Wishes:

@@ -253,13 +253,13 @@ class Leaf:
 
     def _appetite(self, now: float) -> int:
         """The number of tasks that should be ready: those that clients wait for or will run in the next seconds."""
-        waiting = [ticket.request for ticket in self.service.requests.waiting]
+        waiting = self.service.requests.waiting
         if waiting:
-            self._memory = max(request.memory for request in waiting)
+            self._memory = max(ticket.offer.memory for ticket in waiting)
         while self._rates and self._rates[0][0] < now - WINDOW:
             self._rates.popleft()
         soon = AHEAD / WINDOW * sum(count for _, count in self._rates)
-        hungry = sum(request.grants * request.size for request in waiting) + int(soon)
+        hungry = sum(ticket.request.count * ticket.request.size for ticket in waiting) + int(soon)
         return hungry or int(any(one.seen > now - RECENT and not one.holds for one in self.service.clients.values()))
 
 

@@ -18,28 +18,13 @@ from eligo.server.rules.clients import Client
 from eligo.server.rules.needs import Offer
 from eligo.server.rules.served import Served
 from eligo.server.rules.state import Books
+from eligo.server.schema import AskWords
 from eligo.work.attempts import Lease
 
 MOST_KEYS = 20_000  # requests whose keys are remembered after their leases have ended
 SLACK = 100  # outdated entries of `_ends` that are tolerated, besides one per waiting request
 MOST_OFFERS = 16  # maximum number of different waiting offers of one client: each is tried at every change
 OVER = 5.0  # seconds that a client stays away if its request may not wait
-
-
-class Request(NamedTuple):
-    """A client's request for work."""
-
-    #: maximum number of grants; size of each, as a number of tasks or, if given, as seconds of work
-    grants: int = 1
-    size: int = 1
-    seconds: float | None = None
-    #: how long it may wait for a task, in seconds
-    wait: float = 0.0
-    cores: float = 1.0
-    memory: float = float("inf")
-    labels: frozenset[str] = frozenset()
-    #: prefixes of the hashes of files that the client has
-    files: frozenset[str] = frozenset()
 
 
 class Granted(NamedTuple):
@@ -56,11 +41,13 @@ class Ticket:
 
     client: Client
     key: str
-    request: Request
+    request: AskWords
     #: when it times out
     until: float
     #: decides which tasks fit; requests with the same offer are treated alike
     offer: Offer
+    #: prefixes of the hashes of files that the client has
+    files: frozenset[str]
     #: requests are answered in this order
     number: int = 0
     grants: list[Granted] = field(default_factory=list)
@@ -70,10 +57,11 @@ class Ticket:
     stop: bool = False
 
 
-def offer_of(client: Client, request: Request) -> Offer:
+def offer_of(client: Client, request: AskWords) -> Offer:
     """The offer of a request; an operator's tags count as labels."""
-    labels = request.labels.union(client.tags) if client.tags else request.labels
-    return Offer(request.cores, request.memory, labels)
+    return Offer(
+        request.cores, inf if request.memory is None else request.memory, frozenset((*request.labels, *client.tags))
+    )
 
 
 def _new_secrets() -> Iterator[str]:
@@ -137,11 +125,11 @@ class Requests:
             ticket.until = min(ticket.until, now)
         self._ends = self._sorted_ends()
 
-    def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
+    def ask(self, now: float, client: Client, key: str, request: AskWords) -> Ticket:
         """Add a client's request for work, which `serve` answers; a repeated key gets the same tasks again."""
         self.books.now = client.seen = now
         until = now + min(request.wait, self.books.terms.longest_wait)
-        ticket = Ticket(client, key, request, until, offer_of(client, request))
+        ticket = Ticket(client, key, request, until, offer_of(client, request), frozenset(request.files))
         client.cores = request.cores
         self.books.learn_offer(client, ticket.offer)
         if (client.id, key) in self._keys:
@@ -393,8 +381,8 @@ class Requests:
         size = request.size if request.seconds is None else served.tasks_in(client.id, request.seconds)
         if served.wishes.quorum > 1:
             size = 1  # no task can start from a result that waits for others to agree
-        grants = min(request.grants, room // max(1, min(size, room)) if room else 0)
-        return [served.ask(client.id, min(size, room), ticket.offer, request.files)] * grants if grants else []
+        grants = min(request.count, room // max(1, min(size, room)) if room else 0)
+        return [served.ask(client.id, min(size, room), ticket.offer, ticket.files)] * grants if grants else []
 
     def _lend(self, ticket: Ticket, leases: list[Lease]) -> None:
         numbers = range(leases[0].number, leases[-1].number + 1)

@@ -20,11 +20,11 @@ from eligo.server.rules.document import unpacked_flow, unpacked_plan
 from eligo.server.rules.needs import MOST_MISSING
 from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
-from eligo.server.rules.requests import Request, Requests, Ticket
+from eligo.server.rules.requests import Requests, Ticket
 from eligo.server.rules.results import Deliveries, ReadAdditions
 from eligo.server.rules.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served, Vote
 from eligo.server.rules.state import Books, Unavailable, parts_of
-from eligo.server.schema import ResultWords
+from eligo.server.schema import AskWords, ResultWords
 from eligo.stores.database import added_names
 from eligo.stores.service import Changes, ClientRow, FileRow, Sums, WorkflowRow
 from eligo.stores.service_sql import ServiceStore
@@ -424,7 +424,7 @@ class Service:
 
     # Work
 
-    def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
+    def ask(self, now: float, client: Client, key: str, request: AskWords) -> Ticket:
         """Add a client's request for work, which `serve` answers; a repeated key gets the same tasks again."""
         return self.requests.ask(now, client, key, request)
 
