@@ -19,7 +19,7 @@ from typing import Any
 from eligo.engines.futures import SOON, FutureEngine, Out
 from eligo.engines.job_run import MARK, ResultPayload, perform
 from eligo.engines.jobs import Function, Job, Work
-from eligo.engines.registry import Wanted, absent
+from eligo.engines.registry import Wanted, package_of
 from eligo.engines.sessions import die_with_parent, signal_marked
 from eligo.engines.worker import Performed
 from eligo.errors import InputError
@@ -34,7 +34,7 @@ class DaskEngine(FutureEngine):
     """Runs jobs as tasks of a Dask cluster."""
 
     def __init__(self, wanted: Wanted) -> None:
-        self._distributed = _package()
+        self._distributed = package_of("distributed", "dask.distributed", "dask")
         self._own: Any = None if wanted.address else _cluster(self._distributed, wanted.slots)
         self._client = _client(self._distributed, wanted.address or self._own)
         slots = wanted.workers or sum(self._client.nthreads().values())
@@ -152,13 +152,6 @@ def _pickling() -> Any:
     return importlib.import_module("cloudpickle")
 
 
-def _package() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ModuleNotFoundError:
-        raise absent("dask.distributed", "dask") from None
-
-
 def _cluster(distributed: Any, workers: int) -> Any:
     """Single-threaded workers that listen only on this machine."""
     dask = importlib.import_module("dask")
@@ -192,6 +185,4 @@ def _client(distributed: Any, where: Any) -> Any:
     return client
 
 
-def engine(wanted: Wanted) -> DaskEngine:
-    """The engine for a Dask cluster."""
-    return DaskEngine(wanted)
+engine = DaskEngine  # as the registry calls it

@@ -21,7 +21,7 @@ from typing import Any
 from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.job_run import Payload, ResultPayload, perform_sent, to_payload, withdrawn_result
 from eligo.engines.jobs import Job
-from eligo.engines.registry import Wanted, absent
+from eligo.engines.registry import Wanted, package_of
 from eligo.engines.sessions import POOL, end_marked
 
 LABEL = "eligo"
@@ -39,7 +39,7 @@ class ParslEngine(FutureEngine):
     """Runs jobs as apps of Parsl."""
 
     def __init__(self, wanted: Wanted) -> None:
-        self._parsl, slots = _package(), wanted.own().slots
+        self._parsl, slots = package_of("parsl", "parsl", "parsl"), wanted.own().slots
         with ExitStack() as stack:
             folder = wanted.scratch or stack.enter_context(tempfile.TemporaryDirectory(prefix="eligo-parsl-"))
             end_marked(POOL, wanted.mark)  # Parsl's processes outlive their parent
@@ -90,13 +90,6 @@ def _by_value(payload: Payload) -> bytes | Callable[[], Payload]:
     return partial(dill.loads, dill.dumps(payload))
 
 
-def _package() -> Any:
-    try:
-        return importlib.import_module("parsl")
-    except ModuleNotFoundError:
-        raise absent("parsl", "parsl") from None
-
-
 def _kernel(parsl: Any, workers: int, folder: str, mark: str) -> Any:
     """Worker processes that listen only on this machine, and have the mark in their environment."""
     marking = ["env", f"{POOL}={mark}"] if mark else []
@@ -121,6 +114,4 @@ def _kernel(parsl: Any, workers: int, folder: str, mark: str) -> Any:
     )
 
 
-def engine(wanted: Wanted) -> ParslEngine:
-    """The engine for Parsl."""
-    return ParslEngine(wanted)
+engine = ParslEngine  # as the registry calls it

@@ -4,6 +4,7 @@ import math
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
+from typing import Any
 
 from eligo.allocating.rooms import Needs, Room
 from eligo.engines.jobs import Engine
@@ -134,6 +135,14 @@ def shares_machine(name: object) -> bool:
     (True, False, False)
     """
     return isinstance(name, ThreadPoolExecutor | ProcessPoolExecutor) or (isinstance(name, str) and name in SHARING)
+
+
+def package_of(module: str, package: str, extra: str) -> Any:
+    """The module of an engine's package; refused if the package is not installed."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        raise absent(package, extra) from None
 
 
 def absent(package: str, extra: str) -> InputError:
