@@ -160,9 +160,8 @@ class Desk:
             try:
                 return results.deliver(time.monotonic(), client, deliveries, past, added)
             except UnreadError:  # this server has taken over the workflow since the additions were read
-                raise RefusedError(
-                    503, "the server has just started to serve this workflow; try again", after=1
-                ) from None
+                sentence = "the server has just started to serve this workflow; try again"
+                raise RefusedError(503, sentence, after=1) from None
             except ForgottenError:
                 lacking, at = results.wanted(client, deliveries), self.service.books.ends
             try:

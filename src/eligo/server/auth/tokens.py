@@ -200,10 +200,10 @@ class Gate:
     def check_name(self, name: str, scopes: Collection[str]) -> None:
         """Raise if the name belongs to a revoked token whose workflows it would inherit."""
         if OWNING.intersection(scopes) and any(row.name == name and self._reserves(row) for row in self._rows.values()):
-            raise RefusedError(
-                409,
-                f"token name {shorten(name)!r} is reserved by the workflows of a revoked token (choose another name)",
+            sentence = (
+                f"token name {shorten(name)!r} is reserved by the workflows of a revoked token (choose another name)"
             )
+            raise RefusedError(409, sentence)
 
     def _reserves(self, row: TokenRow) -> bool:
         """Whether a token that may own workflows was revoked, itself or through a parent."""
@@ -237,9 +237,8 @@ class Gate:
     def check_room(self, now: float, address: str) -> None:
         """Raise if too many requests from this address are waiting."""
         if self.by_address and self._addresses(now)[address] >= MOST_OF_ADDRESS:
-            raise RefusedError(
-                429, f"{MOST_OF_ADDRESS} clients at your address are already waiting for approval", after=60
-            )
+            sentence = f"{MOST_OF_ADDRESS} clients at your address are already waiting for approval"
+            raise RefusedError(429, sentence, after=60)
 
     def crowded_out(self, now: float) -> list[TokenRow]:
         """The requests to drop before one more may wait: the oldest ones of the addresses with the most requests."""

@@ -68,8 +68,6 @@ class Bounds:
 
     #: the names that `Host` may have, without port; empty: any
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
-    #: other sites whose pages may call the server, such as "https://dash.example.org"
-    origins: tuple[str, ...] = ()
     #: the largest body: of most requests, of a submitted workflow, and of a file or part of a file
     body: int = 8 * MEGABYTE
     workflow: int = 256 * MEGABYTE
@@ -123,11 +121,9 @@ class Guard:
         self._first, self._next = secrets.token_hex(4), count(1)
         self._hosts = {host.lower().encode() for host in self.bounds.hosts}
         self._seen_hosts = set(self._hosts)
-        self._origins = {origin.rstrip("/").lower().encode() for origin in self.bounds.origins}
-        if wrong := [
-            host for host in self.bounds.hosts if "/" in host or _without_port(host.encode()) != host.encode()
-        ]:
-            raise InputError(f"a host must be a name without scheme and port, got {wrong[0]!r}")
+        for host in self.bounds.hosts:
+            if "/" in host or _without_port(host.encode()) != host.encode():
+                raise InputError(f"a host must be a name without scheme and port, got {host!r}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -180,9 +176,8 @@ class Guard:
         if isinstance(error, asyncio.CancelledError):
             if account.dropped and account.task is not None:
                 account.task.uncancel()
-                return RefusedError(
-                    503, "the server dropped this request to free memory for other callers; try again", after=5
-                )
+                sentence = "the server dropped this request to free memory for other callers; try again"
+                return RefusedError(503, sentence, after=5)
             # the server is being stopped and does not wait for open requests
             return RefusedError(503, "the server is shutting down; try again", after=1, connection="close")
         request = account.request
@@ -264,8 +259,6 @@ class Guard:
     def _same_site(self, scope: Scope, host: bytes, headers: dict[bytes, bytes]) -> None:
         """Refuse requests from pages of other sites; links to our page are allowed, since the page itself has no data."""
         origin, site = headers.get(b"origin", b"").lower(), headers.get(b"sec-fetch-site")
-        if origin in self._origins and origin:
-            return
         scheme, _, name = origin.partition(b"://")
         # behind a proxy that ends TLS, the browser knows the scheme, and this server does not
         ours = name == host.lower() and (site == b"same-origin" or scheme == scope["scheme"].encode())

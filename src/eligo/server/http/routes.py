@@ -413,9 +413,8 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
         operation["requestBody"] = {"required": True, "content": _content(endpoint.takes, schemas)}
     if endpoint.scopes:
         operation["security"] = [{"token": []}, {}]  # a server for this machine alone may run without tokens
-        operation["description"] = (
-            f"Needs a token with the scope {' or '.join(endpoint.scopes)}, unless the server runs without tokens."
-        )
+        scopes = " or ".join(endpoint.scopes)
+        operation["description"] = f"Needs a token with the scope {scopes}, unless the server runs without tokens."
     return operation
 
 

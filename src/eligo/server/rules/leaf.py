@@ -96,9 +96,8 @@ class HeldGrant:
         outputs = {name: self.files[name] for name in names if name in self.files}
         saved = sum(self.files[name].size for name in task.inside if name in self.files and name not in outputs)
         end = self.done[v]
-        return Delivery(
-            task.lease, "done", end.ended - end.began, end.code, end.memory, None, outputs, end.tail or "", saved
-        )
+        facts = (end.ended - end.began, end.code, end.memory)
+        return Delivery(task.lease, "done", *facts, None, outputs, end.tail or "", saved)
 
 
 def _lost_result(task: Assigned, end: Attempt | None, why: str) -> Delivery:
@@ -173,9 +172,8 @@ class Leaf:
     def drop_gone(self, now: float, is_gone: Callable[[str], bool]) -> None:
         """Cancel the grants whose unfinished tasks the parent has all taken back; *is_gone* tells that for a lease."""
         for grant in self.grants.values():
-            remaining = [
-                task.lease for v, task in enumerate(grant.tasks) if v not in grant.settled and v not in grant.done
-            ]
+            places = {*range(len(grant.tasks))} - grant.settled - grant.done.keys()
+            remaining = [grant.tasks[v].lease for v in places]
             if remaining and all(map(is_gone, remaining)):
                 self._cancel(now, grant)
 

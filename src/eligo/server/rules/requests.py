@@ -59,9 +59,8 @@ class Ticket:
 
 def offer_of(client: Client, request: AskWords) -> Offer:
     """The offer of a request; an operator's tags count as labels."""
-    return Offer(
-        request.cores, inf if request.memory is None else request.memory, frozenset((*request.labels, *client.tags))
-    )
+    memory = inf if request.memory is None else request.memory
+    return Offer(request.cores, memory, frozenset((*request.labels, *client.tags)))
 
 
 def _new_secrets() -> Iterator[str]:
@@ -106,9 +105,8 @@ class Requests:
             grants.setdefault((lease.client, lease.key, lease.first), []).append(lease)
         for (client, key, _), leases in grants.items():
             numbers = range(leases[0].number, leases[-1].number + 1)
-            self._keys.setdefault((client, key), []).append(
-                PastGrant(served.id, numbers, "assigned before the server restarted")
-            )
+            past = PastGrant(served.id, numbers, "assigned before the server restarted")
+            self._keys.setdefault((client, key), []).append(past)
 
     def forget(self, workflow: str) -> None:
         """Forget the grants of a workflow that another server holds now; repeated requests are answered there."""
@@ -133,9 +131,7 @@ class Requests:
         client.cores = request.cores
         self.books.learn_offer(client, ticket.offer)
         if (client.id, key) in self._keys:
-            ticket.grants = [
-                again for past in self._keys[client.id, key] if (again := self._still_out(past)) is not None
-            ]
+            ticket.grants = [*filter(None, map(self._still_out, self._keys[client.id, key]))]
         elif self.draining:
             self._dismiss(ticket)
         elif self._offers_too_much(ticket) or not client.approved:
@@ -146,9 +142,9 @@ class Requests:
 
     def _offers_too_much(self, ticket: Ticket) -> bool:
         tickets = self._asked.get(ticket.client.id, {})
-        return (
-            len(tickets) >= MOST_OFFERS and len({ticket.offer, *(one.offer for one in tickets.values())}) > MOST_OFFERS
-        )
+        if len(tickets) < MOST_OFFERS:
+            return False
+        return len({ticket.offer, *(one.offer for one in tickets.values())}) > MOST_OFFERS
 
     def _queue(self, ticket: Ticket) -> None:
         """Queue a request; it replaces a waiting one with the same key, so that the client does not get twice as much."""

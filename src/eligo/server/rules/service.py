@@ -183,10 +183,8 @@ class Service:
         owners = Counter(served.wishes.owner for served in self.served.values())
         owners[owner] += 1
         if count >= 2 * most or owners[owner] * len(owners) > most:
-            mine = owners[owner] - 1
-            raise InputError(
-                f"this server already serves {count:,} workflows, its maximum, and {mine:,} of them are yours"
-            )
+            many = f"{count:,} workflows, its maximum, and {owners[owner] - 1:,} of them are yours"
+            raise InputError(f"this server already serves {many}")
 
     def add(self, now: float, workflow: str, new: NewTasks) -> tuple[str, ...]:
         """Add tasks to a workflow; returns the new ones. It pauses if input files are missing for them."""
@@ -309,10 +307,8 @@ class Service:
         if quorum <= len(owners) or quorum == 1 or served.state in ENDED:
             return unmet
         few = "1 owner" if len(owners) == 1 else f"{len(owners)} owners"
-        why = (
-            f"the quorum is {quorum}, but only clients of {few} are connected: results wait for clients of other owners"
-        )
-        return [*unmet, why]
+        few = f"the quorum is {quorum}, but only clients of {few} are connected"
+        return [*unmet, f"{few}: results wait for clients of other owners"]
 
     def closed(self, served: Served) -> list[str]:
         """Why an unfinished workflow hands out no tasks now, one sentence each."""

@@ -370,9 +370,8 @@ class Books:
 
     def restore_retry(self, served: Served, task: int) -> None:
         """Schedule the retry of a failed task of a restored workflow, unless its retries are used up."""
-        cause = served.tries.take_up(
-            task
-        )  # no retry is scheduled yet: `reconsider` would search them all for each task
+        # no retry is scheduled yet: `reconsider` would search them all for each task
+        cause = served.tries.take_up(task)
         until = served.tries.again_or_never(task, cause, self.now, self._retries_of(served), self.random)
         self._set_alarm(served, until)
 
