@@ -56,9 +56,7 @@ class Enrolment:
             supplied = token_for(self._options.url, self._options.token)
             if has_token or error.code != UNKNOWN or supplied is None:
                 raise
-            self._calls.identity = _bearer(
-                supplied
-            )  # a server that started after this client offers its token only now
+            self._calls.identity = _bearer(supplied)  # offered only now by a server that started after this client
             return self._request_identity(True)
         if not isinstance(reply.get("client"), str):
             raise InputError(f"{self._calls.url} is not an eligo server: it assigned no client name")

@@ -10,13 +10,14 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import finalize
 
-from eligo.client.calls import Calls, Outgoing, ServerAwayError
+from eligo.client.calls import Calls, Outgoing, ServerAwayError, never
 from eligo.client.options import check_address, token_for
 from eligo.client.transfers import Depot, HashedFile, parse_file
 from eligo.errors import InputError
 
 ALL = 2**62  # bytes: no limit
 SOME = 10_000  # signatures per call
+EVERY = 0.5  # seconds between two looks at a workflow that is followed
 ONCE = 5.0  # seconds after which an unreachable server is given up
 
 
@@ -96,27 +97,24 @@ class Owner:
         """The state of a workflow."""
         return self.get(f"/v1/workflows/{quote(workflow)}")
 
-    def followed(
-        self, workflow: str, until: Callable[[], bool] = lambda: False, every: float = 0.5
-    ) -> Iterator[dict[str, Any]]:
+    def followed(self, workflow: str, until: Callable[[], bool] = never) -> Iterator[dict[str, Any]]:
         """The state of a workflow, repeatedly until it has ended; waits for a server that is unreachable."""
         while not until():
             try:
                 status = self.status(workflow)
             except ServerAwayError:
-                time.sleep(every)
+                time.sleep(EVERY)
                 continue
             yield status
             if status["state"] in {"done", "failed", "cancelled", "unavailable"}:
                 return
-            time.sleep(every)
+            time.sleep(EVERY)
 
     def fetch(self, workflow: str, folder: str | Path, outputs: Collection[str]) -> int:
         """Fetch the *outputs* of a workflow into a folder, and no other file that a server names."""
         reply = self.get(f"/v1/workflows/{quote(workflow)}/results")
-        return self._bring(
-            Path(folder).resolve(), {name: reply["files"][name] for name in reply["files"] if name in outputs}
-        )
+        files = {name: words for name, words in reply["files"].items() if name in outputs}
+        return self._bring(Path(folder).resolve(), files)
 
     def fetch_made(self, workflow: str, folder: str | Path, force: bool) -> tuple[str, list[str], int]:
         """Fetch all files that tasks wrote into a folder; returns the state, the names, and the number of new files."""

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -55,9 +56,8 @@ class WorkLoop:
         leases, depot = HeldLeases(calls), Depot(f"{folder.path}/files", calls, options.cache)
         self._courier = Courier(calls, depot, folder, leases, say)
         cores = Cores(options.cores)
-        self._means = Means(
-            options, depot, self._courier, leases, cores, trust, box, groups(folder.mark), will, folder.mark, say
-        )
+        limits = (cores, trust, box, groups(folder.mark))
+        self._means = Means(options, depot, self._courier, leases, *limits, will, folder.mark, say)
         self._labels = tuple(dict.fromkeys((*options.labels, *own_labels(isolated=options.sandbox is not None))))
         self._lock, self._runs = threading.Lock(), set[GrantRun]()
         self._busy, self._asked = time.monotonic(), False
@@ -81,9 +81,8 @@ class WorkLoop:
             self._means.leases.close()
             end_marked(MARK, self._folder.mark)
         if isinstance(self._error, OSError):
-            raise InputError(
-                f"{self._folder.path}: the client cannot continue: {self._error.strerror}"
-            ) from self._error
+            why = f"{self._folder.path}: the client cannot continue: {self._error.strerror}"
+            raise InputError(why) from self._error
         if self._error is not None:
             raise self._error
         return self._courier.tally()
@@ -134,9 +133,8 @@ class WorkLoop:
         owed = self._courier.owed()
         self._enrolment.call(lambda: self._courier.deliver(owed, self._should_give_up))
         number = 1 if self._options.once else self._options.cores
-        helpers = [
-            threading.Thread(target=self._run_guarded, args=(self._serve,), name="eligo work") for _ in range(number)
-        ]
+        serve = partial(threading.Thread, target=self._run_guarded, args=(self._serve,), name="eligo work")
+        helpers = [serve() for _ in range(number)]
         for thread in helpers:
             thread.start()
         for thread in helpers:

@@ -320,9 +320,8 @@ class QueueEngine(SlotEngine):
             try:
                 self._queue.end_strays(mark)
             except UnansweredError as error:
-                raise InputError(
-                    f"cannot tell whether jobs of an earlier run are still in the queue: {error}"
-                ) from None
+                why = f"cannot tell whether jobs of an earlier run are still in the queue: {error}"
+                raise InputError(why) from None
             for folder in self._folder.parent.glob("*/worker.py"):
                 if folder.parent != self._folder:
                     shutil.rmtree(folder.parent, ignore_errors=True)
@@ -344,9 +343,9 @@ def read_performed(path: Path) -> list[Performed]:
     return []
 
 
-def wait_until_gone(remaining: Callable[[], object], seconds: float = PARTING) -> None:
+def wait_until_gone(remaining: Callable[[], object]) -> None:
     """Wait until *remaining* returns nothing; raise `InputError` if that takes too long."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + PARTING
     while remaining():
         if time.monotonic() > until:
             raise InputError("jobs of an earlier run are still in the queue: remove them, then resume")

@@ -25,9 +25,8 @@ from eligo.engines.worker import Performed
 from eligo.errors import InputError
 
 PATIENCE = "10s"  # time limit for the scheduler's first answer
-GATHERING = (
-    0.001  # seconds between two messages to a scheduler; Dask's default of ten milliseconds would keep workers waiting
-)
+#: seconds between two messages to a scheduler; Dask's default of ten milliseconds would keep workers waiting
+GATHERING = 0.001
 
 
 class DaskEngine(FutureEngine):
@@ -64,18 +63,9 @@ class DaskEngine(FutureEngine):
 
     async def _submit_to_cluster(self, job: Job, mark: str) -> list[Performed]:
         """Run a job as a task of the cluster."""
-        client = self._client
-        there = client.submit(
-            perform_packed,
-            job.works,
-            job.timeout,
-            mark,
-            key=f"eligo-{mark}",
-            priority=job.priority,
-            retries=0,
-            pure=False,
-        )
-        return _unpack(await client.gather(there, asynchronous=True))
+        how = {"key": f"eligo-{mark}", "priority": job.priority, "retries": 0, "pure": False}
+        there = self._client.submit(perform_packed, job.works, job.timeout, mark, **how)
+        return _unpack(await self._client.gather(there, asynchronous=True))
 
     async def _send_to_idle_worker(self, job: Job, mark: str) -> list[Performed]:
         """Run a job on an idle worker; if the caller stops waiting, the worker stays busy until the job ends."""

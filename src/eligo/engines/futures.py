@@ -64,9 +64,8 @@ class FutureEngine(SlotEngine):
             future.set_exception(error)
         number, done = job.number, self._done
         self._out[number] = Out(job, mark, future)
-        future.add_done_callback(
-            lambda _: done.put(number)
-        )  # not the job: a future keeps its callbacks, and they its result
+        # not the job: a future keeps its callbacks, and they its result
+        future.add_done_callback(lambda _: done.put(number))
 
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""

@@ -153,13 +153,7 @@ class LocalEngine:
 
     name = "local"
 
-    def __init__(
-        self,
-        workers: int,
-        room: Room | None = None,
-        scratch: str | None = None,
-        mark: str = "",
-    ) -> None:
+    def __init__(self, workers: int, room: Room | None = None, scratch: str | None = None, mark: str = "") -> None:
         if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
             cure = "set it to signal.SIG_DFL"
             raise InputError(f"SIGCHLD is ignored in this process, so task exits cannot be detected: {cure}")
@@ -337,15 +331,9 @@ class LocalEngine:
     ) -> int:
         with open(printed[0], "r+b") as out, open(printed[1], "r+b") as err:
             child = subprocess.Popen(  # noqa: S603 - the command is the user's own
-                argv,
-                cwd=folder,
-                env=environment,
-                start_new_session=True,
-                stdin=self._nothing,
-                stdout=out,
-                stderr=err,
-                pass_fds=self._marker(),
-            )
+                argv, cwd=folder, env=environment, start_new_session=True,
+                stdin=self._nothing, stdout=out, stderr=err, pass_fds=self._marker(),
+            )  # fmt: skip
         child.returncode = 0  # it is reaped here, not by subprocess
         return child.pid
 

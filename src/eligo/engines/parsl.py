@@ -53,9 +53,8 @@ class ParslEngine(FutureEngine):
     def _submit_job(self, job: Job, mark: str) -> "Future[ResultPayload]":
         place = {"priority": -job.priority}  # smaller numbers go first
         fence = os.path.join(self._fence, mark)
-        future: Future[ResultPayload] = self._app(
-            _by_value(to_payload(job, mark)), fence, parsl_resource_specification=place
-        )
+        payload = _by_value(to_payload(job, mark))
+        future: Future[ResultPayload] = self._app(payload, fence, parsl_resource_specification=place)
         return future
 
     def withdraw(self, out: Out) -> None:
@@ -107,11 +106,8 @@ def _kernel(parsl: Any, workers: int, folder: str, mark: str) -> Any:
         interchange_launch_cmd=[*MORTAL, *(f"{programs}/{word}" for word in launching.DEFAULT_INTERCHANGE_LAUNCH_CMD)],
         provider=parsl.providers.LocalProvider(init_blocks=1, min_blocks=1, max_blocks=1),
     )
-    return parsl.DataFlowKernel(
-        parsl.Config(
-            executors=[pool], run_dir=folder, strategy="simple", strategy_period=PERIOD, initialize_logging=False
-        )
-    )
+    how = {"strategy": "simple", "strategy_period": PERIOD, "initialize_logging": False}
+    return parsl.DataFlowKernel(parsl.Config(executors=[pool], run_dir=folder, **how))
 
 
 engine = ParslEngine  # as the registry calls it

@@ -58,9 +58,8 @@ class Wanted:
     def room(self, cores: float, memory: int | None = None, others: Amounts | None = None) -> Room:
         """The resources for all tasks, if the engine has this many cores and, if known, bytes of memory and others."""
         limit = memory if self.memory is None else self.memory
-        return Room(
-            cores if self.cores is None else self.cores, limit, self.needs, {**(others or {}), **self.resources}
-        )
+        resources = {**(others or {}), **self.resources}
+        return Room(cores if self.cores is None else self.cores, limit, self.needs, resources)
 
     def counted(self) -> Room:
         """The resources that even a batch system does not count: those with a total."""

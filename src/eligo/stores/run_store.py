@@ -296,10 +296,8 @@ class Store:
         self, moves: "array[int]", attempts: list[Attempt], notes: dict[str, str], additions: list[Added]
     ) -> None:
         grown = [(number, *packed_addition(*added)) for number, added in enumerate(additions, self._grown)]
-        moved, tried = (
-            [(self._first, moves.tobytes())] if moves else [],
-            [_row(*each) for each in enumerate(attempts, self._last + 1)],
-        )
+        moved = [(self._first, moves.tobytes())] if moves else []
+        tried = [_row(*each) for each in enumerate(attempts, self._last + 1)]
         with self._transaction() as seals:
             database = self._database
             database.executemany("INSERT INTO journal VALUES (?, ?)", moved)
