@@ -176,9 +176,7 @@ class Neighbours:
     async def _where(self, workflow: str, call: ApiCall) -> str | None:
         """The address of the server that holds a workflow; None if this server answers."""
         service, store = self.api.desk.service, self.api.store
-        books = service.books
-        here = workflow in books.served or workflow in books.ended or workflow in books.unavailable
-        if here or ID.fullmatch(workflow) is None:
+        if service.books.row_of(workflow) is not None or ID.fullmatch(workflow) is None:
             return None
         forwarded = FORWARDED in call.scope["state"]["headers"]
         holder = None if forwarded else self.holding.holders.get(workflow)

@@ -9,10 +9,11 @@ import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import wraps
 from hashlib import sha256
 from heapq import nlargest, nsmallest
 from http import HTTPStatus
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -122,8 +123,12 @@ def endpoint(  # noqa: PLR0913
     once: bool = False,
     query: Mapping[str, str] | None = None,
     streams: bool = False,
+    changes: bool = False,
 ) -> Callable[[Handler], Handler]:
-    """Declare a method as the handler of an endpoint; its docstring and return type describe the answer."""
+    """Declare a method as the handler of an endpoint; its docstring and return type describe the answer.
+
+    A call that *changes* something is refused while the store cannot be written, and answered once it is written.
+    """
 
     def declare(handler: Handler) -> Handler:
         answer = handler.__annotations__["return"] if gives is None else gives
@@ -131,10 +136,22 @@ def endpoint(  # noqa: PLR0913
             method=method, path=path, answer=handler, scopes=scopes, takes=takes, gives=answer, status=status,
             says=handler.__doc__ or "", once=once, query=query or {}, streams=streams,
         )  # fmt: skip
-        setattr(handler, DECLARED, declared)
-        return handler
+        answering = _durable(handler) if changes else handler
+        setattr(answering, DECLARED, declared)
+        return answering
 
     return declare
+
+
+def _durable(handler: Handler) -> Handler:
+    @wraps(handler)
+    async def answer(owner: Any, call: ApiCall) -> Any:
+        owner.desk.keeper.check()
+        words = await handler(owner, call)
+        await owner.desk.settle()
+        return words
+
+    return cast(Handler, answer)
 
 
 def endpoints_of(owner: object) -> list[Endpoint]:

@@ -141,6 +141,11 @@ class Books:
         elif workflow in self.ended:
             self._remembered.add(workflow, digests)
 
+    def row_of(self, workflow: str) -> WorkflowRow | None:
+        """The row of a workflow in any state; None if it is unknown here."""
+        present = self.served.get(workflow) or self.unavailable.get(workflow)
+        return self.ended.get(workflow) if present is None else present.row
+
     def touch(self, served: Served) -> None:
         """Mark a workflow whose execution has changed."""
         self._touched.add(served.id)
