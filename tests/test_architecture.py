@@ -20,7 +20,7 @@ LEVELS = {
     "grown_dag": 1, "families": 1, "formats": 1, "interop": 1, "pools": 1, "theory": 1,
     "border": 2,
     "execution": 3, "deciding": 3, "verifying": 3,
-    "additions": 4, "planning": 4, "times": 4,
+    "additions": 4, "planning": 4, "space": 4, "times": 4,
     "batches": 5, "clusters": 5, "finishing": 5, "policies": 5, "schedules": 5,
     "allocating": 6, "prioritising": 6,
     "simulation": 7, "engines": 7,

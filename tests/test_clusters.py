@@ -10,7 +10,7 @@ import pytest
 from conftest import GOLDEN, golden_dag, random_small_dag
 from eligo import families
 from eligo.clusters import FatTask, cluster, fat_task
-from eligo.clusters.chains import chain_of, is_reticulated, matches_all
+from eligo.clusters.chains import chain_of
 from eligo.dag import Dag
 from eligo.errors import DuplicateTaskError, InputError, NotSelfContainedError, StateError, UnknownTaskError
 from eligo.execution import Execution
@@ -107,12 +107,6 @@ def test_a_counterexample_leaves_what_has_no_best_order(case: dict[str, Any]) ->
     dag = golden_dag(case)
     assert plan(dag).verdict == "optimal"
     assert fat_task(dag, map(str, case["fat_task"])).residual_verdict == "impossible"
-
-
-@pytest.mark.parametrize("case", COUNTEREXAMPLES, ids=lambda case: case["name"])
-def test_no_counterexample_meets_the_repaired_condition(case: dict[str, Any]) -> None:
-    found = chain_of(golden_dag(case))
-    assert found is None or found.family is None or not is_reticulated(found)
 
 
 @pytest.mark.parametrize("case", COUNTEREXAMPLES, ids=lambda case: case["name"])
@@ -230,67 +224,12 @@ def test_a_donor_keeps_a_best_order_for_every_size(dag: Dag, goal: str) -> None:
         assert fat.residual_verdict == "optimal"
 
 
-def test_the_certificate_of_a_donor_is_told() -> None:
-    """A mesh is a chain of W-dags that meets the repaired condition; a butterfly does not meet it."""
+def test_the_certificate_of_a_donor() -> None:
+    """Whatever is taken from a mesh leaves a chain of blocks; that is not proved of a butterfly."""
     fat = cluster(families.out_mesh(6), 7, "communication", strategy="searched")
-    assert fat.certificate == "a donor: a chain of W-dags that meets the repaired condition"
+    assert fat.certificate == "a donor: whatever is taken leaves a ▷-chain of blocks"
     assert fat.document()["certificate"] == fat.certificate
     assert cluster(families.butterfly(3), 7, "communication", strategy="searched").certificate is None
-
-
-#: three M-dags with two parents each, of which one fat task leaves no best order
-THREE_M = Dag.from_arrays(13, [0, 1, 1, 2, 4, 5, 6, 6, 8, 8, 9, 10], [3, 3, 4, 4, 8, 7, 7, 8, 11, 12, 11, 12])
-
-
-def test_a_chain_of_m_dags_is_not_certified_as_a_donor() -> None:
-    assert plan(THREE_M).verdict == "optimal"
-    assert fat_task(THREE_M, ["1", "9", "10"]).residual_verdict == "impossible"
-    for size in range(1, len(THREE_M) + 1):
-        fat = cluster(THREE_M, size, "communication", strategy="searched")
-        assert fat.certificate is None
-        assert fat.residual_verdict == "optimal"
-
-
-BLOCKS = {
-    "W": [families.w_dag(s, d) for s in (1, 2, 3) for d in (2, 3)],
-    "C": [families.cycle_dag(s) for s in (2, 3)],
-    "N": [families.n_dag(s) for s in (2, 3)],
-    "M": [families.m_dag(s, 2) for s in (1, 2, 3)],
-}
-
-
-def composed(rng: np.random.Generator, blocks: list[Dag], most: int) -> Dag:
-    """Random blocks, the sources of each merged with random sinks of those before it, up to *most* tasks."""
-    arcs: list[tuple[int, int]] = []
-    tasks = 0
-    while True:
-        block = blocks[rng.integers(len(blocks))]
-        sinks = rng.permutation(sorted(set(range(tasks)) - {u for u, _ in arcs}))
-        sources = rng.permutation(np.flatnonzero(block.indegree == 0))
-        merged = int(rng.integers(1, min(len(sinks), len(sources)) + 1)) if len(sinks) else 0
-        if tasks + len(block) - merged > most:
-            return Dag.from_arrays(tasks, *np.array(arcs, np.int32).T)
-        place = dict(zip(sources[:merged].tolist(), sinks[:merged].tolist(), strict=True))
-        fresh = [v for v in range(len(block)) if v not in place]
-        place.update(zip(fresh, range(tasks, tasks + len(fresh)), strict=True))
-        arcs += [(place[u], place[v]) for u, v in index_arcs(block)]
-        tasks += len(fresh)
-
-
-def is_donor(dag: Dag) -> bool:
-    """Whether every fat task leaves a best order, by looking at each."""
-    masks = [mask for layer in exact.down_sets(dag) for mask in layer]
-    rests = ([v for v in range(len(dag)) if not mask >> v & 1] for mask in masks)
-    return all(admits(dag.induced(np.array(rest, np.int32))) for rest in rests)
-
-
-@pytest.mark.parametrize("letter", BLOCKS)
-def test_no_certificate_of_a_donor_is_false(letter: str) -> None:
-    rng = np.random.default_rng(1)
-    dags = [composed(rng, BLOCKS[letter], 13) for _ in range(150)]
-    certified = [dag for dag in dags if cluster(dag, 1, "communication", strategy="searched").certificate]
-    assert bool(certified) == (letter != "M")
-    assert all(map(is_donor, certified))
 
 
 @pytest.mark.parametrize("dag", [families.out_mesh(12), families.butterfly(4)], ids=["mesh", "butterfly"])
@@ -305,11 +244,6 @@ def test_every_down_set_of_a_small_mesh_is_a_harmless_fat_task() -> None:
         for mask in layer:
             fat = fat_task(mesh, [str(v) for v in range(len(mesh)) if mask >> v & 1])
             assert fat.residual_verdict == "optimal"
-
-
-def test_a_matching_that_must_be_rearranged() -> None:
-    assert matches_all([[1, 2], [1, 3], [1]])
-    assert not matches_all([[1, 2], [1, 2], [1, 2]])
 
 
 # Seconds and bytes

@@ -125,7 +125,7 @@ WRONG = {
     "INCLUDE": (1, "INCLUDE takes a file, got nothing"),
     "JOB a x\nINCLUDE b": (
         2,
-        "refers to the file 'b', which needs a folder to look in (read the workflow from a file)",
+        "refers to the file 'b', but this text has no folder to look in (read the workflow from a file)",
     ),
 }
 

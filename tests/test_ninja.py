@@ -179,7 +179,7 @@ R = "rule r\n command = r $x\n"
         ("x\ty\n", "line 1: a statement must be build, rule, pool"),
         ("a b c\n", "line 1: a statement must be build, rule, pool"),
         ("build a: phony b\n", "no build statement runs a command"),
-        ("include x.ninja\n", "line 1: refers to the file 'x.ninja', which needs a folder to look in"),
+        ("include x.ninja\n", "line 1: refers to the file 'x.ninja', but this text has no folder to look in"),
         ("rule r\n command = $description\n description = $command\nbuild a: r\n",
          "line 4: variables of the rule 'r' refer to each other: command -> description -> command"),
     ],

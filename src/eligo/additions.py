@@ -143,7 +143,7 @@ class LiveWorkflow:
 
     @property
     def is_ready(self) -> bool:
-        """Whether everything about the existing tasks is computed that `add` needs."""
+        """Whether everything that `add` needs about the existing tasks is computed."""
         return {"_names", "_files"} <= vars(self).keys()
 
     def make_ready(self) -> None:
@@ -151,7 +151,7 @@ class LiveWorkflow:
         _ = self._names, self._files
 
     def add(self, new: NewTasks) -> tuple[str, ...]:
-        """Add tasks. Returns their names, without those that were added before exactly as they are now."""
+        """Add tasks; returns the names of the new ones. A task that was added before in exactly this form is skipped."""
         tasks = {name: task for name, task in new.tasks.items() if self._details.added.get(name) != task}
         if not tasks:
             return ()

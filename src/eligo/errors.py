@@ -53,7 +53,7 @@ class InputError(EligoError, ValueError):
         return self
 
     def cured_by(self, argument: str) -> Self:
-        """This error with the argument that would help."""
+        """This error with the argument that would cure it."""
         self.remedy = argument
         return self
 

@@ -29,7 +29,7 @@ Duration = float | str
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Launch:
-    """How a task's command is run; None or empty: as for all tasks."""
+    """How a task's command is run. A field that is None or empty has the usual value."""
 
     #: variables added to the environment of the task
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -95,7 +95,7 @@ class Launch:
         return frozenset(label for label, demanded in demands.items() if demanded)
 
     def content(self) -> dict[str, Any]:
-        """The part of the document that decides what the command does; a task is made again if it changes."""
+        """The part of the document that decides what the command does; if it changes, the task runs again."""
         return {key: value for key, value in self.document().items() if key not in {"timeout", "retries"}}
 
 

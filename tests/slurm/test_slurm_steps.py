@@ -82,7 +82,7 @@ def test_words_folder_and_streams_are_as_they_should(bench: Bench) -> None:
 def test_a_step_that_takes_too_long_is_ended(bench: Bench) -> None:
     ending = one(bench, Command(("/bin/sleep", "100"), "/"), timeout=1.0)
     assert ending.attempt.failure == "took longer than 1 s"
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while bench.jobs("0badcafe"):
         assert time.monotonic() < until
 
@@ -91,7 +91,7 @@ def test_steps_that_outlive_whoever_began_them_are_ended(bench: Bench) -> None:
     place = bench.folder("strays")
     engine = bench.make(1, str(place / "jobs"), "0badcafe")
     engine.start(Job(1, engine.asks()[0].client, ("t",), (Command(("/bin/sleep", "100"), "/"),)))
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not bench.jobs("0badcafe"):
         assert time.monotonic() < until
     StepsEngine(1, str(place / "more"), "0badcafe").end_strays("0badcafe")

@@ -17,7 +17,7 @@ Saves = Callable[[Name], int]
 
 
 class NothingFits(Exception):  # noqa: N818 - an answer, not an error
-    """Raised by a test of tasks: no later one need be tried."""
+    """Raised by the function `fits` of an ask: neither this task nor any later one fits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The ready task of the highest score, by a policy kept up to date with the execution."""
+"""An allocator that grants the ready task with the highest score, by a policy that follows the execution."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -94,7 +94,7 @@ class ByPolicy:
         return grants
 
     def _in_turn(self, asks: list[Ask], refusals: Refusals) -> Iterator[Ask]:
-        """The asks in the order of service: always the first, or the one like it that now saves most bytes."""
+        """The asks in the order of service: each time the first, or an equivalent one whose client has more of the bytes."""
         if not any(ask.bytes_kept for ask in asks):
             yield from asks
             return

@@ -257,7 +257,7 @@ class Prudent:
         return self.speeds.is_slow(ask.client, self.rules.slow) if ask.speed is None else ask.speed < self.rules.slow
 
     def _faster_clients(self) -> Iterator[tuple[float, Fits | None]]:
-        """The connected clients that are not slow, the last one found first; each with its end of connection and `fits`."""
+        """The connected clients that are not slow, each by the end of its connection and its `fits`."""
         now, last = self.clock(), self._present.get(self._faster)
         present = chain([] if last is None else [(self._faster, last)], self._present.items())
         connected = ((client, self.here_until(client), fits) for client, (_, fits) in present)

@@ -99,7 +99,7 @@ class Room:
         return len(self.total) > 2
 
     def one_at_a_time(self, asks: Sequence[Ask]) -> Sequence[Ask]:
-        """The asks that may be answered together: one if tasks differ in their needs. The next choice begins here."""
+        """Begin a choice; returns the asks to answer together: only the first one if tasks differ in their needs."""
         self._reserved, self._held_back = None, 0
         return asks if self.admits is None else asks[:1]
 

@@ -53,16 +53,16 @@ def private_children(dag: Dag) -> Counts:
 
 
 def largest(scores: Counts, size: int) -> Ints:
-    """The places of the *size* largest scores, ascending; among equal scores earlier places count first. It does not sort.
+    """The places of the *size* largest scores, ascending; among equal scores earlier places count first. In linear time.
 
     >>> largest(np.array([2, 5, 2, 9, 2]), 3).tolist()
     [0, 1, 3]
     """
     n = len(scores)
-    if size >= n:
-        return np.arange(n, dtype=np.int32)
+    inside = np.zeros(n, np.bool_)
     keys = scores * n - np.arange(n)
-    return np.sort(np.argpartition(-keys, size)[:size]).astype(np.int32) if size else np.empty(0, np.int32)
+    inside[np.argpartition(-keys, size)[:size] if size < n else slice(n)] = True
+    return np.flatnonzero(inside).astype(np.int32)
 
 
 # A bound

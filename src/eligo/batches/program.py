@@ -152,7 +152,7 @@ def _twins(ptr: Ints, rows: Ints) -> tuple[Ints, list[list[int]]]:
 
 
 class Searched(NamedTuple):
-    """The most sinks, the sources that render them, None if they are no more than before, and whether that is proved."""
+    """The most sinks that a search rendered, and whether more are excluded; `chosen` is None if it found no more."""
 
     rendered: int
     chosen: list[int] | None

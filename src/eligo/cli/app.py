@@ -6,7 +6,7 @@ import typer
 
 from eligo.cli import options as option
 from eligo.cli.effects import BESIDE_EXPERIMENTS, NOT_OF_EXPERIMENTS, check_cluster, check_plan, refuse_useless
-from eligo.cli.options import Reading, grouped, offered
+from eligo.cli.options import Reading, flag, grouped, operand, valued
 from eligo.cli.output import print_facts, print_json, version_line
 from eligo.cli.requests import ClusterRequest, CompareRequest, PlanRequest
 
@@ -27,7 +27,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+        bool, flag("Print the version and exit.", "--version", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Decide which ready task of a workflow runs next, and prove how good the choice is."""
@@ -97,12 +97,7 @@ def compare(context: typer.Context, request: CompareRequest) -> None:
 @grouped
 def verify(
     file: option.File,
-    order: Annotated[
-        str,
-        typer.Argument(
-            metavar="ORDER", help="Task names, one per line or as JSON; or a plan from `eligo plan --save`."
-        ),
-    ],
+    order: Annotated[str, operand("ORDER", "Task names, one per line or as JSON; or a plan from `eligo plan --save`.")],
     *,
     reading: Reading,
     history: option.Histories = None,
@@ -126,20 +121,16 @@ def verify(
 def batch(
     file: option.File,
     *,
-    requests: Annotated[int, typer.Option("-r", "--requests", metavar="N", help="Number of tasks to choose.")],
+    requests: Annotated[int, valued("N", "Number of tasks to choose.", "-r", "--requests")],
     executed: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="File that names the finished tasks, one per line or as JSON; - reads standard input."
-        ),
+        valued("FILE", "File that names the finished tasks, one per line or as JSON; - reads standard input."),
     ] = None,
-    allocated: Annotated[str | None, typer.Option(metavar="FILE", help="File that names the running tasks.")] = None,
+    allocated: Annotated[str | None, valued("FILE", "File that names the running tasks.")] = None,
     eligible: Annotated[
-        str | None, typer.Option(metavar="FILE", help="File that names the tasks to choose from. [default: all ready]")
+        str | None, valued("FILE", "File that names the tasks to choose from. [default: all ready]")
     ] = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", autocompletion=offered("method"), help="auto, exact, greedy or expansive.")
-    ] = "auto",
+    method: Annotated[str, valued("NAME", "auto, exact, greedy or expansive.", of="method")] = "auto",
     seconds: option.SearchSeconds = None,
     reading: Reading,
     json: option.Json = False,
@@ -168,15 +159,9 @@ def cluster(
     *,
     request: ClusterRequest,
     output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="OUT", help="Picture (.svg, .png, .html), or the file of --export."),
+        str | None, valued("OUT", "Picture (.svg, .png, .html), or the file of --export.", "-o", "--output")
     ] = None,
-    export: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", autocompletion=offered("export"), help="Write it for pegasus, snakemake or dagman."
-        ),
-    ] = None,
+    export: Annotated[str | None, valued("NAME", "Write it for pegasus, snakemake or dagman.", of="export")] = None,
     force: option.Force = False,
     reading: Reading,
     json: option.Json = False,
@@ -199,17 +184,12 @@ def cluster(
 @grouped
 def convert(
     file: option.File,
-    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write; - is standard output.")],
+    out: Annotated[str, operand("OUT", "File to write; - is standard output.")],
     *,
     reading: Reading,
     to: option.To = None,
     names: Annotated[
-        str,
-        typer.Option(
-            "--names",
-            metavar="MODE",
-            help="Names that are invalid in OUT's format: change them, or keep them and fail.",
-        ),
+        str, valued("MODE", "Names that are invalid in OUT's format: change them, or keep them and fail.", "--names")
     ] = "change",
     force: option.Force = False,
 ) -> None:
@@ -235,19 +215,10 @@ def convert(
 
 @app.command()
 def generate(
-    family: Annotated[
-        str,
-        typer.Argument(
-            metavar="FAMILY", autocompletion=offered("family"), help="Name of the family; `list` lists all."
-        ),
-    ],
-    parameters: Annotated[
-        list[str] | None, typer.Argument(metavar="[SIZE]...", help="Sizes, in order or as name=value.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random families.")] = 0,
-    out: Annotated[
-        str, typer.Option("-o", "--output", metavar="OUT", help="File to write; - is standard output.")
-    ] = "-",
+    family: Annotated[str, operand("FAMILY", "Name of the family; `list` lists all.", of="family")],
+    parameters: Annotated[list[str] | None, operand("[SIZE]...", "Sizes, in order or as name=value.")] = None,
+    seed: Annotated[int, valued("N", "Seed of the random families.")] = 0,
+    out: Annotated[str, valued("OUT", "File to write; - is standard output.", "-o", "--output")] = "-",
     to: option.To = None,
     force: option.Force = False,
 ) -> None:

@@ -1,7 +1,9 @@
 """The verb `cluster`: finds fat tasks, prints, draws and exports them."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from eligo.cli.output import print_facts, print_json, sparkline
 from eligo.cli.plan_text import accept, listed_names, tell, working
@@ -9,7 +11,7 @@ from eligo.cli.requests import ClusterRequest
 from eligo.clusters import FatTask, cluster, fat_task
 from eligo.clusters.chains import chain_text
 from eligo.clusters.export import EXPORTS, exported
-from eligo.errors import InputError
+from eligo.errors import InputError, counted
 from eligo.formats.fidelity import ALL
 from eligo.formats.launches import launch_keys
 from eligo.formats.shared.files import save
@@ -42,29 +44,13 @@ def answer(flow: Workflow, request: ClusterRequest, output: str | None, export: 
 def _find_clusters(flow: Workflow, request: ClusterRequest, executed: Sequence[str]) -> FatTask | Dealing:
     if request.tasks is not None:
         return fat_task(flow, listed_names(flow, request.tasks), executed, request.effort)
+    how: dict[str, Any] = {"strategy": request.strategy, "weight": request.weight, "effort": request.effort}
     if request.sizes is not None:
         if executed:
             raise InputError("--executed has no effect with --sizes, which uses the whole workflow: leave it out")
-        return deal(
-            flow,
-            _sizes(request.sizes),
-            request.goal,
-            strategy=request.strategy,
-            weight=request.weight,
-            effort=request.effort,
-            exchange=request.exchange,
-        )
-    return cluster(
-        flow,
-        request.size,
-        request.goal,
-        strategy=request.strategy,
-        executed=executed,
-        seconds=request.seconds,
-        tolerance=request.tolerance,
-        weight=request.weight,
-        effort=request.effort,
-    )
+        return deal(flow, _sizes(request.sizes), request.goal, exchange=request.exchange, **how)
+    how |= {"executed": executed, "seconds": request.seconds, "tolerance": request.tolerance}
+    return cluster(flow, request.size, request.goal, **how)
 
 
 def _sizes(text: str) -> list[int]:
@@ -103,11 +89,8 @@ def _draw(flow: Workflow, clusters: FatTask | Dealing, output: str) -> None:
 
     headline, facts = _summary(clusters)
     with working("drawing"):
-        save_output(
-            output,
-            lambda: report_page(cluster_report(flow, clusters), facts, [headline]),
-            lambda: draw_clusters(flow, clusters),
-        )
+        figure = partial(draw_clusters, flow, clusters)
+        save_output(output, lambda: report_page(cluster_report(flow, clusters), facts, [headline]), figure)
     tell([f"wrote {output}"])
 
 
@@ -127,7 +110,7 @@ def _export(texts: Mapping[str, str], output: str) -> None:
         path = Path(output).with_name(name)
         save(texts[name], str(path))
         path.chmod(path.stat().st_mode | 0o111)
-    tell([f"wrote {output} and, beside it, {len(others):,} script{'s' if len(others) > 1 else ''}"])
+    tell([f"wrote {output} and, beside it, {counted(len(others), 'script')}"])
 
 
 def _print(clusters: FatTask | Dealing) -> None:

@@ -14,6 +14,7 @@ from eligo.cli.plan_text import tell
 from eligo.cli.requests import CompareRequest
 from eligo.errors import InputError
 from eligo.formats import generate, read_history
+from eligo.formats.fidelity import words_in
 from eligo.formats.shared.files import display_path
 from eligo.simulation import Clients
 from eligo.simulation.comparison import answer, comparison
@@ -80,12 +81,12 @@ def _experiment_in(experiment: Experiment, path: str, request: CompareRequest) -
 def _experiment(request: CompareRequest, sources: Sequence[Source]) -> Experiment:
     lengths = {"stay": request.stay, "away": request.away}
     others = {name: value for name, value in lengths.items() if value != getattr(Clients, name)}
-    pools = WORKERS if request.workers is None else tuple(map(_positive, _words(request.workers)))
+    pools = WORKERS if request.workers is None else tuple(map(_positive, words_in(request.workers)))
     crowds = [volatile_game(count=request.clients, **others, rules=rules) for rules in RULES]
     return Experiment(
         sources=tuple(sources),
-        schedulers=tuple(dict.fromkeys((*_words(request.policy), *(request.order or ())))),
-        games=(Game("pebble"), *batched_games(map(_number, _words(request.rates))), *crowds, *steady_games(pools)),
+        schedulers=tuple(dict.fromkeys((*words_in(request.policy), *(request.order or ())))),
+        games=(Game("pebble"), *batched_games(map(_number, words_in(request.rates))), *crowds, *steady_games(pools)),
         runs=request.runs,
         seeds=(request.seed,),
     )
@@ -115,10 +116,6 @@ def _size(word: str) -> Size:
         except ValueError:
             pass
     return word
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _number(word: str) -> float:

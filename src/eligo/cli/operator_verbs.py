@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from eligo.cli.effects import is_server
-from eligo.cli.options import Access, Force, Json, RunPlace, Server, WorkflowPlace, grouped
+from eligo.cli.options import Access, Force, Json, RunPlace, Server, WorkflowPlace, flag, grouped, operand, valued
 from eligo.cli.run_verbs import app
 from eligo.errors import InputError
 
 __all__ = ["app"]
 
-Tasks = Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="Names of tasks. [default: all failed]")]
+Tasks = Annotated[list[str] | None, operand("[TASK]...", "Names of tasks. [default: all failed]")]
 
 
 @app.command("list")
@@ -20,12 +20,9 @@ Tasks = Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="Na
 def list_(
     url: Server = None,
     state: Annotated[
-        str | None,
-        typer.Option(
-            metavar="STATE", help="List only workflows that are running, paused, held, done, failed or cancelled."
-        ),
+        str | None, valued("STATE", "List only workflows that are running, paused, held, done, failed or cancelled.")
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", help="Maximum number of workflows; 0: all.")] = 50,
+    limit: Annotated[int, valued("N", "Maximum number of workflows; 0: all.")] = 50,
     *,
     access: Access,
     json: Json = False,
@@ -75,14 +72,7 @@ for _name, _words in CHANGES.items():
 
 @app.command()
 @grouped
-def retry(
-    context: typer.Context,
-    folder: RunPlace,
-    tasks: Tasks = None,
-    *,
-    access: Access,
-    json: Json = False,
-) -> int:
+def retry(context: typer.Context, folder: RunPlace, tasks: Tasks = None, *, access: Access, json: Json = False) -> int:
     """Retry failed tasks of a running run, or of a workflow.
 
     Exit code 1 if no task has failed.
@@ -95,7 +85,7 @@ def retry(
 def release(
     context: typer.Context,
     folder: RunPlace,
-    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Names of running tasks.")],
+    tasks: Annotated[list[str], operand("TASK...", "Names of running tasks.")],
     *,
     access: Access,
     json: Json = False,
@@ -121,7 +111,7 @@ def _change_tasks(context: typer.Context, verb: str, tasks: list[str], access: A
 def workers(
     context: typer.Context,
     folder: RunPlace,
-    number: Annotated[int, typer.Argument(metavar="N", help="Maximum concurrent tasks from now on.")],
+    number: Annotated[int, operand("N", "Maximum concurrent tasks from now on.")],
     *,
     access: Access,
     json: Json = False,
@@ -154,8 +144,7 @@ def purge(url: WorkflowPlace, *, access: Access, json: Json = False) -> int:
 def results(
     url: WorkflowPlace,
     folder: Annotated[
-        str | None,
-        typer.Argument(metavar="[FOLDER]", show_default=False, help="Folder to write to. [default: ID-results]"),
+        str | None, operand("[FOLDER]", "Folder to write to. [default: ID-results]", show_default=False)
     ] = None,
     force: Force = False,
     *,
@@ -175,7 +164,7 @@ def results(
 @grouped
 def drain(
     url: Server = None,
-    stop: Annotated[bool, typer.Option("--stop", help="Hand out tasks again.")] = False,
+    stop: Annotated[bool, flag("Hand out tasks again.", "--stop")] = False,
     *,
     access: Access,
     json: Json = False,
@@ -193,21 +182,13 @@ def drain(
 @grouped
 def clients(
     url: Server = None,
-    approve: Annotated[
-        list[str] | None, typer.Option(metavar="CLIENT", help="Approve a client that waits for approval.")
-    ] = None,
-    revoke: Annotated[
-        list[str] | None, typer.Option(metavar="CLIENT", help="Revoke a client: it gets no more tasks.")
-    ] = None,
-    pause: Annotated[
-        list[str] | None, typer.Option(metavar="CLIENT", help="Pause a client: it gets no tasks until resumed.")
-    ] = None,
-    resume: Annotated[list[str] | None, typer.Option(metavar="CLIENT", help="Resume a paused client.")] = None,
+    approve: Annotated[list[str] | None, valued("CLIENT", "Approve a client that waits for approval.")] = None,
+    revoke: Annotated[list[str] | None, valued("CLIENT", "Revoke a client: it gets no more tasks.")] = None,
+    pause: Annotated[list[str] | None, valued("CLIENT", "Pause a client: it gets no tasks until resumed.")] = None,
+    resume: Annotated[list[str] | None, valued("CLIENT", "Resume a paused client.")] = None,
     tag: Annotated[
         list[str] | None,
-        typer.Option(
-            "--tag", "--tags", metavar="CLIENT=TAG,...", help="Replace the tags of a client; CLIENT= removes all."
-        ),
+        valued("CLIENT=TAG,...", "Replace the tags of a client; CLIENT= removes all.", "--tag", "--tags"),
     ] = None,
     *,
     access: Access,

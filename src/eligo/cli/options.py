@@ -30,16 +30,6 @@ VALUES = {
 }
 
 
-def offered(*kinds: str) -> Callable[[str], Iterator[str]]:
-    """A completer for values of these kinds; in a comma-separated list it completes the last one."""
-
-    def completed(incomplete: str) -> Iterator[str]:
-        before = incomplete[: incomplete.rfind(",") + 1]
-        return (before + value for kind in kinds for value in values_of(kind))
-
-    return completed
-
-
 def values_of(kind: str) -> list[str]:
     """The values of one kind.
 
@@ -50,152 +40,112 @@ def values_of(kind: str) -> list[str]:
     return [*getattr(import_module(module), name)]
 
 
+def flag(help: str, *words: str, **more: Any) -> Any:
+    """An option without a value, which is given by these words."""
+    return typer.Option(*words, help=help, **more)
+
+
+def valued(metavar: str, help: str, *words: str, of: str | tuple[str, ...] = (), **more: Any) -> Any:
+    """An option with a value; the command line completes values of these kinds."""
+    return typer.Option(*words, metavar=metavar, help=help, autocompletion=_completer(of), **more)
+
+
+def operand(metavar: str, help: str, of: str | tuple[str, ...] = (), **more: Any) -> Any:
+    """A positional argument; the command line completes values of these kinds."""
+    return typer.Argument(metavar=metavar, help=help, autocompletion=_completer(of), **more)
+
+
+def _completer(kinds: str | tuple[str, ...]) -> Callable[[str], Iterator[str]] | None:
+    """A completer for values of these kinds, if there are any; in a comma-separated list it completes the last one."""
+
+    def completed(incomplete: str) -> Iterator[str]:
+        before = incomplete[: incomplete.rfind(",") + 1]
+        return (before + value for kind in names for value in values_of(kind))
+
+    names = (kinds,) if isinstance(kinds, str) else kinds
+    return completed if names else None
+
+
 # Options that several verbs have, each in one place
 
 WITH_COMMANDS = "Workflow with commands, in any supported format."
-File = Annotated[str, typer.Argument(metavar="FILE", help="Workflow in any supported format; - reads standard input.")]
-Token = Annotated[
-    str | None,
-    typer.Option(
-        "--token-file",
-        metavar="FILE",
-        help="File with the token. [default: $ELIGO_TOKEN_FILE]",
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite files that eligo did not write.")]
+File = Annotated[str, operand("FILE", "Workflow in any supported format; - reads standard input.")]
+Token = Annotated[str | None, valued("FILE", "File with the token. [default: $ELIGO_TOKEN_FILE]", "--token-file")]
+Force = Annotated[bool, flag("Overwrite files that eligo did not write.", "--force")]
 Workers = Annotated[
     str | None,
-    typer.Option(
+    valued(
+        "N",
+        "Estimate the time on N workers; 4x1.0,2x0.5 gives counts and relative speeds.",
         "--workers",
         "-j",
         "--jobs",
-        metavar="N",
-        help="Estimate the time on N workers; 4x1.0,2x0.5 gives counts and relative speeds.",
     ),
 ]
-Cores = Annotated[
-    int | None,
-    typer.Option("--cores", metavar="N", help="Estimate the time on N cores that tasks share."),
-]
-Histories = Annotated[
-    list[str] | None,
-    typer.Option("--history", metavar="FILE", help="Run times: trace, log, table or run. Repeatable."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-EffortOption = Annotated[
-    str,
-    typer.Option(
-        "--effort",
-        metavar="LEVEL",
-        autocompletion=offered("effort"),
-        help="Search budget: quick, normal or thorough.",
-    ),
-]
-SearchSeconds = Annotated[
-    float | None, typer.Option("--seconds", metavar="SECONDS", help="Time limit of the search. [default: none]")
-]
+Cores = Annotated[int | None, valued("N", "Estimate the time on N cores that tasks share.", "--cores")]
+Histories = Annotated[list[str] | None, valued("FILE", "Run times: trace, log, table or run. Repeatable.", "--history")]
+Json = Annotated[bool, flag("Print one JSON document.", "--json")]
+EffortOption = Annotated[str, valued("LEVEL", "Search budget: quick, normal or thorough.", "--effort", of="effort")]
+SearchSeconds = Annotated[float | None, valued("SECONDS", "Time limit of the search. [default: none]", "--seconds")]
 From = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        "--format",
-        metavar="NAME",
-        autocompletion=offered("format"),
-        help="Input format. [default: detected from the content]",
-    ),
+    str | None, valued("NAME", "Input format. [default: detected from the content]", "--from", "--format", of="format")
 ]
-To = Annotated[
-    str | None,
-    typer.Option(
-        "--to", metavar="NAME", autocompletion=offered("format"), help="Output format. [default: by the suffix]"
-    ),
-]
-Outside = Annotated[bool, typer.Option("--allow-outside", help="Allow included files outside the input's folder.")]
+To = Annotated[str | None, valued("NAME", "Output format. [default: by the suffix]", "--to", of="format")]
+Outside = Annotated[bool, flag("Allow included files outside the input's folder.", "--allow-outside")]
 Args = Annotated[
-    list[str] | None,
-    typer.Option("--args", "-p", metavar="NAME=VALUE", help="JSON, YAML, JX: set a parameter, or all in a file."),
+    list[str] | None, valued("NAME=VALUE", "JSON, YAML, JX: set a parameter, or all in a file.", "--args", "-p")
 ]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option("--ignore", metavar="WORD,...", help="Skip unsupported features: PRE,POST,... or all."),
-]
-Env = Annotated[bool, typer.Option("--env", help="Makeflow: expand environment variables.")]
-Columns = Annotated[
-    str | None, typer.Option("--columns", metavar="FROM,TO", help="Tables: titles of the parent and child columns.")
-]
-Trace = Annotated[
-    str | None, typer.Option("--trace", metavar="FILE", help="Nextflow: trace or report that lists the tasks.")
-]
-Picture = Annotated[str | None, typer.Option("-o", "--output", metavar="OUT", help="Draw it: .svg, .png or .html.")]
-Reverse = Annotated[bool, typer.Option("--reverse", help="Reverse every dependency in the input.")]
+Ignore = Annotated[list[str] | None, valued("WORD,...", "Skip unsupported features: PRE,POST,... or all.", "--ignore")]
+Env = Annotated[bool, flag("Makeflow: expand environment variables.", "--env")]
+Columns = Annotated[str | None, valued("FROM,TO", "Tables: titles of the parent and child columns.", "--columns")]
+Trace = Annotated[str | None, valued("FILE", "Nextflow: trace or report that lists the tasks.", "--trace")]
+Picture = Annotated[str | None, valued("OUT", "Draw it: .svg, .png or .html.", "-o", "--output")]
+Reverse = Annotated[bool, flag("Reverse every dependency in the input.", "--reverse")]
 OrderWritten = Annotated[
     str,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=offered("policy"),
-        help="Policy that chooses the next task: finish (shortest time), ready (most tasks ready), fifo, another policy,"
+    valued(
+        "NAME",
+        "Policy that chooses the next task: finish (shortest time), ready (most tasks ready), fifo, another policy,"
         " or a file with an order.",
+        of="policy",
     ),
 ]
 TextTo = Annotated[
     str | None,
-    typer.Option(
+    valued(
+        "NAME",
+        "Format; or names (the order), snakemake (rule priorities). [default: by OUT's suffix]",
         "--to",
-        metavar="NAME",
-        autocompletion=offered("format", "text"),
-        help="Format, names or snakemake. [default: OUT's suffix]",
+        of=("format", "text"),
     ),
 ]
 Prefer = Annotated[
     str,
-    typer.Option(
-        metavar="RULE",
-        autocompletion=offered("prefer"),
-        help="Tie-break: path (longest remaining path first) or finish (started branches first).",
-    ),
+    valued("RULE", "Tie-break: path (longest remaining path first) or finish (started branches first).", of="prefer"),
 ]
 Override = Annotated[
-    bool,
-    typer.Option(
-        "--override",
-        help="Ignore existing priorities. By default tasks are ordered only within equal priority.",
-    ),
+    bool, flag("Ignore existing priorities. By default tasks are ordered only within equal priority.", "--override")
 ]
-PriorityBase = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Priority of the first task; later ones count down."),
-]
+PriorityBase = Annotated[int | None, valued("N", "Priority of the first task; later ones count down.")]
 Concurrency = Annotated[
-    int | None,
-    typer.Option("--workers", "-j", "--jobs", metavar="N", help="Maximum concurrent tasks. [default: all cores]"),
+    int | None, valued("N", "Maximum concurrent tasks. [default: all cores]", "--workers", "-j", "--jobs")
 ]
-Timeout = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each attempt. [default: none]")]
-RunPlace = Annotated[
-    str, typer.Argument(metavar="RUN", help="Run folder (such as FILE.run), its FILE, or a server's URL[/WORKFLOW].")
-]
-TaskName = Annotated[str, typer.Argument(metavar="TASK", help="Name of a task.")]
-Server = Annotated[
-    str | None, typer.Argument(metavar="[URL]", show_default=False, help="URL of a server. [default: $ELIGO_URL]")
-]
-WorkflowPlace = Annotated[
-    str, typer.Argument(metavar="URL/ID", help="Workflow on a server; only its ID if ELIGO_URL is set.")
-]
-Policy = Annotated[
-    str, typer.Option(metavar="NAME", autocompletion=offered("policy"), help="Policy that chooses the next task.")
-]
-Quorum = Annotated[int, typer.Option(metavar="N", help="Matching results needed from clients not yet trusted.")]
-Lease = Annotated[float, typer.Option(metavar="SECONDS", help="Time after which a silent client loses its tasks.")]
-Open = Annotated[bool, typer.Option("--open", help="Require no token: anyone on this machine may use it.")]
+Timeout = Annotated[float | None, valued("SECONDS", "Time limit of each attempt. [default: none]")]
+RunPlace = Annotated[str, operand("RUN", "Run folder (such as FILE.run), its FILE, or a server's URL[/WORKFLOW].")]
+TaskName = Annotated[str, operand("TASK", "Name of a task.")]
+Server = Annotated[str | None, operand("[URL]", "URL of a server. [default: $ELIGO_URL]", show_default=False)]
+WorkflowPlace = Annotated[str, operand("URL/ID", "Workflow on a server; only its ID if ELIGO_URL is set.")]
+Policy = Annotated[str, valued("NAME", "Policy that chooses the next task.", of="policy")]
+Quorum = Annotated[int, valued("N", "Matching results needed from clients not yet trusted.")]
+Lease = Annotated[float, valued("SECONDS", "Time after which a silent client loses its tasks.")]
+Open = Annotated[bool, flag("Require no token: anyone on this machine may use it.", "--open")]
 Insecure = Annotated[
-    bool,
-    typer.Option("--insecure", help="Allow access from other machines without TLS, or with --open without tokens."),
+    bool, flag("Allow access from other machines without TLS, or with --open without tokens.", "--insecure")
 ]
-Cert = Annotated[str | None, typer.Option(metavar="FILE", help="TLS certificate.")]
-CertKey = Annotated[str | None, typer.Option("--key", metavar="FILE", help="Private key of the certificate.")]
-AllowHost = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="Additional accepted Host name, such as a proxy's.")
-]
-NoFiles = Annotated[bool, typer.Option("--no-files", help="Transfer no files: clients must already have them.")]
+Cert = Annotated[str | None, valued("FILE", "TLS certificate.")]
+CertKey = Annotated[str | None, valued("FILE", "Private key of the certificate.", "--key")]
+AllowHost = Annotated[list[str] | None, valued("NAME", "Additional accepted Host name, such as a proxy's.")]
+NoFiles = Annotated[bool, flag("Transfer no files: clients must already have them.", "--no-files")]
 
 
 # Groups of options
@@ -247,7 +197,7 @@ class Access:
     """The options about access to a server: the token, and the certificates to trust."""
 
     token_file: Token = None
-    ca: Annotated[str | None, typer.Option("--ca", metavar="FILE", help="Certificates to trust, for https.")] = None
+    ca: Annotated[str | None, valued("FILE", "Certificates to trust, for https.", "--ca")] = None
 
     def target(self, place: str | None) -> "ServerTarget":
         """The address that URL, URL/ID, ID or nothing stands for, with this access."""

@@ -181,9 +181,14 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], uncut: Col
     sizes = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     least = [size if title in uncut else len(title) for title, size in zip(titles, sizes, strict=True)]
     widths = fitting(sizes, least, width()) if sys.stdout.isatty() else sizes  # scripts get all columns
-    for row in (titles, *rows):
-        cells = (f"{shortened(cell, size):{size}}" for cell, size in zip(row, widths, strict=True))
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+    shown = [list(map(shortened, row, widths)) for row in (titles, *rows)]
+    sys.stdout.writelines(f"{line}\n" for line in table_lines(shown))
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows with their cells in columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def fitting(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from eligo.cli.live_display import watching
-from eligo.cli.output import print_json, print_lines
+from eligo.cli.output import print_json, print_lines, table_lines
 from eligo.cli.plan_text import tell
 from eligo.cli.remote import INTERRUPTED
 from eligo.cli.requests import RunRequest
@@ -65,13 +65,8 @@ def rehearsal_table(rehearsals: list[Rehearsal]) -> list[str]:
     most = min(times, default=0.0) * (1 + ALIKE)
     alike = max(times, default=0.0) <= most
     rows = [TITLES, *(_rehearsal_row(each, not alike and each.makespan <= most) for each in rehearsals)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(TITLES))]
-    remarks = (
-        [f"They differ by less than {100 * ALIKE:g} %, so none is better."] if alike and len(rehearsals) > 1 else []
-    )
-    return [
-        "  ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip() for row in rows
-    ] + remarks
+    remark = f"They differ by less than {100 * ALIKE:g} %, so none is better."
+    return [*table_lines(rows), *([remark] if alike and len(rehearsals) > 1 else [])]
 
 
 def _rehearsal_row(each: Rehearsal, best: bool) -> tuple[str, str, str, str]:

@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from eligo.cli.shorthands import FOLDER
 from eligo.errors import InputError
 from eligo.work.demands import amount_in
@@ -16,61 +14,35 @@ from eligo.work.tries import RETRIES
 if TYPE_CHECKING:
     from eligo.running import Selection, Settings
 
-from eligo.cli.options import (
-    Concurrency,
-    Cores,
-    EffortOption,
-    File,
-    Force,
-    Histories,
-    Ignore,
-    Json,
-    OrderWritten,
-    Override,
-    Picture,
-    Prefer,
-    PriorityBase,
-    Reverse,
-    SearchSeconds,
-    TextTo,
-    Timeout,
-    Workers,
-    offered,
-)
+from eligo.cli import options as option
+from eligo.cli.options import flag, operand, valued
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
     """The options of `eligo plan`."""
 
-    file: File
-    workers: Workers = None
-    cores: Cores = None
-    policy: OrderWritten = "finish"
-    history: Histories = None
+    file: option.File
+    workers: option.Workers = None
+    cores: option.Cores = None
+    policy: option.OrderWritten = "finish"
+    history: option.Histories = None
     output: Annotated[
         str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="OUT",
-            help="Write the workflow with priorities; .txt: the order; .smk: rule priorities.",
-        ),
+        valued("OUT", "Write the workflow with priorities; .txt: the order; .smk: rule priorities.", "-o", "--output"),
     ] = None
-    in_place: Annotated[bool, typer.Option("--in-place", help="Write the priorities into FILE itself.")] = False
-    names: Annotated[bool, typer.Option("--names", help="Write the order, one name per line.")] = False
-    save: Annotated[
-        str | None, typer.Option("--save", metavar="PLAN", help="Write the plan with its proof, for `eligo verify`.")
-    ] = None
-    json: Json = False
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also show how the result is proved.")] = False
-    effort: EffortOption = "normal"
-    seconds: SearchSeconds = None
-    override: Override = False
-    priority_base: PriorityBase = None
-    to: TextTo = None
-    force: Force = False
-    prefer: Prefer = "path"
+    in_place: Annotated[bool, flag("Write the priorities into FILE itself.", "--in-place")] = False
+    names: Annotated[bool, flag("Write the order, one name per line.", "--names")] = False
+    save: Annotated[str | None, valued("PLAN", "Write the plan with its proof, for `eligo verify`.", "--save")] = None
+    json: option.Json = False
+    verbose: Annotated[bool, flag("Also show how the result is proved.", "-v", "--verbose")] = False
+    effort: option.EffortOption = "normal"
+    seconds: option.SearchSeconds = None
+    override: option.Override = False
+    priority_base: option.PriorityBase = None
+    to: option.TextTo = None
+    force: option.Force = False
+    prefer: option.Prefer = "path"
 
     def __post_init__(self) -> None:
         if self.in_place and self.output is not None:
@@ -95,42 +67,24 @@ class PlanRequest:
 class ClusterRequest:
     """The options of `eligo cluster`."""
 
-    size: Annotated[int | None, typer.Option(metavar="N", help="Number of tasks in the cluster.")] = None
-    seconds: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Total run time of the cluster, if run times are known.")
-    ] = None
+    size: Annotated[int | None, valued("N", "Number of tasks in the cluster.")] = None
+    seconds: Annotated[float | None, valued("SECONDS", "Total run time of the cluster, if run times are known.")] = None
     sizes: Annotated[
-        str | None,
-        typer.Option(metavar="N,...", help="Divide the whole workflow among clients of these sizes, in turn: 8,4,2."),
+        str | None, valued("N,...", "Divide the whole workflow among clients of these sizes, in turn: 8,4,2.")
     ] = None
-    tasks: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Evaluate the cluster of the tasks that this file names.")
-    ] = None
+    tasks: Annotated[str | None, valued("FILE", "Evaluate the cluster of the tasks that this file names.")] = None
     goal: Annotated[
         str,
-        typer.Option(
-            metavar="GOAL",
-            autocompletion=offered("goal"),
-            help="productive (most tasks made ready), communication (least data sent back) or mixed.",
-        ),
+        valued("GOAL", "productive (most tasks made ready), communication (least data sent back) or mixed.", of="goal"),
     ] = "productive"
-    weight: Annotated[
-        float, typer.Option(metavar="SHARE", help="Weight of communication with --goal mixed, from 0 to 1.")
-    ] = 0.5
-    tolerance: Annotated[
-        float, typer.Option(metavar="SHARE", help="Allowed deviation from --seconds, as a fraction.")
-    ] = 0.1
-    executed: Annotated[
-        str | None, typer.Option(metavar="FILE", help="File that names the finished tasks, one per line or as JSON.")
-    ] = None
-    exchange: Annotated[
-        float, typer.Option(metavar="SECONDS", help="With --sizes: time that each exchange with a client takes.")
-    ] = 0.0
-    strategy: Annotated[
-        str,
-        typer.Option(metavar="NAME", autocompletion=offered("strategy"), help="auto, direct, staggered or searched."),
-    ] = "auto"
-    effort: EffortOption = "normal"
+    weight: Annotated[float, valued("SHARE", "Weight of communication with --goal mixed, from 0 to 1.")] = 0.5
+    tolerance: Annotated[float, valued("SHARE", "Allowed deviation from --seconds, as a fraction.")] = 0.1
+    executed: Annotated[str | None, valued("FILE", "File that names the finished tasks, one per line or as JSON.")] = (
+        None
+    )
+    exchange: Annotated[float, valued("SECONDS", "With --sizes: time that each exchange with a client takes.")] = 0.0
+    strategy: Annotated[str, valued("NAME", "auto, direct, staggered or searched.", of="strategy")] = "auto"
+    effort: option.EffortOption = "normal"
 
     def __post_init__(self) -> None:
         ways = [self.size, self.seconds, self.sizes, self.tasks]
@@ -146,158 +100,95 @@ class ClusterRequest:
 class CompareRequest:
     """The options of `eligo compare`."""
 
-    files: Annotated[
-        list[str] | None, typer.Argument(metavar="FILE...", help="Workflows, or one experiment (YAML).")
-    ] = None
-    policy: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME,...", autocompletion=offered("scheduler"), help="Policies to compare, separated by commas."
-        ),
-    ] = "finish,ready,critical-path,greedy,fifo,lifo"
+    files: Annotated[list[str] | None, operand("FILE...", "Workflows, or one experiment (YAML).")] = None
+    policy: Annotated[str, valued("NAME,...", "Policies to compare, separated by commas.", of="scheduler")] = (
+        "finish,ready,critical-path,greedy,fifo,lifo"
+    )
     workers: Annotated[
         str | None,
-        typer.Option(
+        valued(
+            "N,...",
+            "Also compare on equal workers, for each number in this list, such as 4,16,64. Needs all run times.",
             "--workers",
             "-j",
             "--jobs",
-            metavar="N,...",
-            help="Also compare on equal workers, for each number in this list, such as 4,16,64. Needs all run times.",
         ),
     ] = None
-    rates: Annotated[str, typer.Option(metavar="N,...", help="Mean numbers of simultaneous requests.")] = (
-        "2,4,8,16,32,64,128,256"
-    )
-    order: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Also compare the order in this file. Repeatable.")
-    ] = None
+    rates: Annotated[str, valued("N,...", "Mean numbers of simultaneous requests.")] = "2,4,8,16,32,64,128,256"
+    order: Annotated[list[str] | None, valued("FILE", "Also compare the order in this file. Repeatable.")] = None
     family: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=offered("family"),
-            help="Compare on a generated workflow, such as 'out-mesh 40'. Repeatable.",
-        ),
+        valued("NAME", "Compare on a generated workflow, such as 'out-mesh 40'. Repeatable.", of="family"),
     ] = None
-    history: Histories = None
-    runs: Annotated[int, typer.Option(metavar="N", help="Number of simulations per setting.")] = 50
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random numbers.")] = 0
-    clients: Annotated[int, typer.Option(metavar="N", help="Number of clients that come and go.")] = 16
-    stay: Annotated[
-        float,
-        typer.Option(metavar="TIME", help="Mean stay of a client, in multiples of the mean task time, or inf."),
-    ] = 10.0
-    away: Annotated[float, typer.Option(metavar="TIME", help="Mean absence, in multiples of the mean task time.")] = (
-        10.0
-    )
-    processes: Annotated[
-        int, typer.Option("-p", "--processes", metavar="N", help="Number of simulations that run at once.")
-    ] = 1
-    on: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Simulate on a Dask cluster: dask://HOST:PORT.")] = (
-        None
-    )
-    results: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Store results here (.csv, .parquet) and resume from it.")
-    ] = None
-    output: Picture = None
-    reverse: Reverse = False
-    json: Json = False
+    history: option.Histories = None
+    runs: Annotated[int, valued("N", "Number of simulations per setting.")] = 50
+    seed: Annotated[int, valued("N", "Seed of the random numbers.")] = 0
+    clients: Annotated[int, valued("N", "Number of clients that come and go.")] = 16
+    stay: Annotated[float, valued("TIME", "Mean stay of a client, in multiples of the mean task time, or inf.")] = 10.0
+    away: Annotated[float, valued("TIME", "Mean absence, in multiples of the mean task time.")] = 10.0
+    processes: Annotated[int, valued("N", "Number of simulations that run at once.", "-p", "--processes")] = 1
+    on: Annotated[str | None, valued("ADDRESS", "Simulate on a Dask cluster: dask://HOST:PORT.")] = None
+    results: Annotated[str | None, valued("FILE", "Store results here (.csv, .parquet) and resume from it.")] = None
+    output: option.Picture = None
+    reverse: option.Reverse = False
+    json: option.Json = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
     """The options of `eligo run`."""
 
-    workers: Concurrency = None
+    workers: option.Concurrency = None
     on: Annotated[
         str,
-        typer.Option(
-            metavar="ENGINE",
+        valued(
+            "ENGINE",
+            "local, dask[=ADDR], ray[=ADDR], htcondor[-dagman], parsl, slurm[-steps], server URL. [default: local]",
             show_default=False,
-            help="local, dask[=ADDR], ray[=ADDR], htcondor[-dagman], parsl, slurm[-steps], server URL."
-            " [default: local]",
         ),
     ] = "local"
     resource: Annotated[
-        list[str] | None,
-        typer.Option("--resource", metavar="NAME=N", help="Total that tasks share, such as gpus=2. Repeatable."),
+        list[str] | None, valued("NAME=N", "Total that tasks share, such as gpus=2. Repeatable.", "--resource")
     ] = None
-    label: Annotated[
-        list[str] | None, typer.Option("--label", metavar="LABEL", help="Feature that the machines have. Repeatable.")
-    ] = None
-    policy: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=offered("policy"),
-            help="Policy, or a file with an order.",
-        ),
-    ] = "finish"
-    resume: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Resume the run in this folder; FILE is not needed.")
-    ] = None
-    except_: Annotated[
-        list[str] | None, typer.Option("--except", metavar="TASK", help="Leave out TASK and tasks that need it.")
-    ] = None
-    until: Annotated[
-        list[str] | None,
-        typer.Option("--until", metavar="TASK", help="Of the targets, run only what TASK needs, and TASK."),
-    ] = None
-    start_from: Annotated[
-        list[str] | None,
-        typer.Option("--start-from", metavar="TASK", help="Run TASK and what needs it; the rest is done."),
-    ] = None
-    again: Annotated[
-        list[str] | None, typer.Option("--again", metavar="TASK", help="Rerun TASK and tasks that need it.")
-    ] = None
-    fresh: Annotated[bool, typer.Option("--fresh", help="Rerun all tasks.")] = False
-    targets: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TASK]...", help="Tasks, files or categories to run. [default: all]"),
-    ] = None
-    dry_run: Annotated[bool, typer.Option("-n", "--dry-run", help="Print what would run, and why.")] = False
-    why: Annotated[bool, typer.Option("--why", help="Print why each task runs.")] = False
-    retries: Annotated[int, typer.Option(metavar="N", help="Retries of a failed task.")] = RETRIES
-    timeout: Timeout = None
-    max_failures: Annotated[int | None, typer.Option(metavar="N", help="Start no more tasks after N failures.")] = None
-    skip_done: Annotated[bool, typer.Option("--skip-done", help="Skip tasks with up-to-date outputs, like make.")] = (
-        False
+    label: Annotated[list[str] | None, valued("LABEL", "Feature that the machines have. Repeatable.", "--label")] = None
+    policy: Annotated[str, valued("NAME", "Policy, or a file with an order.", of="policy")] = "finish"
+    resume: Annotated[str | None, valued("RUN", "Resume the run in this folder; FILE is not needed.")] = None
+    except_: Annotated[list[str] | None, valued("TASK", "Leave out TASK and tasks that need it.", "--except")] = None
+    until: Annotated[list[str] | None, valued("TASK", "Run only TASK and what it needs, nothing after.", "--until")] = (
+        None
     )
-    pause: Annotated[bool, typer.Option("--pause", help="Start no task until `eligo resume`.")] = False
-    page: Annotated[bool, typer.Option("--page", help="Serve a live web page of the run and print its URL.")] = False
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the result.")] = False
-    stream: Annotated[bool, typer.Option("--stream", help="Print the output of each task when it ends.")] = False
-    stream_lines: Annotated[
-        bool, typer.Option("--stream-lines", help="Print lines of running tasks, with task names.")
-    ] = False
-    joblog: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Append a line per attempt, as GNU parallel does.")
+    start_from: Annotated[
+        list[str] | None, valued("TASK", "Run TASK and what needs it; count the rest as done.", "--start-from")
     ] = None
-    hook: Annotated[
-        list[str] | None,
-        typer.Option(metavar="EVENT=COMMAND", help="Command or URL to call, such as on_end=./tell."),
-    ] = None
-    json: Json = False
-    folder: Annotated[
-        str | None, typer.Option("--run", metavar="FOLDER", help="Folder for state and logs. [default: FILE.run]")
-    ] = None
-    directory: Annotated[
-        str | None, typer.Option("--dir", metavar="DIR", help="Directory of the tasks. [default: FILE's folder]")
-    ] = None
-    cache: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Take outputs from this cache, and add new ones.")
-    ] = None
-    history: Histories = None
-    rehearse: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="Rehearse with sleeps, scaled to SECONDS in all.",
-        ),
-    ] = None
-    batch: Annotated[bool, typer.Option("--batch", help="Choose tasks for all free workers together.")] = False
-    fat: Annotated[int, typer.Option(metavar="N", help="Tasks handed to a worker at once.")] = 1
-    ignore: Ignore = None
+    again: Annotated[list[str] | None, valued("TASK", "Rerun TASK and tasks that need it.", "--again")] = None
+    fresh: Annotated[bool, flag("Rerun all tasks.", "--fresh")] = False
+    targets: Annotated[list[str] | None, operand("[TASK]...", "Tasks, files or categories to run. [default: all]")] = (
+        None
+    )
+    dry_run: Annotated[bool, flag("Print what would run, and why.", "-n", "--dry-run")] = False
+    why: Annotated[bool, flag("Print why each task runs.", "--why")] = False
+    retries: Annotated[int, valued("N", "Retries of a failed task.")] = RETRIES
+    timeout: option.Timeout = None
+    max_failures: Annotated[int | None, valued("N", "Start no more tasks after N failures.")] = None
+    skip_done: Annotated[bool, flag("Skip tasks with up-to-date outputs, like make.", "--skip-done")] = False
+    pause: Annotated[bool, flag("Start no task until `eligo resume`.", "--pause")] = False
+    page: Annotated[bool, flag("Serve a live web page of the run and print its URL.", "--page")] = False
+    quiet: Annotated[bool, flag("Print only the result.", "-q", "--quiet")] = False
+    stream: Annotated[bool, flag("Print the output of each task when it ends.", "--stream")] = False
+    stream_lines: Annotated[bool, flag("Print lines of running tasks, with task names.", "--stream-lines")] = False
+    joblog: Annotated[str | None, valued("FILE", "Append a line per attempt, as GNU parallel does.")] = None
+    hook: Annotated[list[str] | None, valued("EVENT=COMMAND", "Command or URL to call, such as on_end=./notify.")] = (
+        None
+    )
+    json: option.Json = False
+    folder: Annotated[str | None, valued("FOLDER", "Folder for state and logs. [default: FILE.run]", "--run")] = None
+    directory: Annotated[str | None, valued("DIR", "Directory of the tasks. [default: FILE's folder]", "--dir")] = None
+    cache: Annotated[str | None, valued("DIR", "Take outputs from this cache, and add new ones.")] = None
+    history: option.Histories = None
+    rehearse: Annotated[float | None, valued("SECONDS", "Sleep instead of running tasks, SECONDS in total.")] = None
+    batch: Annotated[bool, flag("Choose tasks for all free workers together.", "--batch")] = False
+    fat: Annotated[int, valued("N", "Tasks handed to a worker at once.")] = 1
+    ignore: option.Ignore = None
 
     @property
     def place(self) -> str | None:
@@ -374,19 +265,6 @@ def totals_in(words: Collection[str]) -> dict[str, float]:
 
 #: the options that a resumed run uses unless others are given
 REMEMBERED = (
-    "on",
-    "workers",
-    "policy",
-    "fat",
-    "retries",
-    "timeout",
-    "max_failures",
-    "resource",
-    "label",
-    "targets",
-    "except_",
-    "until",
-    "start_from",
-    "hook",
-    "cache",
-)
+    "on", "workers", "policy", "fat", "retries", "timeout", "max_failures", "resource", "label", "targets", "except_",
+    "until", "start_from", "hook", "cache",
+)  # fmt: skip

@@ -10,17 +10,14 @@ from typer.core import TyperCommand
 
 from eligo.cli.app import app
 from eligo.cli.effects import check_look, check_run, given_names, is_server, refuse_useless
-from eligo.cli.options import Access, Json, Reading, RunPlace, TaskName, Token, grouped
+from eligo.cli.options import Access, Json, Reading, RunPlace, TaskName, Token, flag, grouped, operand, valued
 from eligo.cli.requests import RunRequest
 
 __all__ = ["app"]
 
 FILE = "Workflow, or a command for each value: 'gzip {}' ::: a b."
 #: options of `run` that the help of another verb explains
-EXPLAINED = {
-    "plan": ("from_", "allow_outside", "reverse", "env", "columns", "trace"),
-    "status": ("token_file", "ca"),
-}
+EXPLAINED = {"plan": ("from_", "allow_outside", "reverse", "env", "columns", "trace"), "status": ("token_file", "ca")}
 
 
 class RunCommand(TyperCommand):
@@ -41,8 +38,8 @@ class RunCommand(TyperCommand):
 @grouped
 def run(
     context: typer.Context,
-    file: Annotated[str | None, typer.Argument(metavar="[FILE]", help=FILE)] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Read FILE as a list of commands, one per line.")] = False,
+    file: Annotated[str | None, operand("[FILE]", FILE)] = None,
+    lines: Annotated[bool, flag("Read FILE as a list of commands, one per line.", "--lines")] = False,
     values: Annotated[str | None, typer.Option("--values", hidden=True)] = None,
     *,
     request: RunRequest,
@@ -76,14 +73,10 @@ def run(
 def add(
     context: typer.Context,
     folder: RunPlace,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Tasks to add: a workflow in JSON or YAML.")],
+    file: Annotated[str, operand("FILE", "Tasks to add: a workflow in JSON or YAML.")],
     directory: Annotated[
         str | None,
-        typer.Option(
-            "--dir",
-            metavar="DIR",
-            help="Server only: folder of the files that new tasks read. [default: folder of FILE]",
-        ),
+        valued("DIR", "Server only: folder of the files that new tasks read. [default: folder of FILE]", "--dir"),
     ] = None,
     *,
     access: Access,
@@ -107,11 +100,11 @@ def status(
     context: typer.Context,
     folder: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[RUN]",
-            show_default=False,
-            help="A run's folder (such as FILE.run), its workflow FILE, or a server's URL[/WORKFLOW]."
+        operand(
+            "[RUN]",
+            "A run's folder (such as FILE.run), its workflow FILE, or a server's URL[/WORKFLOW]."
             " [default: $ELIGO_URL, or the only run here]",
+            show_default=False,
         ),
     ] = None,
     *,
@@ -129,14 +122,7 @@ def status(
 
 @app.command()
 @grouped
-def why(
-    context: typer.Context,
-    folder: RunPlace,
-    task: TaskName,
-    *,
-    access: Access,
-    json: Json = False,
-) -> int:
+def why(context: typer.Context, folder: RunPlace, task: TaskName, *, access: Access, json: Json = False) -> int:
     """Explain the state of one task.
 
     Shows what it waits for, its place in the order, and its attempts.
@@ -153,13 +139,9 @@ def log(
     context: typer.Context,
     folder: RunPlace,
     task: TaskName,
-    err: Annotated[bool, typer.Option("--err", help="Print standard error instead of standard output.")] = False,
-    attempt: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of the attempt, from 1. [default: the last]")
-    ] = None,
-    follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Print the output as it comes, until the task has ended.")
-    ] = False,
+    err: Annotated[bool, flag("Print standard error instead of standard output.", "--err")] = False,
+    attempt: Annotated[int | None, valued("N", "Number of the attempt, from 1. [default: the last]")] = None,
+    follow: Annotated[bool, flag("Print the output as it comes, until the task has ended.", "-f", "--follow")] = False,
     *,
     access: Access,
 ) -> int:
@@ -176,11 +158,9 @@ def log(
 @app.command()
 def page(
     context: typer.Context,
-    folder: Annotated[
-        str, typer.Argument(metavar="RUN", help="Run folder (such as FILE.run), its FILE, or a server's URL.")
-    ],
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port on this machine; 0: any free port.")] = 8751,
-    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    folder: Annotated[str, operand("RUN", "Run folder (such as FILE.run), its FILE, or a server's URL.")],
+    port: Annotated[int, valued("PORT", "Port on this machine; 0: any free port.")] = 8751,
+    open_: Annotated[bool, flag("Open the page in a browser.", "--open")] = False,
     with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
     token_file: Token = None,
 ) -> int:
@@ -202,14 +182,11 @@ def top(
     context: typer.Context,
     folder: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[RUN]",
-            help="Run folder, its FILE, or a server's URL[/WORKFLOW]. [default: the only run in this folder]",
-        ),
+        operand("[RUN]", "Run folder, its FILE, or a server's URL[/WORKFLOW]. [default: the only run in this folder]"),
     ] = None,
     *,
     access: Access,
-    once: Annotated[bool, typer.Option("--once", help="Print the current state as text and exit.")] = False,
+    once: Annotated[bool, flag("Print the current state as text and exit.", "--once")] = False,
 ) -> int:
     """Show a run live in the terminal.
 
@@ -235,9 +212,7 @@ def report(
     folder: RunPlace,
     output: Annotated[
         str | None,
-        typer.Option(
-            "-o", "--output", metavar="OUT", help="File to write. [default: RUN/report.html; for a server, report.html]"
-        ),
+        valued("OUT", "File to write. [default: RUN/report.html; for a server, report.html]", "-o", "--output"),
     ] = None,
     *,
     access: Access,

@@ -7,7 +7,7 @@ import typer
 from eligo.cli import options as option
 from eligo.cli.effects import NOT_OF_LEAVES, check_token, refuse_useless
 from eligo.cli.operator_verbs import app
-from eligo.cli.options import Access, Reading, grouped
+from eligo.cli.options import Access, Reading, flag, grouped, operand, valued
 from eligo.errors import InputError
 from eligo.work.tries import RETRIES
 
@@ -19,48 +19,32 @@ MOST_DAYS = 36_500
 @app.command()
 def serve(
     context: typer.Context,
-    files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILE]...", help="Workflows with commands, served from the start.")
-    ] = None,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on; other machines need TLS.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="PORT", help="Port; 0: any free port.")] = 8750,
-    store: Annotated[
-        str, typer.Option(metavar="STORE", help="Database for the state: FILE.db or postgresql://...")
-    ] = "eligo.db",
+    files: Annotated[list[str] | None, operand("[FILE]...", "Workflows with commands, served from the start.")] = None,
+    host: Annotated[str, valued("ADDRESS", "Address to listen on; other machines need TLS.")] = "127.0.0.1",
+    port: Annotated[int, valued("PORT", "Port; 0: any free port.", min=0, max=65535)] = 8750,
+    store: Annotated[str, valued("STORE", "Database for the state: FILE.db or postgresql://...")] = "eligo.db",
     policy: option.Policy = "finish",
-    until_done: Annotated[bool, typer.Option("--until-done", help="Exit when every workflow has ended.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Check this configuration and exit.")] = False,
-    log: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Log file (JSON lines; -: stderr). [default: no log]")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the server's URL.")] = False,
+    until_done: Annotated[bool, flag("Exit when every workflow has ended.", "--until-done")] = False,
+    check: Annotated[bool, flag("Check this configuration and exit.", "--check")] = False,
+    log: Annotated[str | None, valued("FILE", "Log file (JSON lines; -: stderr). [default: no log]")] = None,
+    quiet: Annotated[bool, flag("Print only the server's URL.", "-q", "--quiet")] = False,
     json: option.Json = False,
     cert: option.Cert = None,
     key: option.CertKey = None,
     open_: option.Open = False,
     tokens: Annotated[bool, typer.Option("--tokens", hidden=True)] = False,
     insecure: option.Insecure = False,
-    approve: Annotated[
-        bool, typer.Option("--approve", help="Let new clients wait for `eligo clients --approve`.")
-    ] = False,
+    approve: Annotated[bool, flag("New clients wait until approved by `eligo clients`.", "--approve")] = False,
     lease: option.Lease = 60.0,
-    most_tasks: Annotated[int, typer.Option(metavar="N", help="Maximum tasks per client at once.")] = 1024,
+    most_tasks: Annotated[int, valued("N", "Maximum tasks per client at once.")] = 1024,
     quorum: option.Quorum = 1,
-    folder: Annotated[
-        str | None, typer.Option("--files", metavar="FOLDER", help="Folder for files. [default: beside the store]")
-    ] = None,
+    folder: Annotated[str | None, valued("FOLDER", "Folder for files. [default: beside the store]", "--files")] = None,
     no_files: option.NoFiles = False,
-    keep_results: Annotated[
-        float, typer.Option(metavar="DAYS", help="Days to keep the output files of ended workflows.")
-    ] = 7.0,
-    gather: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="Time to collect requests into one batch.")
-    ] = 0.0,
+    keep_results: Annotated[float, valued("DAYS", "Days to keep the output files of ended workflows.")] = 7.0,
+    gather: Annotated[float, valued("SECONDS", "Time to collect requests into one batch.", min=0)] = 0.0,
     allow_host: option.AllowHost = None,
     address: Annotated[
-        str | None, typer.Option(metavar="URL", help="URL at which other servers on the same database reach this one.")
+        str | None, valued("URL", "URL at which other servers on the same database reach this one.")
     ] = None,
     ignore: option.Ignore = None,
     from_: option.From = None,
@@ -95,51 +79,30 @@ def work(
     context: typer.Context,
     url: option.Server = None,
     workers: option.Concurrency = None,
-    cores: Annotated[int | None, typer.Option(metavar="N", help="The same as --workers.")] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of this client. [default: hostname]")] = None,
+    cores: Annotated[int | None, valued("N", "The same as --workers.")] = None,
+    name: Annotated[str | None, valued("NAME", "Name of this client. [default: hostname]")] = None,
     *,
     access: Access,
-    memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Memory limit of a task, such as 2G. [default: none]")
-    ] = None,
-    max_output: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Output limit of a task, such as 1G. [default: none]")
-    ] = None,
-    label: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Feature that tasks may require (gpu). Repeatable.")
-    ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Exit after one assignment.")] = False,
+    memory: Annotated[str | None, valued("SIZE", "Memory limit of a task, such as 2G. [default: none]")] = None,
+    max_output: Annotated[str | None, valued("SIZE", "Output limit of a task, such as 1G. [default: none]")] = None,
+    label: Annotated[list[str] | None, valued("NAME", "Feature that tasks may require (gpu). Repeatable.")] = None,
+    once: Annotated[bool, flag("Exit after one assignment.", "--once")] = False,
     idle_exit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Exit after this long without a task. [default: never]")
+        float | None, valued("SECONDS", "Exit after this long without a task. [default: never]")
     ] = None,
-    grace: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Time for running tasks to finish after a signal.")
-    ] = 60.0,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print a line for every task.")] = False,
-    folder: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Folder for files and state; one client each.")
-    ] = None,
-    cache: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Size limit of the file cache. [default: 10G]")
-    ] = None,
-    size: Annotated[
-        int | None, typer.Option(metavar="N", help="Tasks per request. [default: 1; as needed with --serve]")
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Request this much work at once, instead of --size.")
-    ] = None,
+    grace: Annotated[float, valued("SECONDS", "Time for running tasks to finish after a signal.")] = 60.0,
+    verbose: Annotated[bool, flag("Print a line for every task.", "-v", "--verbose")] = False,
+    folder: Annotated[str | None, valued("FOLDER", "Folder for files and state; one client each.")] = None,
+    cache: Annotated[str | None, valued("SIZE", "Size limit of the file cache. [default: 10G]")] = None,
+    size: Annotated[int | None, valued("N", "Tasks per request. [default: 1; as needed with --serve]")] = None,
+    seconds: Annotated[float | None, valued("SECONDS", "Request this much work at once, instead of --size.")] = None,
     trust: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Run only commands signed by this public key. Repeatable.")
+        list[str] | None, valued("FILE", "Run only commands signed by this public key. Repeatable.")
     ] = None,
-    sandbox: Annotated[
-        str | None, typer.Option(metavar="bwrap", help="Sandbox for tasks: read-only system, no network.")
-    ] = None,
-    sandbox_network: Annotated[
-        bool, typer.Option("--sandbox-network", help="Allow network access in the sandbox.")
-    ] = False,
+    sandbox: Annotated[str | None, valued("bwrap", "Sandbox for tasks: read-only system, no network.")] = None,
+    sandbox_network: Annotated[bool, flag("Allow network access in the sandbox.", "--sandbox-network")] = False,
     serve_at: Annotated[
-        str | None,
-        typer.Option("--serve", metavar="HOST:PORT", help="Run nothing; serve the tasks to your own clients."),
+        str | None, valued("HOST:PORT", "Run nothing; serve the tasks to your own clients.", "--serve")
     ] = None,
     lease: option.Lease = 60.0,
     open_: option.Open = False,
@@ -186,42 +149,33 @@ def work(
 def submit(
     context: typer.Context,
     url: option.Server = None,
-    file: Annotated[str | None, typer.Argument(metavar="FILE", help=option.WITH_COMMANDS)] = None,
+    file: Annotated[str | None, operand("FILE", option.WITH_COMMANDS)] = None,
     *,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for the workflow to end, then fetch its files.")] = False,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the workflow. [default: that of FILE]")
-    ] = None,
+    wait: Annotated[bool, flag("Wait for the workflow to end, then fetch its files.", "--wait")] = False,
+    name: Annotated[str | None, valued("NAME", "Name of the workflow. [default: that of FILE]")] = None,
     policy: option.Policy = "finish",
-    retries: Annotated[
-        int | None, typer.Option(metavar="N", help=f"Retries of a failed task. [default: {RETRIES}]")
-    ] = None,
+    retries: Annotated[int | None, valued("N", f"Retries of a failed task. [default: {RETRIES}]")] = None,
     timeout: option.Timeout = None,
     share: Annotated[
-        float,
-        typer.Option(metavar="WEIGHT", help="This owner's share of the server's capacity, relative to other owners."),
+        float, valued("WEIGHT", "This owner's share of the server's capacity, relative to other owners.")
     ] = 1.0,
     quorum: option.Quorum = 1,
     directory: Annotated[
-        str | None, typer.Option("--dir", metavar="DIR", help="Folder of the input files. [default: folder of FILE]")
+        str | None, valued("DIR", "Folder of the input files. [default: folder of FILE]", "--dir")
     ] = None,
     access: Access,
     json: option.Json = False,
     no_files: option.NoFiles = False,
-    no_locality: Annotated[
-        bool, typer.Option("--no-locality", help="Ignore which files a client already has.")
-    ] = False,
+    no_locality: Annotated[bool, flag("Ignore which files a client already has.", "--no-locality")] = False,
     grow: Annotated[
         bool,
-        typer.Option(
+        flag(
+            "Let running tasks add tasks through $ELIGO_ADD: any client can then run any command on the others.",
             "--grow",
-            help="Let running tasks add tasks through $ELIGO_ADD: any client can then run any command on the others.",
         ),
     ] = False,
-    sign: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Sign every command with this private key (see `eligo key`).")
-    ] = None,
-    sign_days: Annotated[float, typer.Option(metavar="DAYS", help="Days until the signatures expire.")] = 30.0,
+    sign: Annotated[str | None, valued("KEY", "Sign every command with this private key (see `eligo key`).")] = None,
+    sign_days: Annotated[float, valued("DAYS", "Days until the signatures expire.")] = 30.0,
     ignore: option.Ignore = None,
     reading: Reading,
 ) -> int:
@@ -262,22 +216,21 @@ def token(
     context: typer.Context,
     url: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[WHERE]",
+        operand(
+            "[WHERE]",
+            "URL of a server [default: $ELIGO_URL]; or its store, FILE.db or postgresql://...",
             show_default=False,
-            help="URL of a server [default: $ELIGO_URL]; or its store, FILE.db or postgresql://...",
         ),
     ] = None,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of the token.")] = None,
+    name: Annotated[str | None, operand("[NAME]", "Name of the token.")] = None,
     scope: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SCOPE", help="Permission: work, submit, read or admin. Repeatable. [default: work]"),
+        list[str] | None, valued("SCOPE", "Permission: work, submit, read or admin. Repeatable. [default: work]")
     ] = None,
-    days: Annotated[float | None, typer.Option(metavar="DAYS", help="Days until it expires. [default: never]")] = None,
+    days: Annotated[float | None, valued("DAYS", "Days until it expires. [default: never]")] = None,
     revoke: Annotated[
-        bool, typer.Option("--revoke", help="Revoke the tokens of this name, and all tokens created with them.")
+        bool, flag("Revoke the tokens of this name, and all tokens created with them.", "--revoke")
     ] = False,
-    list_: Annotated[bool, typer.Option("--list", help="List all tokens, each below the one that created it.")] = False,
+    list_: Annotated[bool, flag("List all tokens, each below the one that created it.", "--list")] = False,
     *,
     access: Access,
     json: option.Json = False,
@@ -295,11 +248,7 @@ def token(
 
 
 @app.command()
-def key(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="File for the private key; the public key goes to FILE.pub.")
-    ],
-) -> int:
+def key(file: Annotated[str, operand("FILE", "File for the private key; the public key goes to FILE.pub.")]) -> int:
     """Create a key pair to sign workflows with.
 
     Sign with `eligo submit --sign FILE`; clients check with `eligo work --trust FILE.pub`.
@@ -311,11 +260,10 @@ def key(
 
 @app.command()
 def backup(
-    store: Annotated[str, typer.Argument(metavar="STORE", help="Store of the server: FILE.db or postgresql://...")],
-    copy: Annotated[str, typer.Argument(metavar="COPY", help="File for the copy; must not exist.")],
+    store: Annotated[str, operand("STORE", "Store of the server: FILE.db or postgresql://...")],
+    copy: Annotated[str, operand("COPY", "File for the copy; must not exist.")],
     folder: Annotated[
-        str | None,
-        typer.Option("--files", metavar="FOLDER", help="Folder of the server's files. [default: beside the store]"),
+        str | None, valued("FOLDER", "Folder of the server's files. [default: beside the store]", "--files")
     ] = None,
 ) -> int:
     """Copy a server's state and files, even while it is running."""

@@ -14,22 +14,9 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Input, Static, Tab, TabbedContent, TabPane
 
+from eligo.cli import top_tables as tables
 from eligo.cli.top_panes import Listing, TaskListing
 from eligo.cli.top_style import Look, curve_lines, head, one_line, said
-from eligo.cli.top_tables import (
-    FAILURES,
-    RUNNING,
-    TASKS,
-    WORKERS,
-    clock,
-    failure_rows,
-    recent_lines,
-    running_rows,
-    tail_lines,
-    task_rows,
-    took,
-    worker_rows,
-)
 from eligo.errors import EligoError, InputError
 from eligo.pages.sources import Document, Listed, RunSource
 from eligo.pages.tables import Query
@@ -52,7 +39,7 @@ class Wish(NamedTuple):
 
 
 class Update(NamedTuple):
-    """The result of one round, and its wish; *trouble* is the reason if there is no result."""
+    """The data that one round of reading returned for a wish; *trouble* is the reason if there are none."""
 
     wish: Wish
     at: float
@@ -203,14 +190,14 @@ class Overview(Screen[None]):
             yield Static(id="aside", markup=False)
         with TabbedContent(initial="running"):
             with TabPane("Running", id="running"):
-                yield Listing(RUNNING, "running-list", "no running tasks")
+                yield Listing(tables.RUNNING, "running-list", "no running tasks")
             with TabPane("Workers", id="workers"):
-                yield Listing(WORKERS, "workers-list", "no workers yet")
+                yield Listing(tables.WORKERS, "workers-list", "no workers yet")
             with TabPane("Failures", id="failures"):
-                yield Listing(FAILURES, "failures-list", "no failures")
+                yield Listing(tables.FAILURES, "failures-list", "no failures")
                 yield Static(id="tail", markup=False)
             with TabPane("Tasks", id="tasks"):
-                yield TaskListing(list(TASKS.values()), "tasks-list", "no matching tasks")
+                yield TaskListing(list(tables.TASKS.values()), "tasks-list", "no matching tasks")
                 with Horizontal(id="below"):
                     yield Input(placeholder="part of a task name", id="search")
                     yield Static(id="found", markup=False)
@@ -262,9 +249,9 @@ class Overview(Screen[None]):
             return
         self.query_one("#head", Static).update(head(view, self.size.width - 2, look, self._which()))
         self._paint_curve(view)
-        self._list("running").show(running_rows(view, look))
-        self._list("workers").show(worker_rows(view, look))
-        self._list("failures").show(failure_rows(view, look))
+        self._list("running").show(tables.running_rows(view, look))
+        self._list("workers").show(tables.worker_rows(view, look))
+        self._list("failures").show(tables.failure_rows(view, look))
         self._paint_tail()
         numbers = {"running": view["counts"]["running"], "workers": view["workers"], "failures": view["failures_total"]}
         tabs = self.query_one(TabbedContent)
@@ -290,7 +277,9 @@ class Overview(Screen[None]):
         self.query_one("#curve", Static).update(Text("\n").join(curve_lines(view, room, height, self.look)))
         if wide:
             words = [Text(f"{one_line(sentence)}\n") for sentence in view["order"]["words"]]
-            aside.update(Text("").join([*words, Text("\nfinished last:\n"), *recent_lines(view, ASIDE - 2, self.look)]))
+            aside.update(
+                Text("").join([*words, Text("\nfinished last:\n"), *tables.recent_lines(view, ASIDE - 2, self.look)])
+            )
 
     def _paint_trouble(self) -> None:
         """Show since when the source has not answered, and why."""
@@ -301,7 +290,7 @@ class Overview(Screen[None]):
         line.display = bool(trouble)
         if trouble:
             since = (
-                f"no answer since {clock(self._good)} ({took(max(0.0, time.time() - self._good))})"
+                f"no answer since {tables.clock(self._good)} ({tables.took(max(0.0, time.time() - self._good))})"
                 if self._good
                 else "no answer"
             )
@@ -314,16 +303,16 @@ class Overview(Screen[None]):
         tail = self.query_one("#tail", Static)
         tail.display = visible
         if chosen is not None and visible:
-            tail.update(Text("\n").join(tail_lines(causes[int(chosen)], 6, self.look)))
+            tail.update(Text("\n").join(tables.tail_lines(causes[int(chosen)], 6, self.look)))
 
     def _paint_tasks(self, table: Document) -> None:
         self._total = table["total"]
-        self._list("tasks").show(task_rows(table, self.look))
+        self._list("tasks").show(tables.task_rows(table, self.look))
         query, first = self._query, self._query.offset
         caption = f"{first + 1:,} to {first + len(table['rows']):,} of {self._total:,}" if table["rows"] else "none"
         caption += f' with "{query.search}"' if query.search else ""
         caption += f", {query.state}" if query.state else ""
-        caption += f"; by {TASKS[query.sort].title}{', descending' if query.descending else ''}"
+        caption += f"; by {tables.TASKS[query.sort].title}{', descending' if query.descending else ''}"
         self.query_one("#found", Static).update(said(caption))
 
     def _list(self, pane: str) -> Listing:
@@ -396,7 +385,7 @@ class Overview(Screen[None]):
 
     def action_sort(self) -> None:
         """Sort by the next column."""
-        names = list(TASKS)
+        names = list(tables.TASKS)
         self._ask(sort=names[(names.index(self._query.sort) + 1) % len(names)], offset=0)
 
     def action_reverse(self) -> None:

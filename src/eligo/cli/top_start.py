@@ -14,20 +14,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from eligo.cli import top_tables as tables
 from eligo.cli.output import WIDTH, is_unicode, print_lines
 from eligo.cli.top_style import Look, curve_lines, head, is_dark, one_line, said
-from eligo.cli.top_tables import (
-    FAILURES,
-    RUNNING,
-    WORKERS,
-    ListColumn,
-    Row,
-    failure_rows,
-    running_rows,
-    table_lines,
-    tail_lines,
-    worker_rows,
-)
 from eligo.errors import InputError, counted
 from eligo.pages.sources import RunSource
 from eligo.running import states as looked
@@ -124,11 +113,13 @@ def frame(view: dict[str, Any], width: int, look: Look) -> list[Text]:
     """The state of a workflow: the first lines, the curve, running tasks, workers, and failures."""
     lines = [*head(view, width, look).split("\n"), Text(), *curve_lines(view, width, HEIGHT, look)]
     running = view["counts"][looked.RUNNING]
-    lines += _section("running", RUNNING, running_rows(view, look), (running, width), look)
-    lines += _section("workers", WORKERS, worker_rows(view, look), (len(view["clients"]), width), look)
-    lines += _section("failures", FAILURES, failure_rows(view, look), (len(view["failures"]), width), look)
+    lines += _section("running", tables.RUNNING, tables.running_rows(view, look), (running, width), look)
+    lines += _section("workers", tables.WORKERS, tables.worker_rows(view, look), (len(view["clients"]), width), look)
+    lines += _section(
+        "failures", tables.FAILURES, tables.failure_rows(view, look), (len(view["failures"]), width), look
+    )
     if view["failures"]:
-        lines += [Text("        ", end="") + line for line in tail_lines(view["failures"][0], MOST_TAIL, look)]
+        lines += [Text("        ", end="") + line for line in tables.tail_lines(view["failures"][0], MOST_TAIL, look)]
     words = [part for sentence in view["order"]["words"] for part in wrap(one_line(sentence), width)]
     lines += [Text(), *map(Text, words)]
     for line in lines:
@@ -137,7 +128,7 @@ def frame(view: dict[str, Any], width: int, look: Look) -> list[Text]:
 
 
 def _section(
-    title: str, columns: Sequence[ListColumn], rows: Sequence[Row], size: tuple[int, int], look: Look
+    title: str, columns: Sequence[tables.ListColumn], rows: Sequence[tables.Row], size: tuple[int, int], look: Look
 ) -> list[Text]:
     total, width = size
     if not rows:
@@ -146,6 +137,6 @@ def _section(
     lines = [
         Text(),
         said(title.upper(), "bold" if look.colours else ""),
-        *table_lines(columns, rows[:MOST_ROWS], width, look),
+        *tables.table_lines(columns, rows[:MOST_ROWS], width, look),
     ]
     return [*lines, said(f"... and {more:,} more", look.style("faint"))] if more > 0 else lines

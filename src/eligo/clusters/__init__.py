@@ -4,7 +4,7 @@
 |---|---|
 | fat task, residual, cut arcs, productivity; sets given by hand | `fat` |
 | direct, staggered, searched, and the choice between them | `strategies` |
-| ▷-chains of blocks, whole blocks (Lemma 2), the repaired condition of Theorem 6 | `chains`, `strategies` |
+| ▷-chains of blocks, whole blocks (Lemma 2), the condition under which any set may be taken | `chains`, `strategies` |
 | goals, sets that grow, files and bytes | `growth` |
 | all sets of a small dag | `strategies` |
 | during an execution | `fat_tasks`; for clients, `eligo.allocating.by_batch`; a whole dag, `eligo.simulation.deals` |

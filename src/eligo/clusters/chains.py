@@ -1,4 +1,4 @@
-"""▷-chains for fat tasks: which blocks may be taken from a chain, and dags from which any fat task may be taken.
+"""▷-chains for fat tasks: which blocks may be taken from a chain, and chains from which any fat task may be taken.
 
 A chain is the subject of Theorem 1 of [1]_: the blocks of a dag, each ▷ the next, in an order that the super-dag allows. If
 whole blocks are taken, an ancestor-closed set of them, the others are still such a chain (Lemma 2). If the beginning of the
@@ -8,7 +8,8 @@ is complete, or gone, or the first remaining one and started in its own order.
 .. [1] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -19,53 +20,9 @@ from eligo.dag import Dag
 from eligo.rows import Ints, pointers
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.composition import concatenated_order, linearise
+from eligo.theory.priority import Kind
 from eligo.theory.skeleton import segments, skeleton
 from eligo.theory.solutions import Solutions, recognise, solve_blocks, solve_one
-
-# Matchings
-
-
-def matches_all(rows: Sequence[Sequence[int]]) -> bool:
-    """Whether every row can be assigned one of its entries that no other row has, by augmenting paths, row by row.
-
-    >>> matches_all([[1, 2], [1]]), matches_all([[1], [1]])
-    (True, False)
-    """
-    owner: dict[int, int] = {}
-
-    for start in range(len(rows)):
-        path = _path(rows, start, owner)
-        if path is None:
-            return False
-        for row, entry in path:
-            owner[entry] = row
-    return True
-
-
-def _path(rows: Sequence[Sequence[int]], start: int, owner: dict[int, int]) -> list[tuple[int, int]] | None:
-    """The assignments that give one more row an entry, with changes for other rows if needed, by breadth-first search."""
-    asked: dict[int, int] = {}  # entry -> the row that wants it
-    wants = {start: -1}  # row -> the entry that it gives up
-    asking = [start]
-    for row in asking:
-        for entry in rows[row]:
-            if entry in asked:
-                continue
-            asked[entry] = row
-            if entry not in owner:
-                return _retrace(entry, asked, wants)
-            wants[owner[entry]] = entry
-            asking.append(owner[entry])
-    return None
-
-
-def _retrace(entry: int, asked: dict[int, int], wants: dict[int, int]) -> list[tuple[int, int]]:
-    path = []
-    while entry >= 0:
-        path.append((asked[entry], entry))
-        entry = wants[asked[entry]]
-    return path
-
 
 # Chains
 
@@ -116,13 +73,6 @@ class Chain:
         owner = [place for place, (a, b) in enumerate(pairwise(self.begin)) for _ in range(a, b)]
         return dict(zip(self.order[: len(owner)].tolist(), owner, strict=True))
 
-    @cached_property
-    def family(self) -> str | None:
-        """ "W", "C" or "N" if all blocks are of that family, as Theorem 6 requires; else None."""
-        letters = {None if solution.kind is None else solution.kind.letter for solution in self.solutions.types}
-        letter = letters.pop() if len(letters) == 1 else None
-        return letter if letter in {"W", "C", "N"} else None
-
 
 def chain_of(dag: Dag, tasks: Ints | None = None) -> Chain | None:
     """The dag as a ▷-chain of blocks, or None if it is not one.
@@ -166,26 +116,100 @@ def chain_text(kinds: Iterable[str], most: int = 12) -> str:
     return " ▷ ".join(terms if len(terms) <= most else [*terms[: most - 2], "...", terms[-1]])
 
 
-def is_reticulated(chain: Chain) -> bool:
-    """The repaired condition of Theorem 6: whether any fat task may be taken, as far as is known.
+# Donors
 
-    The printed condition is a one-to-one map of a block's sources into those of each block below it; it has counterexamples.
-    None is known if the map follows arcs and every block below another has all its sources merged with sinks above. That is
-    evidence, not proof: the remaining dag is checked every time.
+
+#: whether what remains of a block at its first and at its last source is a W-dag, as it is everywhere between; else an N-dag
+CUT = {"W": (True, True), "N": (True, False), "M": (False, False)}
+
+
+def is_straight(chain: Chain) -> bool:
+    """Whether any fat task leaves a ▷-chain, so that the remaining dag has an IC-optimal schedule: a proved condition.
+
+    It replaces the conditions of Theorems 6 and 7, which are false as printed. docs/understand/clusters.md has the proof.
 
     >>> from eligo import families
-    >>> is_reticulated(chain_of(families.out_mesh(5))), is_reticulated(chain_of(families.butterfly(2)))
-    (True, False)
+    >>> is_straight(chain_of(families.out_mesh(5))), is_straight(chain_of(families.in_mesh(5)))
+    (True, True)
+    >>> is_straight(chain_of(families.butterfly(2)))
+    False
     """
-    blocks = chain.solutions.blocks
-    dag, superdag = blocks.dag, blocks.superdag
-    merged = np.bincount(blocks.source_of[(blocks.source_of >= 0) & (blocks.sink_of >= 0)], minlength=len(blocks))
-    below = superdag.indegree > 0
-    if (merged[below] != np.diff(blocks.source_rows[0])[below]).any():
+    solutions = chain.solutions
+    blocks, kinds = solutions.blocks, [solutions[b].kind for b in range(len(solutions.blocks))]
+    ptr, sources = blocks.source_rows
+    stretch = segments(blocks.dag)[sources[ptr[:-1]]].tolist()
+    together: dict[int, set[Kind | None]] = {}
+    for b, kind in enumerate(kinds):
+        together.setdefault(stretch[b], set()).add(kind)
+    if not all(map(_has_comparable_pieces, together.values())):
         return False
-    child_ptr, child, owner = dag.child_ptr.tolist(), dag.child.tolist(), blocks.source_of.tolist()
-    for above, under in zip(superdag.tails.tolist(), superdag.child.tolist(), strict=True):
-        rows = (child[child_ptr[u] : child_ptr[u + 1]] for u in blocks.sources(above).tolist())
-        if not matches_all([[v for v in row if owner[v] == under] for row in rows]):
+    mergers = _Mergers.of(solutions, [kind for kind in kinds if kind is not None])
+    pairs = zip(blocks.superdag.tails.tolist(), blocks.superdag.child.tolist(), strict=True)
+    return all(mergers.are_straight(*pair) for pair in pairs if stretch[pair[0]] == stretch[pair[1]])
+
+
+def _has_comparable_pieces(kinds: Collection[Kind | None]) -> bool:
+    """Whether of any two pieces that may remain of such blocks one ▷ the other."""
+    named = [kind for kind in kinds if kind is not None]
+    letters = Counter(kind.letter for kind in named)
+    wide = any(kind.letter == "M" and kind.s > 1 and kind.d > 2 for kind in named)
+    if wide or letters["Q"] or len(named) < len(kinds):
+        return False
+    return not letters["C"] or (letters["C"] == 1 and letters.keys() <= {"C", "W", "Q"})
+
+
+@dataclass(frozen=True, eq=False)
+class _Mergers:
+    """For every task that is a sink of a block, the places of its first and its last parent in that block's schedule."""
+
+    solutions: Solutions
+    kinds: list[Kind]
+    low: Ints
+    high: Ints
+
+    @classmethod
+    def of(cls, solutions: Solutions, kinds: list[Kind]) -> "_Mergers":
+        """Those of these blocks."""
+        dag, ptr = solutions.blocks.dag, solutions.blocks.source_rows[0]
+        place = np.zeros(len(dag), np.int64)
+        place[solutions.ordered] = np.arange(ptr[-1]) - np.repeat(ptr[:-1], np.diff(ptr))
+        low, high = np.full(len(dag), len(dag)), np.full(len(dag), -1)
+        np.minimum.at(low, dag.child, place[dag.tails])
+        np.maximum.at(high, dag.child, place[dag.tails])
+        return cls(solutions, kinds, low, high)
+
+    def are_straight(self, above: int, below: int) -> bool:
+        """Whether no piece of the lower block can be below a piece of the upper one without following it in priority."""
+        upper, lower = self.kinds[above], self.kinds[below]
+        ptr = self.solutions.blocks.source_rows[0]
+        sources = self.solutions.ordered[ptr[below] : ptr[below + 1]]
+        size, count = len(sources), int(ptr[above + 1] - ptr[above])
+        single = size == 1 or (lower.letter == "M" and lower.s == 1 and upper.letter != "M")
+        if single or (upper.letter == "W" and upper.d > max(2, lower.d)):
+            return True
+        merged = np.flatnonzero(self.solutions.blocks.sink_of[sources] == above)
+        low, high = self.low[sources[merged]], self.high[sources[merged]]
+        first, last = int(merged[0]), int(merged[-1])
+        if last - first + 1 > len(merged) or (lower.letter == "M" and max(upper.d, lower.d) > 2):
             return False
-    return True
+        if "C" in (upper.letter, lower.letter):
+            return upper == lower and len(merged) == size and _is_turned(np.where(high - low == 1, low, high), size)
+        wants = (first > 0 or CUT[lower.letter][0], last < size - 1 or CUT[lower.letter][1])
+        begins, ends = CUT[upper.letter]
+        return _keeps_step(low, high, count, wants, (begins, ends)) or _keeps_step(
+            count - 1 - high, count - 1 - low, count, wants, (ends, begins)
+        )
+
+
+def _keeps_step(low: Ints, high: Ints, count: int, wants: tuple[bool, bool], cut: tuple[bool, bool]) -> bool:
+    """Whether the parents move on by at most one place at a time, and begin and finish with the upper block if need be."""
+    steps = np.concatenate([np.diff(low), np.diff(high)])
+    begins = not wants[0] or (cut[0] and high[0] == 0)
+    ends = not wants[1] or (cut[1] and low[-1] == count - 1)
+    return bool(((steps == 0) | (steps == 1)).all() and begins and ends)
+
+
+def _is_turned(place: Ints, size: int) -> bool:
+    """Whether a cycle lies on a cycle of the same size without a twist."""
+    steps = np.diff(place, append=place[:1]) % size
+    return bool((steps == 1).all() or (steps == size - 1).all()) or size == 2

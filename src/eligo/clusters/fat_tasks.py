@@ -169,8 +169,8 @@ class Clusters:
     """The best fat tasks of a running execution that other clients may work on too.
 
     A fat task is self-contained: no task in it depends on the work of another client. If more than 200 tasks remain, the
-    residual is not decided each time: unless they are proved harmless, fat tasks then come only from dags that meet the
-    repaired condition of Theorem 6, and the remaining dag is decided, and planned again, after every quarter of it.
+    residual is not planned each time: fat tasks then come from strategies and chains that are proved harmless, and the
+    remaining dag is planned again after every quarter of it.
 
     >>> game = Execution({"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]})
     >>> clusters = Clusters(game.dag, game)

@@ -3,8 +3,8 @@
 *Direct* takes the beginning of the plan [1]_, equation (2) and Corollary 1; *staggered* takes whole blocks of a ▷-chain and
 may skip some (Lemma 2); *searched* takes any set that serves the goal. The first two are proved to leave a dag with an
 IC-optimal schedule if there was one before. The dag that a searched set leaves is decided before the set is chosen, except in
-a *donor*, a dag from which any fat task may be taken (Theorem 6, repaired, since the printed one is false). Chains of M-dags
-(Theorem 7) are never certified: not every one is a donor, even with two parents each.
+a *donor*, a chain from which any fat task may be taken: Theorems 6 and 7, with a condition that is proved, since the printed
+ones are false. In a large dag a searched set is only chosen if the blocks that it leaves are a chain (Theorem 5, repaired).
 
 If so few tasks remain that there are few fat tasks, all of them are compared.
 
@@ -18,10 +18,10 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from eligo.clusters.chains import Chain, chain_of, chain_text, is_reticulated
+from eligo.clusters.chains import Chain, chain_of, chain_text, is_straight
 from eligo.clusters.growth import Budget, Choice, Files, Goal, Growth, by_last, by_rank, by_score, exchange
 from eligo.clusters.state import Ranking, State, verdict_of
-from eligo.deciding.work import OPTIMAL
+from eligo.deciding.work import BOUNDED, OPTIMAL
 from eligo.errors import InputError, check_choice
 from eligo.theory.exact import down_sets
 
@@ -166,6 +166,7 @@ EXCHANGES = 5_000  # pairs that are compared to improve one set
 MOST_ENUMERATED = 12  # remaining tasks, up to which every set is compared
 CHECKS = ((2_000, 12), (20_000, 4))  # up to this many remaining tasks, at most this many residuals are decided
 FEW_CHECKS = 1
+MOST_CHECKED = 2_000  # remaining tasks, up to which a set that is handed out is tried by the blocks that it leaves
 MOST_CERTIFIED = 20_000  # tasks: in larger dags the repaired condition is not checked just to give a reason
 
 STRATEGIES = ("auto", "direct", "staggered", "searched")
@@ -180,8 +181,8 @@ def check_strategy(name: str) -> None:
 class Chooser:
     """Chooses fat tasks from a state whose remaining tasks are ranked.
 
-    If *trusting*, no residual is decided: sets that are not proved harmless are chosen only from dags that meet the repaired
-    condition. The caller must then decide the residual from time to time.
+    If *trusting*, no residual is planned: a set is chosen only if it is proved harmless. The caller must then plan the
+    residual from time to time.
     """
 
     state: State
@@ -192,7 +193,7 @@ class Chooser:
     seeds: int = SEEDS
     exchanges: int = EXCHANGES
     trusting: bool = False
-    #: whether any fat task may be taken, as far as is known; None if that was not checked
+    #: whether it is proved that any fat task may be taken; None if that was not checked
     harmless: bool | None = None
     #: the number of tasks handed out since the ranking was made; whether they are its prefix; whether its chain is kept
     dealt: int = 0
@@ -215,15 +216,22 @@ class Chooser:
 
     @cached_property
     def certified(self) -> bool:
-        """Whether any fat task may be taken, as far as is known; then the same holds for the dag that remains."""
+        """Whether it is proved that any fat task may be taken; then the same holds for the dag that remains."""
         if self.harmless is not None:
             return self.harmless
-        chain = self.chain
-        return chain is not None and chain.family is not None and is_reticulated(chain)
+        return self.chain is not None and is_straight(self.chain)
 
     @property
     def _checks_condition(self) -> bool:
         return self.trusting or self.state.remaining_count <= MOST_CERTIFIED
+
+    @property
+    def _checks(self) -> int:
+        """The number of residuals that may be decided for one choice."""
+        remaining = self.state.remaining_count
+        if self.trusting:
+            return int(self.linked and remaining <= MOST_CHECKED)
+        return next((count for size, count in CHECKS if remaining <= size), FEW_CHECKS)
 
     def follow_chain(self) -> None:
         """Rank by the schedule of the chain, if there is one."""
@@ -307,15 +315,13 @@ class Chooser:
             members = frozenset(growth.inside)
             if members not in seen and growth.reached:
                 seen.add(members)
-                yield Choice(growth, "searched", "found by search (growth and exchange)", certificate=certificate)
+                proved = OPTIMAL if certificate else None
+                yield Choice(growth, "searched", "found by search (growth and exchange)", proved, certificate)
 
     def _certificate(self) -> str | None:
-        """The reason why any set may be taken, as far as is known; else None."""
-        if self.ranking.verdict != OPTIMAL or not self._checks_condition or not self.certified:
-            return None
-        letter = self.chain.family if self.chain is not None else None
-        family = {"W": "W-dags", "C": "cycles", "N": "N-dags", None: "such blocks"}[letter]
-        return f"a donor: a chain of {family} that meets the repaired condition"
+        """The reason why any set may be taken, if that is proved; else None."""
+        proved = self.ranking.verdict == OPTIMAL and self._checks_condition and self.certified
+        return "a donor: whatever is taken leaves a ▷-chain of blocks" if proved else None
 
     def _grow(self, budget: Budget) -> Iterator[Growth]:
         ready = self.state.first(max(self.seeds, 16))
@@ -360,7 +366,7 @@ class Chooser:
         if self.ranking.verdict != OPTIMAL or (self._checks_condition and self.certified):
             return True
         won = min(map(self._cost, choices)) < self._cost(choices[0])
-        return not won and not self.trusting
+        return not won and bool(self._checks)
 
     def _cost(self, choice: Choice) -> tuple[float, ...]:
         """The cost of a choice; the worst are those that are not large enough, and of these the smallest."""
@@ -378,11 +384,11 @@ class Chooser:
             return nearest
         if self.ranking.verdict != OPTIMAL:
             return choices[0]
-        checks = next((count for size, count in CHECKS if self.state.remaining_count <= size), FEW_CHECKS)
+        checks = self._checks
         for choice in choices:
-            if choice.verdict == OPTIMAL or (self.trusting and self.certified):
+            if choice.verdict == OPTIMAL:
                 return choice
-            if self.trusting or not checks:
+            if not checks:
                 continue
             checks -= 1
             if self.verdict(choice.growth) == OPTIMAL:
@@ -392,10 +398,15 @@ class Chooser:
         return replace(choices[0], why=f"{choices[0].why}; no set was found that is known to leave an optimal order")
 
     def verdict(self, growth: Growth) -> str:
-        """Whether the dag that remains without a set has an IC-optimal schedule, as a verdict."""
+        """Whether the dag that remains without a set has an IC-optimal schedule, as a verdict.
+
+        If *trusting*, it is decided only whether the blocks that remain are a chain: Theorem 5 of [1]_, repaired.
+        """
         rest = self.state.remaining()
-        residual = rest[~np.isin(rest, list(growth.inside))]
-        return verdict_of(self.state.dag.induced(residual), self.effort)
+        residual = self.state.dag.induced(rest[~np.isin(rest, list(growth.inside))])
+        if not self.trusting:
+            return verdict_of(residual, self.effort)
+        return OPTIMAL if chain_of(residual) is not None else BOUNDED
 
     def _empty(self, budget: Budget) -> Growth:
         return Growth(self.state, budget, self.files)

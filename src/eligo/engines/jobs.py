@@ -140,7 +140,7 @@ class Resizable(Protocol):
     """An engine whose number of workers can change while it runs."""
 
     def resize(self, workers: int) -> None:
-        """Run at most this many tasks at once from now on; tasks that are already running go on."""
+        """Run at most this many tasks at once from now on; tasks that are already running finish."""
         ...
 
 

@@ -1,23 +1,4 @@
-"""Workflows as text: one module for each format, all with the same few names.
-
-| format      | what it is                                 | suffixes                        |
-|-------------|--------------------------------------------|---------------------------------|
-| `json`      | eligo's own                                | .json                           |
-| `yaml`      | the same as YAML                           | .yaml .yml                      |
-| `arcs`      | a parent and a child per line              | .arcs .edges .txt               |
-| `csv`       | a table of arcs                            | .csv .tsv                       |
-| `dagman`    | HTCondor DAGMan                            | .dag                            |
-| `wfcommons` | WfFormat 1.0 to 1.6                        | .json, with "workflow"          |
-| `pegasus`   | Pegasus 5                                  | .yml .yaml, with "pegasus"      |
-| `dax`       | older Pegasus                              | .dax .xml                       |
-| `d3dag`     | Snakemake's --d3dag; d3-dag's own          | .json, with "nodes", or a list  |
-| `dot`       | Graphviz; Snakemake's --dag and Nextflow's | .dot .gv                        |
-| `mermaid`   | flowcharts; Nextflow's -with-dag, or pages | .mmd .mermaid                   |
-| `makeflow`  | Makeflow                                   | .mf .makeflow                   |
-| `ninja`     | build.ninja                                | .ninja                          |
-| `make`      | what GNU make prints of a Makefile; read   | .make                           |
-| `jx`        | Makeflow's JSON                            | .jx .json, with "rules"         |
-| `graphml`   | networkx, igraph, yEd                      | .graphml .xml                   |
+"""Workflows as text: one module for each format, all with the same few names. docs/reference/formats.md lists them.
 
 The module of a format is a `detection.Format`. It has `NAME`, `PRIORITIES`, `CANNOT` (the details it cannot represent),
 `parse(text)`, `generate(flow)` and `sniff(text)`, which returns whether a text looks like the format. A new format is such

@@ -193,8 +193,7 @@ def _command_and_kind(
 ) -> pegasus.JobFacts:
     if element.tag in KINDS:
         kind = KINDS[element.tag]
-        file = element.attributes.get("file") or element.need("name")
-        return pegasus.JobFacts((pegasus.RUNNERS[kind], *arguments, file), kind)
+        return pegasus.JobFacts((pegasus.RUNNERS[kind], *arguments, _file(element)), kind)
     transformation = element.need("name")
     command = pegasus.command_of(transformation, arguments)
     return pegasus.JobFacts(pegasus.redirect(command, streams), pegasus.category_of(transformation, name))
@@ -202,7 +201,7 @@ def _command_and_kind(
 
 def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, int]) -> None:
     attributes = element.attributes
-    file, link = attributes.get("file") or element.need("name"), attributes.get("link", "none")
+    file, link = _file(element), attributes.get("link", "none")
     if link not in pegasus.LINKS:
         links = ", ".join(pegasus.LINKS)
         message = f"the link of file {shorten(file)!r} must be one of {links}, got {shorten(link)!r}"
@@ -215,7 +214,7 @@ def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, i
 
 
 def _file(element: Element) -> str:
-    """The name of a file, in DAX 3 or DAX 2."""
+    """The name of a file or of a workflow, in DAX 3 or DAX 2."""
     return element.attributes.get("file") or element.need("name")
 
 

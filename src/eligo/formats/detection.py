@@ -40,7 +40,7 @@ GIVEN = {
 
 
 class Typed(str):
-    """A value as a user typed it; a format whose values have types gives it one."""
+    """A value as a user typed it, such as 12; a format whose values have types converts it."""
 
     __slots__ = ()
 

@@ -97,7 +97,7 @@ def _refuse_functions(flow: Workflow) -> None:
 
 
 def labels_to_check(labels: Iterable[str], ignore: str | Iterable[str]) -> frozenset[str] | None:
-    """The labels that tasks of a run may need, which has these; None if labels are ignored, so that they may need any.
+    """The labels that the machines of a run have, and its tasks may need; None if labels are ignored.
 
     >>> labels_to_check(["gpu"], "PRE"), labels_to_check(["gpu"], "PRE,labels")
     (frozenset({'gpu'}), None)

@@ -182,12 +182,8 @@ class _GraphmlReader:
                 data["NodeLabel"] = label.all_text().strip()
         elif key is not None:
             data[key] = text = item.all_text()
-            if key not in _KEYS and text.strip() and not self._is_yed_drawing(item):
+            if key not in _KEYS and text.strip() and item.attributes.get("key") not in self.drawn:
                 self.unread[f"{key} ({of})"] = None
-
-    def _is_yed_drawing(self, item: Element) -> bool:
-        """Whether the data are a drawing of yEd."""
-        return item.attributes.get("key") in self.drawn
 
     def edge(self, element: Element, directed: bool | None = None) -> None:
         """Add an arc; *directed* is the default of the graph that contains it."""
@@ -373,19 +369,15 @@ def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | 
     elements = list(top.walk())
     keys = [e for e in elements if e.tag.endswith("key") and e.attributes.get("for", "node") in {"node", "all"}]
     old_id = next((e.attributes["id"] for e in keys if e.attributes.get("attr.name", "").lower() == "priority"), None)
-    key = old_id or next(
-        k for k in ("priority", *(f"priority{i}" for i in range(len(keys) + 1))) if k not in _ids(keys)
-    )
+    taken = {key.attributes.get("id") for key in keys}
+    names = ("priority", *(f"priority{i}" for i in range(len(keys) + 1)))
+    key = old_id or next(name for name in names if name not in taken)
     graph = next(e for e in top.children if e.tag.endswith("graph"))
     edits = [_node_edit(node, key, numbers[name]) for name, node in zip(flow.dag.tasks, _nodes(elements), strict=True)]
     if old_id is None:
         declared = f'<key id="{key}" for="node" attr.name="priority" attr.type="long"/>\n  '
         edits.append(Edit(graph.start, graph.start, declared))
     return apply_edits(text, edits)
-
-
-def _ids(keys: list[Placed]) -> set[str]:
-    return {key.attributes.get("id", "") for key in keys}
 
 
 def _nodes(elements: list[Placed]) -> list[Placed]:

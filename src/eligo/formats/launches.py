@@ -53,14 +53,14 @@ class _Launched(LazyDetails):
 
 
 def with_own_shell(flow: Workflow) -> Workflow:
-    """The workflow, whose command lines are for /bin/sh if its format is that of another system."""
+    """The workflow; in the format of another system, its command lines run with /bin/sh."""
     if flow.origin is None or flow.origin.format in CHOSEN:
         return flow
     return _changed(flow, _with_posix_shell)
 
 
 def _changed(flow: Workflow, change: Change) -> Workflow:
-    """The workflow with changed launches: of all tasks at once, or of those that are computed on access, then."""
+    """The workflow with changed launches; tasks that are computed on access are also changed on access."""
     details = _Launched(flow.details, change)
     return replace(flow, details=details if isinstance(flow.details, LazyDetails) else dict(details))
 
@@ -85,7 +85,7 @@ def launch_keys(flow: Workflow) -> list[str]:
 
 
 def launch_features(flow: Workflow, served: bool, growing: bool) -> list[Unhonoured]:
-    """What tasks need to be run as stated, and what this machine lacks; a server's clients look for themselves.
+    """The features of tasks for which this machine lacks a program. On a server, each client checks for itself.
 
     *growing*: whether a time limit may differ between attempts.
     """
@@ -103,7 +103,7 @@ def launch_features(flow: Workflow, served: bool, growing: bool) -> list[Unhonou
 
 
 def _demands(launch: Launch) -> Iterator[tuple[str, str]]:
-    """What a launch demands, and in which words."""
+    """The features of a launch that not every run supports, each with the reason in words."""
     if launch.container:
         yield CONTAINER, f"none of {', '.join(CONTAINER_ENGINES)} is on the PATH"
     if launch.conda:
@@ -113,7 +113,7 @@ def _demands(launch: Launch) -> Iterator[tuple[str, str]]:
 
 
 def without(flow: Workflow, keys: Collection[str]) -> Workflow:
-    """The workflow without what is ignored."""
+    """The workflow without the features that have these keys."""
     if not keys:
         return flow
     return _changed(flow, lambda task: _without(task.launch, keys))

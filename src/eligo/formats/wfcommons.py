@@ -42,6 +42,7 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import FormatError, UnknownTaskError, shorten
 from eligo.formats.shared import document, json_text, names
+from eligo.formats.shared.data_arcs import columns
 from eligo.formats.shared.document import Column, Columns, Described, MisfitError, Reader, array, mapping, string
 from eligo.formats.shared.edits import apply_edits, json_elements, json_items, json_place, put_in_object
 from eligo.rows import Ints
@@ -226,8 +227,7 @@ def _shared_files(links: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple
         for file in outputs:
             writer.setdefault(file, i)
     arcs = [(writer[file], i) for i, (inputs, _) in enumerate(links) for file in inputs if writer.get(file, i) != i]
-    ends = np.array(arcs, np.int32).reshape(-1, 2)
-    return ends[:, 0], ends[:, 1]
+    return columns(arcs)
 
 
 def _dag(names: list[str], tails: Ints, heads: Ints) -> Dag:

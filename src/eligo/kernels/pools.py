@@ -57,7 +57,7 @@ class Crew:
             self.part()
 
     def part(self) -> None:
-        """Make a queue for every sort."""
+        """Create a queue for every sort of task."""
         for k in range(self.sizes.shape[0]):
             i = self.first[k]
             while i < self.board.n and self.sort[self.members[i]] == k:
@@ -67,7 +67,7 @@ class Crew:
             self.queues.append(Heap(i - self.first[k]))
 
     def aim_at(self, aim: float, after: Floats) -> None:
-        """Aim at ending at *aim*; *after* is the time needed after each task."""
+        """Prefer tasks with which everything can end by *aim*; *after* is the time that is needed after each task."""
         self.aim = aim
         self.after = after
 
@@ -154,7 +154,7 @@ class Crew:
         return chosen
 
     def in_time(self, c: int, now: float, seconds: Floats) -> int:
-        """The first of the next ready tasks that worker c ends in time for the aim, or the last of them."""
+        """The first of the next few ready tasks that worker c can end in time for the aim; else the last of them."""
         best = self.board.best
         count = 0
         v = best.top()

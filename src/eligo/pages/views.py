@@ -206,7 +206,7 @@ def curve_of(watched: Watched) -> dict[str, Any]:
 
 
 def starved(watched: Watched, columns: Sampled, ready_counts: NDArray[np.int64]) -> list[list[int]]:
-    """From which step to which fewer tasks could run than there were workers, though enough were left."""
+    """The ranges of steps in which fewer tasks could run than there were workers, although enough tasks remained."""
     least, size = columns.least(ready_counts), len(watched.flow)
     starts = columns.starts[: len(least)]
     present = _present(watched, starts)

@@ -7,7 +7,7 @@ from eligo.clusters import FatTask
 from eligo.errors import InputError
 from eligo.plotting.clusters import draw_dealing, draw_fat_task
 from eligo.plotting.labels import legible, wrapped
-from eligo.plotting.profiles import GREY, INK, PALETTE, look, new_axes, new_figure
+from eligo.plotting.profiles import GREY, INK, PALETTE, look, new_axes, new_figure, note, paint_frame
 from eligo.simulation import Dealing
 from eligo.simulation.reports import Curve, Panel, Picture, Report, Section
 
@@ -52,7 +52,7 @@ def _paint_words(panel: Panel, axes: "Axes") -> None:
         width = 72 * axes.get_window_extent().width / axes.figure.dpi
         axes.set_title(legible(panel.title), loc="left", size=9.5, color=INK, pad=6, x=-INDENT / width)
         text = wrapped(legible(panel.words), width + INDENT, 8.5)
-        axes.annotate(text, (0, 1), (-INDENT, -2), "axes fraction", "offset points", size=8.5, color=INK, va="top")
+        note(axes, text, -INDENT, -2, size=8.5, color=INK)
 
 
 def paint_panel(panel: Panel, axes: "Axes") -> None:
@@ -104,12 +104,7 @@ def _paint_frame(panel: Panel, axes: "Axes") -> None:
     if panel.level is None:
         axes.set_ylim(bottom=0)
     axes.set_title(legible(panel.title), loc="left", size=9.5, color=INK, pad=6)
-    axes.set_xlabel(panel.across, size=8.5, color=INK)
-    axes.set_ylabel(panel.up, size=8.5, color=INK)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(length=3, labelsize=7.8)
-    axes.grid(axis="y", color="#EEF1F4", linewidth=0.8)
-    axes.set_axisbelow(True)
+    paint_frame(axes, panel.across, panel.up, 8.5, 7.8)
 
 
 def _plain(value: float, position: Any) -> str:

@@ -23,6 +23,7 @@ from eligo.plotting.profiles import (
     look,
     new_axes,
     new_figure,
+    note,
     paint_profile,
     png_of,
     svg_of,
@@ -101,17 +102,7 @@ def paint(sketch: Sketch, axes: "Axes") -> None:
     with look():
         below = (title.count("\n") + 1) * TITLE * 1.25 + 4.0
         for text, size, weight, ink, y in ((title, TITLE, "bold", INK, 0.0), (legend, LEGEND, "normal", GREY, below)):
-            axes.annotate(
-                text,
-                (0, 1),
-                (MARGIN, -MARGIN - y),
-                "axes fraction",
-                "offset points",
-                size=size,
-                weight=weight,
-                color=ink,
-                va="top",
-            )
+            note(axes, text, MARGIN, -MARGIN - y, size=size, weight=weight, color=ink)
         _paint_arcs(sketch, axes, scale)
         _paint_nodes(sketch, axes, scale)
 

@@ -83,6 +83,21 @@ def look() -> Iterator[None]:
         yield
 
 
+def note(axes: "Axes", text: str, right: float, up: float, **style: Any) -> None:
+    """Write a text below a point that is this far, in points, from the upper left corner of the axes."""
+    axes.annotate(text, (0, 1), (right, up), "axes fraction", "offset points", va="top", **style)
+
+
+def paint_frame(axes: "Axes", across: str, up: str, size: float, small: float) -> None:
+    """Draw the labels of both axes, and a grid; *size* is that of labels, and *small* that of numbers."""
+    axes.set_xlabel(across, size=size, color=INK)
+    axes.set_ylabel(up, size=size, color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=3, labelsize=small)
+    axes.grid(axis="y", color="#EEF1F4", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
 def svg_of(figure: "Figure") -> str:
     """The figure as SVG; the label of an artist with a gid becomes its tooltip."""
     tips = {artist.get_gid(): str(artist.get_label()) for artist in figure.findobj() if artist.get_gid()}
@@ -138,8 +153,7 @@ def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figur
     with look():
         lines = _paint_curves(axes, _thin(curves), curves)
         _paint_frame(axes, len(plan.profile) - 1, max(int(curve.max()) for curve in curves))
-        place = (MARGIN - LEFT, heading)
-        axes.annotate(title, (0, 1), place, "axes fraction", "offset points", size=TITLE, weight="bold", va="top")
+        note(axes, title, MARGIN - LEFT, heading, size=TITLE, weight="bold")
         axes.legend(
             handles=lines,
             loc="lower left",
@@ -198,12 +212,7 @@ def _paint_frame(axes: "Axes", last: int, highest: int) -> None:
 
     axes.set_xlim(-0.012 * max(last, 1), 1.012 * max(last, 1))
     axes.set_ylim(0, 1.06 * max(highest, 1))
-    axes.set_xlabel("tasks executed", color=INK, size=9)
-    axes.set_ylabel("tasks ready", color=INK, size=9)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(length=3, labelsize=8)
-    axes.grid(axis="y", color="#EEF1F4", linewidth=0.8)
-    axes.set_axisbelow(True)
+    paint_frame(axes, "tasks executed", "tasks ready", 9, 8)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(nbins=9 if axis is axes.xaxis else 5, integer=True))
         axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

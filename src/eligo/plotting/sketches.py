@@ -340,7 +340,7 @@ Mask = NDArray[np.bool_]
 
 
 def sketch_of_conflict(conflict: Conflict) -> Sketch:
-    """What must be done for the one step, for the other, and for both; and, white, the tasks that then become ready.
+    """The tasks that must be done for one step, for the other, and for both; in white, the tasks that then become ready.
 
     Tasks of a row with the same role are one node if there are many.
     """

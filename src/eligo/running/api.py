@@ -332,7 +332,7 @@ class Selected(NamedTuple):
 def settle_files(
     selected: Selected, resumed: Resumed, settings: Settings, folder: RunFolder, place: str
 ) -> tuple[Resumed, TaskFiles, Redone]:
-    """Resume the selected tasks, with those undone that must run again because of their files, or on request.
+    """Resume the selected tasks; those that must run again, because of their files or on request, no longer count as done.
 
     Tasks run in *place*. Missing inputs are refused.
     """

@@ -43,7 +43,7 @@ def empty_tasks(flow: Workflow) -> set[Name]:
 
 
 def check_launches(flow: Workflow) -> None:
-    """Refuse tasks whose commands cannot be run as they state: a program is missing, or a line cannot be split."""
+    """Refuse tasks whose commands cannot be run as requested: a program is missing, or a line cannot be split into words."""
     for lacking in launch_features(flow, served=False, growing=True):
         raise InputError(f"task {shorten(lacking.tasks[0])!r} has {lacking.key!r}, but {lacking.where} of this machine")
     for name, launch in zip(flow.dag.tasks, flow.column("launch"), strict=True):
@@ -52,14 +52,14 @@ def check_launches(flow: Workflow) -> None:
 
 
 def shell_remark(flow: Workflow) -> str | None:
-    """A sentence about the shell of this machine; None if no command line leaves the choice to it."""
+    """A sentence that names the shell used on this machine; None if every command line states its own."""
     columns = zip(flow.column("command"), flow.column("launch"), strict=True)
     chosen = any(isinstance(line, str) and (launch is None or launch.shell is None) for line, launch in columns)
     return f"command lines that need a shell run with {default_shell()}" if chosen else None
 
 
 def attempts_remark(flow: Workflow, retries: int) -> str | None:
-    """A sentence about amounts of memory and time limits that are for attempts which tasks do not have; None without any."""
+    """A warning if a task states more amounts of memory or time limits than it has attempts; else None."""
     columns = (flow.column(key) for key in ("more_memory", "launch"))
     tasks = [
         name

@@ -84,7 +84,7 @@ class Location:
 
 
 def _guess(now: str, facts: Mapping[str, str]) -> str:
-    """The former location of the folder of an older run, which stored only the folder of the workflow's file: inside that."""
+    """The former location of the folder of an older run, which stored only its parent, the folder of the workflow's file."""
     folder = facts.get("folder")
     return os.path.join(folder, os.path.basename(now)) if folder else ""
 
@@ -296,7 +296,7 @@ class RunFolder:
         return Doubts(unfinished_tasks(self.store, unfinished), tuple(self.store.killed_sessions()))
 
     def redo(self, flow: Workflow, resumed: Resumed, redone: Redone) -> Resumed:
-        """Resume with tasks undone that must run again, and those that depend on them."""
+        """Resume; tasks that must run again, and all that depend on them, no longer count as done."""
         if not redone.gone:
             return resumed
         undone = redone.gone | redone.dependent

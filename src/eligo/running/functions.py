@@ -56,7 +56,7 @@ def callables_of(graph: object, function: Callable[..., Any] | None) -> Callable
 
 
 def _identities(function_of: Callable[[Name], Callable[..., Any]]) -> Callable[[Name], tuple[str, str]]:
-    """Returns the name and the fingerprint of a task's function; one that several tasks share is looked at once."""
+    """A function that returns the name and fingerprint of a task's function, computed once for all tasks that share it."""
     seen: dict[int, tuple[str, str]] = {}
 
     def identity(task: Name) -> tuple[str, str]:

@@ -26,8 +26,8 @@ Hooks = Mapping[str, str | tuple[str, ...]]
 def hooks_in(words: list[str]) -> dict[str, str]:
     """The hooks that options of the form EVENT=COMMAND give.
 
-    >>> hooks_in(["on_end=./tell"])
-    {'on_end': './tell'}
+    >>> hooks_in(["on_end=./notify"])
+    {'on_end': './notify'}
     """
     hooks = {}
     for word in words:

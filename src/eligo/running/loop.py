@@ -320,7 +320,7 @@ class Runner:
             self.running[job.number] = job
 
     def _equipped(self, needs: Needs, tasks: Sequence[Name], works: Sequence[Work]) -> tuple[Demand, tuple[Work, ...]]:
-        """What a job needs to run these tasks one after another, and their work, which knows what it gets."""
+        """The resources that a job needs to run these tasks one after another, and their work with its share of these."""
         demands = [needs(task) for task in tasks]
         together = largest(demands)
         devices = "" if self.devices is None else self.devices.take(self._jobs, together)

@@ -1,4 +1,4 @@
-"""The cache of outputs: the files that a command made from certain inputs, kept in a folder for all who run the same again.
+"""The cache of outputs: the files that a command made from its inputs, for other runs of the same command.
 
 An entry is a folder, named after a hash of the command and of the contents of its inputs. It has a file for each output, one
 for standard output and one for standard error, and a list of their hashes. It is written under another name and then renamed,
@@ -182,7 +182,7 @@ class CachedTasks:
     obstacles: dict[Name, str] = field(default_factory=dict)
 
     def take(self, task: Name, work: Command) -> bool:
-        """Make the outputs of a task, and the log of this attempt, from the cache; returns whether it had them."""
+        """Copy the outputs of a task, and the log of this attempt, from the cache; returns whether it had them."""
         key = self._key_of(task)
         if isinstance(key, Obstacle):
             self.obstacles[task] = key.words
@@ -210,7 +210,7 @@ class CachedTasks:
             draft.drop()
 
     def _places(self, task: Name, work: Command) -> dict[str, str]:
-        """Where the files of an entry belong: the outputs by their position, and what the attempt printed."""
+        """The path of every file of an entry: of each output, by its number, and of the two output streams."""
         outputs = self.commands.flow.task(task).outputs
         places = {str(number): os.path.join(self.commands.folder, name) for number, name in enumerate(outputs)}
         return {**places, **dict(zip(STREAMS, (work.out, work.err), strict=True))}
@@ -232,8 +232,11 @@ class CachedTasks:
         return sha256(json.dumps([VERSION, identity(details), parts]).encode()).hexdigest()
 
     def _inputs(self, task: Name, details: Task) -> set[str]:
-        """The files that a task may read: its inputs, existing files that its command or environment names, and unless it
-        reads some of them, all outputs of a parent; "" stands for those of a parent that declares none."""
+        """The files that a task may read.
+
+        These are its inputs, existing files that its command or environment names, and all outputs of each parent of which it
+        declares no output as an input; "" stands for the outputs of a parent that declares none.
+        """
         flow, inputs, outputs = self.commands.flow, _paths(details.inputs), _paths(details.outputs)
         place = (details.launch and details.launch.dir) or ""
         words = {os.path.join(place, word) for word in _SEPARATORS.split(_line_of(details)) if word}
@@ -244,7 +247,7 @@ class CachedTasks:
         return inputs | (words - outputs)
 
     def _digest(self, path: str) -> Copied | None:
-        """The hash of a regular file; None if it is none."""
+        """The hash of a regular file; None if there is no regular file at this path."""
         try:
             with open(path, "rb", opener=_open_at_once) as file:
                 status = os.fstat(file.fileno())

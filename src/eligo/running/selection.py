@@ -47,7 +47,7 @@ class Selection:
         return select(flow, self.targets, self.except_, self.until, self.start_from)
 
     def assumed(self, flow: Workflow) -> list[int]:
-        """The numbers of the tasks that count as done, in an order in which they can be: what --start-from leaves out."""
+        """The numbers of the tasks that --start-from skips, which count as done; parents come first."""
         if not self.start_from:
             return []
         first = find_tasks(flow, self.start_from)

@@ -156,7 +156,7 @@ def result_file(label: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ResultFiles(TaskFiles):
-    """The files of results as the outputs of their tasks; those of results that the user wants are always owed."""
+    """The files of results as the outputs of their tasks; a missing file counts only if the user or another task needs it."""
 
     results: ResultFolder
     is_wanted: Callable[[Name], bool]
@@ -219,7 +219,7 @@ def resume_functions(
     serializer: "str | Serializer",
     again: Iterable[Name],
 ) -> tuple[Execution, StoredValues]:
-    """Resume a run of functions: those that are done, unchanged, and have a readable result where one is used stay done."""
+    """Resume a run of functions. A finished one runs again if it changed, or if a result that is needed cannot be read."""
     results = result_folder(folder.path / RESULTS, serializer)
     flow = described(callables)
     values = StoredValues(callables.takes, keep, results, flow)

@@ -400,7 +400,7 @@ class Inspection:
         return now >= self._until.setdefault(number, now + self._lateness)
 
     def _judge(self, ending: Ending, why: str | None) -> Iterator[Ending]:
-        """The ending, or its failure, now or once its job has ended."""
+        """The ending; as a failure if there is a reason *why*, which is reported once its job has ended."""
         if why is None:
             yield ending
         elif ending.last:

@@ -236,7 +236,7 @@ class Desk:
 
 
 def split_by_growth(deliveries: Sequence[ResultWords], added: ReadAdditions) -> tuple[list[int], list[list[int]]]:
-    """The indices of results that are processed together, and in parts those of workflows that these results extend.
+    """The indices of results in two groups: those to process together, and, in parts, those of workflows that get new tasks.
 
     The parts are in the order of execution, and each ends with a result that adds tasks, except perhaps the last one. Files
     of a workflow that may grow never stay inside a grant, so that its results do not depend on each other.

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
+from eligo.errors import counted
 from eligo.simulation.contests import ALIKE, Column, Contest, contests_of, together
 from eligo.simulation.pebble import name_of
 from eligo.simulation.reports import Curve, Panel, Picture, Report, Section, Table
@@ -62,7 +63,7 @@ def answer(contest: Contest) -> str:
 def _so_far(contest: Contest, schedulers: Sequence[str]) -> str:
     """The number of runs as text, if an order differs from the best by more than 0.5 %, but not significantly; else empty."""
     sure = all(contest.alike(name, column) for name in schedulers for column in contest.decisive)
-    return "" if sure else f" in {_count_of(contest.runs, 'run')}"
+    return "" if sure else f" in {counted(contest.runs, 'run')}"
 
 
 def sentences(contest: Contest) -> list[str]:
@@ -96,7 +97,7 @@ def _endless(contest: Contest) -> str:
     if not counts:
         return ""
     span = "to ".join(f"{count:,} " for count in dict.fromkeys((min(counts), max(counts))))
-    runs = f"{span}of {_count_of(contest.runs, 'run')}"
+    runs = f"{span}of {counted(contest.runs, 'run')}"
     return f"{runs} did not finish: clients left before the longest task was done."
 
 
@@ -107,10 +108,6 @@ def percent(share: float) -> str:
     ('3.2 %', '32 %', '0.5 %')
     """
     return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
-
-
-def _count_of(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _list_names(schedulers: Sequence[str]) -> str:
@@ -144,7 +141,7 @@ def _range(columns: Sequence[Column], begin: str = "") -> str:
 
 def _section(contest: Contest) -> Section:
     return Section(
-        title=f"{contest.title}, {_count_of(contest.runs, 'run')}",
+        title=f"{contest.title}, {counted(contest.runs, 'run')}",
         answer=_capital(answer(contest)),
         words=[*_undiffering(contest), *sentences(contest)],
         tables=_tables(contest),
@@ -214,7 +211,7 @@ def _alike(contest: Contest, columns: Iterable[Column]) -> str:
     """The statement that all orders are alike, with the statistical error if it matters."""
     who = f"all {len(contest.schedulers)} orders are within"
     sure = all(contest.alike(name, column) for name in contest.schedulers for column in columns)
-    chance = "the statistical error of " + _count_of(contest.runs, "run")
+    chance = "the statistical error of " + counted(contest.runs, "run")
     return f"{who} 0.5 % of each other" if sure else f"{who} 0.5 % of each other or {chance}"
 
 
@@ -230,7 +227,7 @@ def _steady(contest: Contest) -> Table:
         for i, name in enumerate(contest.ranking)
     ]
     counts = [column.workers or 0 for column in contest.pools]
-    head = ["", *(f"{count:,} worker{'s'[: count != 1]}" for count in counts)]
+    head = ["", *(counted(count, "worker") for count in counts)]
     return Table(title=STEADY, head=head, rows=rows, marked={(i, j + 1): "best" for i, j in best})
 
 

@@ -211,7 +211,7 @@ class Upshot(NamedTuple):
 
 
 def upshot_of(ends: Iterable[Attempt], retried: dict[int, int]) -> Upshot:
-    """The upshot of these outcomes; *retried* has, by task, the lease number up to which they no longer count."""
+    """A summary of these outcomes; outcomes up to the lease number that *retried* has for their task no longer count."""
     tallies, votes, reasons = dict[int, Tried](), list[tuple[int, int, str, str]](), dict[int, str]()
     accepted = repeated = saved = 0
     for end in ends:

@@ -168,7 +168,7 @@ class _Remaining:
 
 
 def _single(remaining: _Remaining, type_of: list[int], before: Callable[[int, int], bool]) -> int | None:
-    """Of the sources ▷ all others that are sources once they are gone, the one with the longest path below; None if none."""
+    """The source that is ▷ all other sources, and all that it uncovers; of several, the one with the longest path below."""
     for block in sorted(remaining.sources, key=lambda b: (-remaining.height[b], b)):
         others = remaining.sources - {block}
         if all(before(type_of[block], type_of[other]) for other in [*others, *remaining.opened_by(block)]):

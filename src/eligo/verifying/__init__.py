@@ -432,7 +432,7 @@ class _Part:
 
 
 def _check_run(profiles: list[Profile], gains: Profile, joined: NDArray[np.bool_]) -> None:
-    """Check that each profile is attained, one after another, and ▷ the next where *joined*: no mixture renders more."""
+    """Check that every profile is attained in turn, and where *joined* is ▷ the next, so that no mixture renders more."""
     own = {id(profile): np.diff(profile) for profile in {id(profile): profile for profile in profiles}.values()}
     attained = np.array_equal(gains, np.concatenate([gains[:0], *(own[id(profile)] for profile in profiles)]))
     require(attained, "a block or unit is not run at its maxima")

@@ -78,7 +78,7 @@ class Attempt(NamedTuple):
 
 
 def answer_to(failure: str | None, lost: bool) -> str:
-    """The answer of a run to an attempt.
+    """The word that a run records for the outcome of an attempt.
 
     >>> answer_to(None, False), answer_to("exit code 1", False), answer_to("stopped", True)
     ('accepted', 'failed', 'expired')

@@ -89,7 +89,7 @@ class Library:
         try:
             if self._beside is None:
                 raise FormatError(
-                    f"refers to the file {name!r}, which needs a folder to look in (read the workflow from a file)"
+                    f"refers to the file {name!r}, but this text has no folder to look in (read the workflow from a file)"
                 )
             return self._keys.setdefault((name, folder), FileKey(self._beside.place(name, folder), folder))
         except InputError as error:

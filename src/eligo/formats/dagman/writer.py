@@ -55,7 +55,7 @@ def word(name: str) -> str:
     """
     if fitted(name) == name:
         return name
-    reserved = _is_reserved(name)
+    reserved = keyword(name) in RESERVED
     why = "it is a reserved word" if reserved else "no blanks, quotes or +, no final backslash"
     raise FormatError(f"DAGMan cannot represent the task name {shorten(name)!r}: {why}").cured_by("names")
 
@@ -67,11 +67,7 @@ def fitted(name: str) -> str:
     ('two_words', 'Child_')
     """
     plain = re.sub(r"[ \t\r\v\f\"'+]|\\$", "_", name) or "_"
-    return f"{plain}_" if _is_reserved(plain) else plain
-
-
-def _is_reserved(name: str) -> bool:
-    return name.upper().replace("-", "_") in RESERVED
+    return f"{plain}_" if keyword(plain) in RESERVED else plain
 
 
 def _lines(flow: Workflow) -> Iterator[str]:

@@ -24,6 +24,7 @@ run times, priorities and sizes of files that no task uses are left out.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from math import ceil
 from typing import Any, cast
@@ -97,8 +98,11 @@ def _workflow(document: object) -> Workflow:
     unsupported = {name: _unsupported_of(row) for name, row in rows.items()}
     sizes: dict[str, int] = {}
     rules = []
-    for number, row in enumerate(_list(top["rules"], '"rules"', top), 1):
-        rule = _rule(mapping(row, f"rule {number}"), f"rule {number}", sizes)
+    with _line_added(top):
+        listed = array(top["rules"], '"rules"')
+    for number, row in enumerate(listed, 1):
+        with _line_added(mapping(row, f"rule {number}")):
+            rule = _rule(row, f"rule {number}", sizes)
         rule.unhonoured += unsupported.get(rule.more.get("category", usual if isinstance(usual, str) else ""), [])
         rule.more = {**everywhere, **categories.get(rule.more.get("category", ""), {}), **rule.more}
         category = rows.get(rule.more.get("category", usual if isinstance(usual, str) else ""))
@@ -147,30 +151,25 @@ def _unsupported_of(row: Row) -> list[str]:
 
 def _is_renamed(row: Row) -> bool:
     """Whether a file has another name for the command."""
-    files = [item for key in ("inputs", "outputs") for item in _list(row.get(key), f'"{key}"', row)]
+    files = [item for key in ("inputs", "outputs") for item in array(row.get(key), f'"{key}"')]
     both = [(item.get("dag_name"), item.get("task_name")) for item in files if isinstance(item, dict)]
     return any(inside is not None and inside != outside for outside, inside in both)
 
 
 def _files(row: Row, key: str, what: str, sizes: dict[str, int]) -> tuple[str, ...]:
     names = []
-    for item in _list(row.get(key), f'"{key}" of {what}', row):
-        try:
-            name = string(item.get("dag_name") if isinstance(item, dict) else item, f'a file in "{key}" of {what}')
-            if isinstance(item, dict) and item.get("size") is not None:
-                sizes[name] = size(item["size"], name, "size")
-        except MisfitError as error:
-            raise FormatError(error.message, line=_line(row)) from None
+    for item in array(row.get(key), f'"{key}" of {what}'):
+        name = string(item.get("dag_name") if isinstance(item, dict) else item, f'a file in "{key}" of {what}')
+        if isinstance(item, dict) and item.get("size") is not None:
+            sizes[name] = size(item["size"], name, "size")
         names.append(name)
     return tuple(names)
 
 
 def _environment(row: Row) -> Row:
     """The variables that the document, a category or a rule sets."""
-    try:
+    with _line_added(row):
         return mapping(row.get("environment") or {}, '"environment"')
-    except MisfitError as error:
-        raise FormatError(error.message, line=_line(row)) from None
 
 
 def _resources(row: object, what: str) -> dict[str, Any]:
@@ -195,9 +194,11 @@ def _word(row: Row, key: str, what: str) -> str | None:
     return value
 
 
-def _list(value: object, what: str, row: Row) -> list[Any]:
+@contextmanager
+def _line_added(row: Row) -> Iterator[None]:
+    """Add the line of a rule, a category or the document to errors about its values."""
     try:
-        return array(value, what)
+        yield
     except MisfitError as error:
         raise FormatError(error.message, line=_line(row)) from None
 

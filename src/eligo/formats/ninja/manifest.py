@@ -428,7 +428,8 @@ class _Reader:
         cursor.end()
         if self.beside is None:
             raise FormatError(
-                f"refers to the file {shorten(path)!r}, which needs a folder to look in (read the workflow from a file)",
+                f"refers to the file {shorten(path)!r}, but this text has no folder to look in"
+                " (read the workflow from a file)",
                 line=line,
             )
         if self.depth >= DEEPEST:

@@ -605,7 +605,7 @@ def _shared_launch(flow: Workflow) -> Launch | None:
 def row_of(
     task: Task | None, name: str, needs: tuple[str, ...] = (), shared: Launch | None = None
 ) -> dict[str, object]:
-    """The row of a task in a document, without what the defaults of the document say: how *shared* runs commands."""
+    """The row of a task in a document; with *shared*, the document's defaults already state how commands are run."""
     row: dict[str, object] = {"name": name}
     if needs:
         row["after"] = list(needs)

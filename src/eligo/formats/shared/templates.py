@@ -425,7 +425,7 @@ class _Expansion:
         return row
 
     def _value(self, family: _Family, member: _Member, key: str, inputs: list[str]) -> Any:
-        """What a key of a task says."""
+        """The value of a key of a task, with its placeholders filled in."""
         value, text = family.row[key], self._text(family, member)
         match key:
             case "name":
@@ -455,7 +455,7 @@ class _Expansion:
         return related
 
     def _text(self, family: _Family, member: _Member) -> _Text:
-        """What fills in the strings of a task."""
+        """The object that fills in the placeholders of a task's strings."""
 
         def outputs(name: str) -> Sequence[str] | None:
             other = self.by_label.get(name)

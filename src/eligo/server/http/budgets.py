@@ -93,7 +93,7 @@ class Capacity:
         return True
 
     def _victim(self, account: Account) -> Account | None:
-        """The heaviest droppable request of callers that hold at least as much, or of this caller if twice as large."""
+        """The heaviest request to drop for this one: of a caller that holds as much, or of this caller if twice as large."""
         if self.weight is None:
             return None
         caller, size = self._caller(account), account.holds[self]

@@ -148,7 +148,7 @@ def _note(names: set[bytes], name: bytes) -> None:
 
 
 def _is_odd(text: bytes, names: int) -> bool:
-    r"""Whether *names*, the number of quotes before a colon, is not that of the keys: whitespace or r"\u003a" hides some."""
+    r"""Whether *names*, the number of quotes before a colon, is unreliable: whitespace or r"\u003a" may hide keys."""
     spaced = names < text.count(b":") and any(blank in text for blank in BLANKS)
     return spaced or TEXT in text
 

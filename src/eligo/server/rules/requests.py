@@ -364,7 +364,7 @@ class Requests:
             self.books.touch(served)
 
     def _idle(self, served: Served) -> Iterator[tuple[str, float, Fits | None]]:
-        """The waiting clients that may get tasks, until when each stays at least, and which tasks of a workflow fit it."""
+        """The waiting clients that may get tasks; for each, until when it waits, and which tasks of a workflow fit it."""
         for client, tickets in self._asked.items():
             until = self.books.here_until(client)
             for ticket in tickets.values() if until > -inf else ():

@@ -240,7 +240,7 @@ class Deliveries:
         return served is not None and served.files is not None and served.wishes.quorum == 1
 
     def _counts(self, lease: Lease, result: ResultWords, others: dict[Place, tuple[Lease, ResultWords]]) -> bool:
-        """Whether a result will be accepted if these others are; those that its task depends on come before it."""
+        """Whether a result will be accepted if all results before it are, which include those that its task depends on."""
         served = self.books.served[lease.workflow]
         for u in served.flow.dag.parents_of(lease.task).tolist():
             before = others.get((served.id, u))

@@ -49,7 +49,7 @@ MOST_AT_ONCE = 1_000  # maximum number of tasks in a grant that is sized by seco
 
 
 class UnreadError(Exception):
-    """The tasks that a result adds have not been read; the result was not taken."""
+    """Raised if the tasks that a result adds have not been read yet; the result is not processed then."""
 
 
 class Vote(NamedTuple):
