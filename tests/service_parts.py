@@ -94,7 +94,7 @@ class MemoryStore(ServiceStore):
         for (client,) in one.clients_gone:
             self.known.pop(client, None)
 
-    def pages(self, workflow: str) -> list[int]:
+    def pages(self, workflow: str, first: int = 0) -> list[int]:
         return sorted({number // 256 for id, number in self.ends if id == workflow})
 
     def finish(self) -> None:

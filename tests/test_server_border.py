@@ -299,7 +299,7 @@ def test_the_door_counts() -> None:
     assert door.enter("b")
     for address in "abb":
         door.leave(address)
-    assert (door.total, door.inside, door.refused) == (0, {}, 2)
+    assert (door.total, door.inside) == (0, {})
     assert all(Door(Patience(each=None)).enter("proxy") for _ in range(1000))
 
 
