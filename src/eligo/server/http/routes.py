@@ -113,31 +113,18 @@ class Endpoint:
     streams: bool = False
 
 
-def endpoint(  # noqa: PLR0913
-    method: str,
-    path: str,
-    *scopes: str,
-    takes: Any = None,
-    gives: Any = None,
-    status: int = 200,
-    once: bool = False,
-    query: Mapping[str, str] | None = None,
-    streams: bool = False,
-    changes: bool = False,
+def endpoint(
+    method: str, path: str, *scopes: str, changes: bool = False, **fields: Any
 ) -> Callable[[Handler], Handler]:
-    """Declare a method as the handler of an endpoint; its docstring and return type describe the answer.
+    """Declare a method as the handler of an endpoint with these fields; its docstring and return type describe the answer.
 
     A call that *changes* something is refused while the store cannot be written, and answered once it is written.
     """
 
     def declare(handler: Handler) -> Handler:
-        answer = handler.__annotations__["return"] if gives is None else gives
-        declared = Endpoint(
-            method=method, path=path, answer=handler, scopes=scopes, takes=takes, gives=answer, status=status,
-            says=handler.__doc__ or "", once=once, query=query or {}, streams=streams,
-        )  # fmt: skip
         answering = _durable(handler) if changes else handler
-        setattr(answering, DECLARED, declared)
+        about = {"gives": handler.__annotations__["return"], "says": handler.__doc__ or "", **fields}
+        setattr(answering, DECLARED, Endpoint(method=method, path=path, answer=handler, scopes=scopes, **about))
         return answering
 
     return declare
