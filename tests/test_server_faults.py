@@ -1,7 +1,6 @@
 """Faults of every kind on a server, in short; tests/faults/test_server_kills.py has the long forms. `-s` prints the table."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,51 +13,116 @@ import hardship_scenarios as hard
 import poor_network as poor
 from eligo.server.http.handlers import Api
 from fault_scenarios import Size
-from server_faults import Line, tell
+from server_faults import tell
 from wicked_scenario import wicked_kills
 
-#: what goes wrong, by its name
-FAULTS: dict[str, Callable[[Path], Line]] = {
-    "kills": lambda place: play.kills(
-        place, Size(tasks=400, clients=20, wide=40, nap=0.15, kills=4, workers=1), (0.1, 0.8)
-    ),
-    "kills_while_it_comes_back": lambda place: play.kills(
-        place, Size(tasks=60, clients=6, wide=20, nap=0.1, kills=1, seed=2), (0.1, 0.3), nested=3
-    ),
-    "kills_among_wicked_clients": lambda place: wicked_kills(
-        place, Size(tasks=300, clients=8, kills=3), (0.1, 0.8), 20.0
-    ),
-    "lost_calls": lambda place: play.losses(place, Size(tasks=200, clients=10, wide=40), 0.25),
-    "dying_clients": lambda place: play.deaths(place, Size(tasks=60, clients=6, wide=30), 0.2),
-    "sleeping_clients": lambda place: play.sleepers(place, 8),
-    "a_client_that_hangs": play.hanging,
-    "half_a_fat_task": play.half_way,
-    "a_black_hole": lambda place: play.black_hole(place, 150),
-    "a_poisonous_task": play.poison,
-    "a_task_that_kills_its_client_again_and_again": play.deadly_task,
-    "liars": lambda place: play.liars(place, 120),
-    "duplicates_and_conflicts": play.duplicates,
-    "a_full_disk": lambda place: hard.full_disk(place, Size(tasks=300, clients=8, wide=50, nap=0.05), 0.5),
-    "a_locked_store": lambda place: hard.locked_store(place, Size(tasks=200, clients=8, wide=50, nap=0.05), 1.0),
-    "a_torn_store": lambda place: hard.torn_store(place, Size(tasks=100, clients=8, wide=50), 30),
-    "a_second_server": hard.second_server,
-    "clocks": lambda place: hard.clocks(place, Size(tasks=40, clients=4, wide=20, nap=0.1)),
-    "a_herd": lambda place: hard.herd(place, 200),
-    "drains": hard.drains,
-    "drips": lambda place: abuse.drips(place, 200, 1.0, wait=False),
-    "bodies": abuse.bodies,
-    "malformed_requests": lambda place: abuse.malformed(place, 1500),
-    "strict_json": abuse.strict_json,
-    "bombs": abuse.bombs,
-    "hostile_names": abuse.names,
-    "broken_uploads": abuse.broken_uploads,
-    "packets_that_are_lost": lambda place: poor.lossy(place, Size(tasks=20, clients=5, wide=10), 0.1, 0.02),
-}
+
+def test_kills(tmp_path: Path) -> None:
+    tell(play.kills(tmp_path, Size(tasks=400, clients=20, wide=40, nap=0.15, kills=4, workers=1), (0.1, 0.8)))
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_loses_nothing(tmp_path: Path, fault: str) -> None:
-    tell(FAULTS[fault](tmp_path))
+def test_kills_while_it_comes_back(tmp_path: Path) -> None:
+    tell(play.kills(tmp_path, Size(tasks=60, clients=6, wide=20, nap=0.1, kills=1, seed=2), (0.1, 0.3), nested=3))
+
+
+def test_kills_among_wicked_clients(tmp_path: Path) -> None:
+    tell(wicked_kills(tmp_path, Size(tasks=300, clients=8, kills=3), (0.1, 0.8), 20.0))
+
+
+def test_lost_calls(tmp_path: Path) -> None:
+    tell(play.losses(tmp_path, Size(tasks=200, clients=10, wide=40), 0.25))
+
+
+def test_dying_clients(tmp_path: Path) -> None:
+    tell(play.deaths(tmp_path, Size(tasks=60, clients=6, wide=30), 0.2))
+
+
+def test_sleeping_clients(tmp_path: Path) -> None:
+    tell(play.sleepers(tmp_path, 8))
+
+
+def test_a_client_that_hangs(tmp_path: Path) -> None:
+    tell(play.hanging(tmp_path))
+
+
+def test_half_a_fat_task(tmp_path: Path) -> None:
+    tell(play.half_way(tmp_path))
+
+
+def test_a_black_hole(tmp_path: Path) -> None:
+    tell(play.black_hole(tmp_path, 150))
+
+
+def test_a_poisonous_task(tmp_path: Path) -> None:
+    tell(play.poison(tmp_path))
+
+
+def test_a_task_that_kills_its_client_again_and_again(tmp_path: Path) -> None:
+    tell(play.deadly_task(tmp_path))
+
+
+def test_liars(tmp_path: Path) -> None:
+    tell(play.liars(tmp_path, 120))
+
+
+def test_duplicates_and_conflicts(tmp_path: Path) -> None:
+    tell(play.duplicates(tmp_path))
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    tell(hard.full_disk(tmp_path, Size(tasks=300, clients=8, wide=50, nap=0.05), 0.5))
+
+
+def test_a_locked_store(tmp_path: Path) -> None:
+    tell(hard.locked_store(tmp_path, Size(tasks=200, clients=8, wide=50, nap=0.05), 1.0))
+
+
+def test_a_torn_store(tmp_path: Path) -> None:
+    tell(hard.torn_store(tmp_path, Size(tasks=100, clients=8, wide=50), 30))
+
+
+def test_a_second_server(tmp_path: Path) -> None:
+    tell(hard.second_server(tmp_path))
+
+
+def test_clocks(tmp_path: Path) -> None:
+    tell(hard.clocks(tmp_path, Size(tasks=40, clients=4, wide=20, nap=0.1)))
+
+
+def test_a_herd(tmp_path: Path) -> None:
+    tell(hard.herd(tmp_path, 200))
+
+
+def test_drains(tmp_path: Path) -> None:
+    tell(hard.drains(tmp_path))
+
+
+def test_drips(tmp_path: Path) -> None:
+    tell(abuse.drips(tmp_path, 200, 1.0, wait=False))
+
+
+def test_bodies(tmp_path: Path) -> None:
+    tell(abuse.bodies(tmp_path))
+
+
+def test_malformed_requests(tmp_path: Path) -> None:
+    tell(abuse.malformed(tmp_path, 1500))
+
+
+def test_strict_json(tmp_path: Path) -> None:
+    tell(abuse.strict_json(tmp_path))
+
+
+def test_bombs(tmp_path: Path) -> None:
+    tell(abuse.bombs(tmp_path))
+
+
+def test_hostile_names(tmp_path: Path) -> None:
+    tell(abuse.names(tmp_path))
+
+
+def test_broken_uploads(tmp_path: Path) -> None:
+    tell(abuse.broken_uploads(tmp_path))
 
 
 def test_who_only_looks_is_told_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,3 +143,7 @@ def test_who_only_looks_is_told_what_is_kept(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Api, "state_of", state_of)
     asyncio.run(play())
+
+
+def test_packets_that_are_lost(tmp_path: Path) -> None:
+    tell(poor.lossy(tmp_path, Size(tasks=20, clients=5, wide=10), 0.1, 0.02))

@@ -5,7 +5,6 @@ mutated requests are sent, ELIGO_FAULT_LOSSY how many tasks are done over a netw
 """
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ import fault_scenarios as play
 import hardship_scenarios as hard
 import poor_network as poor
 from fault_scenarios import Size
-from server_faults import Line, tell
+from server_faults import tell
 from wicked_scenario import wicked_kills
 
 
@@ -54,32 +53,62 @@ def test_lost_calls(tmp_path: Path, lost: float) -> None:
     tell(play.losses(tmp_path, Size(tasks=TASKS // 5, clients=CLIENTS, wide=200), lost))
 
 
-#: what goes wrong, by its name
-FAULTS: dict[str, Callable[[Path], Line]] = {
-    "cuts_and_delays": lambda place: play.losses(
-        place, Size(tasks=1000, clients=CLIENTS, wide=200), 0.0, cuts=5, delay=2.0
-    ),
-    "dying_clients": lambda place: play.deaths(place, Size(tasks=1000, clients=20, wide=100), 0.3),
-    "real_clients_die_and_sleep": lambda place: play.real_deaths(place, 400, 10),
-    "sleeping_clients": lambda place: play.sleepers(place, 100),
-    "a_black_hole": lambda place: play.black_hole(place, 2000),
-    "liars": lambda place: play.liars(place, 900),
-    "a_full_disk": lambda place: hard.full_disk(place, Size(tasks=1000, clients=20, wide=100, nap=0.1), 5.0),
-    "a_locked_store": lambda place: hard.locked_store(place, Size(tasks=300, clients=20, wide=100, nap=0.1), 35.0),
-    "a_torn_store": lambda place: hard.torn_store(place, Size(tasks=600, clients=20, wide=100), 1000),
-    "clocks": lambda place: hard.clocks(place, Size(tasks=300, clients=8, wide=50, nap=0.1)),
-    "a_herd": lambda place: hard.herd(place, 10_000, processes=4),
-    "drips": lambda place: abuse.drips(place, 2000, 5.0, wait=True),
-    "malformed_requests": lambda place: abuse.malformed(place, REQUESTS),
-    "the_described_api": lambda place: abuse.described(place, 25, 240.0),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_loses_nothing(tmp_path: Path, fault: str) -> None:
-    tell(FAULTS[fault](tmp_path))
+def test_cuts_and_delays(tmp_path: Path) -> None:
+    tell(play.losses(tmp_path, Size(tasks=1000, clients=CLIENTS, wide=200), 0.0, cuts=5, delay=2.0))
 
 
 def test_packets_that_are_lost(tmp_path: Path) -> None:
     size = Size(tasks=_number("LOSSY", 400), clients=CLIENTS, wide=100, nap=0.1, workers=2)
     tell(poor.lossy(tmp_path, size, 0.3, 0.3, cut=20.0))
+
+
+def test_dying_clients(tmp_path: Path) -> None:
+    tell(play.deaths(tmp_path, Size(tasks=1000, clients=20, wide=100), 0.3))
+
+
+def test_real_clients_die_and_sleep(tmp_path: Path) -> None:
+    tell(play.real_deaths(tmp_path, 400, 10))
+
+
+def test_sleeping_clients(tmp_path: Path) -> None:
+    tell(play.sleepers(tmp_path, 100))
+
+
+def test_a_black_hole(tmp_path: Path) -> None:
+    tell(play.black_hole(tmp_path, 2000))
+
+
+def test_liars(tmp_path: Path) -> None:
+    tell(play.liars(tmp_path, 900))
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    tell(hard.full_disk(tmp_path, Size(tasks=1000, clients=20, wide=100, nap=0.1), 5.0))
+
+
+def test_a_locked_store(tmp_path: Path) -> None:
+    tell(hard.locked_store(tmp_path, Size(tasks=300, clients=20, wide=100, nap=0.1), 35.0))
+
+
+def test_a_torn_store(tmp_path: Path) -> None:
+    tell(hard.torn_store(tmp_path, Size(tasks=600, clients=20, wide=100), 1000))
+
+
+def test_clocks(tmp_path: Path) -> None:
+    tell(hard.clocks(tmp_path, Size(tasks=300, clients=8, wide=50, nap=0.1)))
+
+
+def test_a_herd(tmp_path: Path) -> None:
+    tell(hard.herd(tmp_path, 10_000, processes=4))
+
+
+def test_drips(tmp_path: Path) -> None:
+    tell(abuse.drips(tmp_path, 2000, 5.0, wait=True))
+
+
+def test_malformed_requests(tmp_path: Path) -> None:
+    tell(abuse.malformed(tmp_path, REQUESTS))
+
+
+def test_the_described_api(tmp_path: Path) -> None:
+    tell(abuse.described(tmp_path, 25, 240.0))
