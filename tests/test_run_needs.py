@@ -384,9 +384,9 @@ def test_a_retry_with_more_memory_than_there_is_is_refused_first(tmp_path: Path,
 @pytest.mark.parametrize(
     ("keys", "warns"),
     [
-        ({"memory": ["1K", "2K"]}, True),
+        ({"memory": ["1G", "2G"]}, True),
         ({"timeout": ["1m", "2m", "3m"], "retries": 1}, True),
-        ({"memory": ["1K", "2K"], "retries": 1}, False),
+        ({"memory": ["1G", "2G"], "retries": 1}, False),
         ({"timeout": "1m"}, False),
     ],
 )

@@ -16,25 +16,10 @@ from eligo.version import SCHEMA, __version__
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 #: replacements for signs that the terminal cannot show
-PLAIN = str.maketrans(
-    {
-        "▷": "|>",
-        "→": "->",
-        "×": "x",
-        "≤": "<=",
-        "ρ": "rho",
-        "…": "...",
-        "─": "-",
-        "·": ".",
-        "│": "|",
-        "┤": "|",
-        "└": "+",
-        "▓": "=",
-        "▒": "-",
-        "░": ".",
-    }
-    | dict(zip(BLOCKS, " .:-=+*%#", strict=True))
-)
+PLAIN = str.maketrans({
+    "▷": "|>", "→": "->", "×": "x", "≤": "<=", "ρ": "rho", "…": "...", "─": "-", "·": ".", "│": "|", "┤": "|", "└": "+",
+    "▓": "=", "▒": "-", "░": ".", **dict(zip(BLOCKS, " .:-=+*%#", strict=True)),
+})  # fmt: skip
 WIDTH = 80  # characters, if there is no terminal
 
 #: the keys of JSON documents of a server, and their new names
@@ -119,6 +104,15 @@ def sparkline(values: Sequence[int], width: int = 50, top: int = 0) -> str:
     return "".join(BLOCKS[-(-peak * 8 // top)] for peak in peaks)
 
 
+def figure(amount: float) -> str:
+    """A number with three digits, or all digits before the point.
+
+    >>> figure(0.12345), figure(3720.0)
+    ('0.123', '3,720')
+    """
+    return f"{amount:,.3g}" if amount < 999.5 else f"{amount:,.0f}"
+
+
 def format_rate(rate: float) -> str:
     """A rate of tasks in readable form.
 
@@ -153,6 +147,12 @@ def print_json(document: Mapping[str, Any]) -> None:
     sys.stdout.write(json_text(document, ascii_only=not is_unicode(sys.stdout.encoding)))
 
 
+def print_answer(document: Mapping[str, Any], lines: Iterable[str], json: bool) -> int:
+    """Print a document, or the sentences that stand for it; returns the exit code."""
+    print_json(document) if json else print_lines(lines)
+    return 0
+
+
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
     """Print a sentence and a table of two columns."""
     rows = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in facts]
@@ -181,8 +181,8 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], uncut: Col
     sizes = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     least = [size if title in uncut else len(title) for title, size in zip(titles, sizes, strict=True)]
     widths = fitting(sizes, least, width()) if sys.stdout.isatty() else sizes  # scripts get all columns
-    shown = [list(map(shortened, row, widths)) for row in (titles, *rows)]
-    sys.stdout.writelines(f"{line}\n" for line in table_lines(shown))
+    cells = [list(map(shortened, row, widths)) for row in (titles, *rows)]
+    sys.stdout.writelines(f"{line}\n" for line in table_lines(cells))
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
