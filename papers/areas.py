@@ -84,15 +84,18 @@ def _claims(points: Points, variant: str) -> list[Finding]:
 
 
 def _with_choice(number: int, finding: Finding, others: Mapping[str, Sequence[Finding]]) -> Finding:
-    """The finding, and if it disagrees, whether that depends on how the dags were made, which the paper does not tell."""
+    """The finding, and whether it depends on how the dags were made, which the paper does not tell."""
     tried = {name: findings[number] for name, findings in others.items() if findings[number].ours != finding.ours}
-    if finding.agrees or not tried:
+    changed = [name for name, found in tried.items() if found.agrees != finding.agrees]
+    if not tried or (finding.agrees and not changed):
         return finding
-    agree = [name for name, found in tried.items() if found.agrees]
-    depends = f"yes with {'; '.join(agree)}" if agree else f"no with {'; '.join(tried)}, too"
-    words = (
-        f"{'Depends' if agree else 'Does not depend'} on the unpublished choice of blocks, as far as tried: {depends}."
+    same = "yes" if finding.agrees else "no"
+    depends = (
+        f"{'no' if finding.agrees else 'yes'} with {'; '.join(changed)}"
+        if changed
+        else f"{same} with {'; '.join(tried)}"
     )
+    words = f"{'Depends' if changed else 'Does not depend'} on the unpublished choice of blocks, as far as tried: {depends}."
     return replace(finding, why=f"{words} {finding.why}")
 
 

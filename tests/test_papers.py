@@ -299,7 +299,7 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_command_refuses_other_papers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(PAPERS) == ["comparison", "sweep", "batch", "clustering"]
+    assert list(PAPERS) == ["comparison", "sweep", "batch", "clustering", "statements"]
     with pytest.raises(SystemExit, match="2"):
         main(["dreams"])
     assert "invalid choice: 'dreams'" in capsys.readouterr().err
