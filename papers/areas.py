@@ -89,13 +89,10 @@ def _with_choice(number: int, finding: Finding, others: Mapping[str, Sequence[Fi
     changed = [name for name, found in tried.items() if found.agrees != finding.agrees]
     if not tried or (finding.agrees and not changed):
         return finding
-    same = "yes" if finding.agrees else "no"
-    depends = (
-        f"{'no' if finding.agrees else 'yes'} with {'; '.join(changed)}"
-        if changed
-        else f"{same} with {'; '.join(tried)}"
-    )
-    words = f"{'Depends' if changed else 'Does not depend'} on the unpublished choice of blocks, as far as tried: {depends}."
+    answer = finding.agrees != bool(changed)
+    names = "; ".join(changed or tried)
+    begin = "Depends" if changed else "Does not depend"
+    words = f"{begin} on the unpublished choice of blocks, as far as tried: {'yes' if answer else 'no'} with {names}."
     return replace(finding, why=f"{words} {finding.why}")
 
 
