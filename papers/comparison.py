@@ -15,7 +15,7 @@ from papers.playing import AreaJob, DagName, PhaseJob, play_all
 
 #: how partial dags are put together: with one another, as the paper says, or block after block as `eligo.families` does
 GENERATORS = ("", " joined")
-#: other limits of s and d than `LARGEST_BLOCK`, for which the paper's claims are tried again
+#: other limits of s and d than `LARGEST_BLOCK`, with which the paper's claims are compared
 OTHER_LIMITS = (10, 20, DRAWN)
 
 
