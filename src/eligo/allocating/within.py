@@ -60,7 +60,7 @@ class Space:
     #: the number of equal workers; if known, the policy `finish` is replaced by the reference order where that ends sooner
     workers: int | None = None
 
-    def around(self, make: Make, flow: Workflow, game: Execution, free: bool) -> "Within":
+    def around(self, make: Make, flow: Workflow, game: Execution, *, free: bool) -> "Within":
         """An allocator that keeps the limit; an error if sizes are unknown or it is too small.
 
         *make* creates the allocator inside; if that is *free*, the reference order may take its place.
