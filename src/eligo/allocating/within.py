@@ -165,7 +165,7 @@ class Within:
 
     @property
     def most(self) -> int:
-        """The most bytes that existed at once so far, as far as sizes are known."""
+        """The maximum number of bytes that existed at once so far, as far as sizes are known."""
         return max(self._most, self.live)
 
     def _note(self) -> None:

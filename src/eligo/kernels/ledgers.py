@@ -130,7 +130,7 @@ class Ledger:
             k >>= 1
 
     def peak(self) -> int:
-        """The most bytes that will exist if the rest runs one by one in the order."""
+        """The maximum number of bytes at once if the rest runs one by one in the order."""
         return max(self.most[1], 0)
 
     def next_task(self) -> int:

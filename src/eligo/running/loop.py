@@ -69,7 +69,7 @@ class Settings:
     cache: str | None = None
     #: whether every file that one task writes and another reads is temporary
     clean: bool = False
-    #: the most bytes that temporary files, or results in memory, may take between tasks
+    #: limit of the bytes of temporary files, or of results in memory, between tasks
     space: int | None = None
     #: totals of other resources that tasks share, by name; "memory" replaces that of this machine
     resources: Amounts = field(default_factory=dict)
