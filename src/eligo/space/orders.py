@@ -3,6 +3,8 @@
 Let task v run at the peak of an order. The least ideal of v is the executed set with which v needs the fewest bytes. The
 order is rearranged to pass through it: the tasks of the ideal in their order, then v, then the others in theirs. If the peak
 does not rise, the ideal is fixed, further ideals are chosen among those below or above it, and the next peak is treated.
+
+Trees and series-parallel dags whose files have one reader each need no search: see `eligo.space.trees`.
 """
 
 from bisect import bisect_right, insort
@@ -19,21 +21,24 @@ from eligo.errors import check_choice
 from eligo.rows import Ints
 from eligo.space.cuts import Cuts
 from eligo.space.footprint import Footprint
+from eligo.space.trees import exact_order
 
 #: units of work for an order, by effort
-ORDER_WORK = {"quick": SECOND / 4, "normal": 2 * SECOND, "thorough": 60 * SECOND}
-ARC, TASK = 5, 30  # units of work for an arc that a cut looks at, and for each task of an order that is tried
+ORDER_WORK = {"quick": SECOND / 4, "normal": 4 * SECOND, "thorough": 120 * SECOND}
+TASK = 100  # units of work for each task of an order that is tried
 
 
 def space_order(footprint: Footprint, effort: str = "normal") -> Ints:
     """An order of small peak, as numbers.
 
-    >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("c", "e"), ("d", "e")])
+    >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("c", "e"), ("d", "e")], tasks="abcde")
     >>> footprint = Footprint.of_results(dag, [9, 9, 1, 1, 1])
     >>> footprint.peak(space_order(footprint))
     11
     """
     check_choice("effort", effort, ORDER_WORK)
+    if (best := exact_order(footprint)) is not None:
+        return best
     work, cuts = Work(ORDER_WORK[effort]), Cuts(footprint)
     orders = sorted(starts(footprint), key=footprint.peak)
     return min((through_cuts(cuts, order, work) for order in orders), key=footprint.peak)
@@ -173,10 +178,9 @@ def _pass(cuts: Cuts, order: Ints, work: Work) -> Ints:
         t = int(during.argmax())
         v, place = order.item(t), bisect_right(fixed, t)
         low, high = fixed[place - 1], fixed[place]
-        before = cuts.work
-        cut = cuts.least(v, order[:low], order[high:])
-        work.spend((cuts.work - before) * ARC + len(order) * TASK)
-        if v in treated or cut.bytes >= during[t]:
+        cut = cuts.least(v, work, order[:low], order[high:])
+        work.spend(len(order) * TASK)
+        if v in treated or cut.bytes >= during[t] or not cut.whole:
             break
         window = order[low:high]
         early, late = window[cut.ideal[window]], window[~cut.ideal[window]]
