@@ -2,6 +2,8 @@
 
 import ast
 import os
+import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -130,6 +132,16 @@ def test_the_library_does_not_speak_of_the_commands_options() -> None:
 def test_the_drawing_of_the_house_is_true() -> None:
     text = draw.PAGE.read_text("utf-8")
     assert draw.page(text) == text, "run `make docs`"
+
+
+def test_the_walks_of_a_task_have_at_most_twelve_steps_each_of_which_exists() -> None:
+    walks = re.findall(r"\| step \| where \|.*\n\|[-|]+\n((?:\|.*\n)+)", draw.PAGE.read_text("utf-8"))
+    assert len(walks) == 3
+    for rows in map(str.splitlines, walks):
+        assert len(rows) <= 12
+        for row in rows:
+            for place in re.findall(r"`([\w.]+)`", row.split("|")[2]):
+                assert pkgutil.resolve_name(f"eligo.{place}") is not None
 
 
 def test_a_module_has_one_subject_that_its_first_line_names() -> None:
