@@ -165,7 +165,7 @@ def test_a_dry_run_says_what_would_run_and_why_and_runs_nothing(file: Path, caps
     assert run(["run", str(file), "--dry-run", "--again", "a", "--json"]) == 0
     reasons = {task["task"]: task["reason"] for task in json.loads(capsys.readouterr().out)["tasks"]}
     assert reasons == {
-        "a": "it is to run again",
+        "a": "a rerun was requested",
         "b": "its command, files or parents changed",
         "c": "it is not done yet",
         "d": "it is not done yet",
@@ -191,15 +191,6 @@ def test_a_resumed_run_keeps_its_selection(file: Path) -> None:
     file.with_name("y").unlink()
     assert run(["run", "--resume", str(file.with_name("r"))]) == 0
     assert counts(file) == {"a": 1, "b": 2}
-
-
-@pytest.mark.parametrize("words", [["--again", "a"], ["--fresh"], ["-n"]])
-@pytest.mark.parametrize("where", [["--on", "http://127.0.0.1:9"], ["--on", "htcondor-dagman"], ["--rehearse", "1"]])
-def test_what_has_no_effect_is_refused(
-    file: Path, words: list[str], where: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["run", str(file), *words, *where]) == 2
-    assert "no effect" in capsys.readouterr().err
 
 
 def test_a_run_that_grew_is_not_narrowed(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

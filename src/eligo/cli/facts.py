@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eligo.cli.output import print_facts, print_json, sparkline
+from eligo.cli.output import figure, print_facts, print_json, sparkline
 from eligo.cli.plan_text import average_share, headline, listed_names, working
 from eligo.errors import InputError, ScheduleError
 from eligo.estimates import Estimate, all_kinds, lasting
@@ -57,45 +57,28 @@ def _kind(kind: str, tasks: list[int], estimate: Estimate) -> dict[str, Any]:
     own: list[float] = estimate.seconds[tasks][estimate.own[tasks]].tolist()
     mean = sum(own) / len(own) if own else float(estimate.seconds[tasks[0]]) if kind in estimate.kinds else None
     return {
-        "kind": kind,
-        "tasks": len(tasks),
-        "seconds": mean,
-        "least": min(own, default=None),
+        "kind": kind, "tasks": len(tasks), "seconds": mean, "least": min(own, default=None),
         "most": max(own, default=None),
-    }
+    }  # fmt: skip
 
 
 def _times(kind: dict[str, Any]) -> str:
     if kind["seconds"] is None:
         return "run time unknown"
     if kind["least"] is None:
-        return f"{_number(kind['seconds'])} s, mean of earlier runs"
-    spread = f" ({_number(kind['least'])} to {_number(kind['most'])})" if kind["least"] < kind["most"] else ""
-    return f"{_number(kind['seconds'])} s{spread}"
-
-
-def _number(amount: float) -> str:
-    """A number with three digits, or all digits before the point.
-
-    >>> _number(0.12345), _number(3720.0)
-    ('0.123', '3,720')
-    """
-    return f"{amount:,.3g}" if amount < 1000 else f"{amount:,.0f}"
+        return f"{figure(kind['seconds'])} s, mean of earlier runs"
+    spread = f" ({figure(kind['least'])} to {figure(kind['most'])})" if kind["least"] < kind["most"] else ""
+    return f"{figure(kind['seconds'])} s{spread}"
 
 
 def _size_facts(flow: Workflow, estimate: Estimate) -> dict[str, Any]:
     dag = flow.dag
     return {
-        "tasks": len(dag),
-        "arcs": dag.arc_count,
-        "levels": dag.depth,
-        "width": max(dag.level_sizes.tolist(), default=0),
-        "sources": len(dag.sources),
-        "sinks": len(dag.sinks),
-        "components": len(dag.components()),
-        "duplicate_arcs": dag.duplicates,
+        "tasks": len(dag), "arcs": dag.arc_count, "levels": dag.depth,
+        "width": max(dag.level_sizes.tolist(), default=0), "sources": len(dag.sources), "sinks": len(dag.sinks),
+        "components": len(dag.components()), "duplicate_arcs": dag.duplicates,
         "seconds_known": int(estimate.own.sum()),
-    }
+    }  # fmt: skip
 
 
 # eligo verify

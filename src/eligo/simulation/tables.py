@@ -43,7 +43,17 @@ class Mean(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:.4g} ± {self.high - self.value:.2g}" if self.high > self.value else f"{self.value:.4g}"
+        margin = f" ± {_digits(self.high - self.value, 2)}" if self.high > self.value else ""
+        return f"{_digits(self.value, 4)}{margin}"
+
+
+def _digits(value: float, most: int) -> str:
+    """A number with at most this many digits, or all digits before the point.
+
+    >>> _digits(3.14159, 4), _digits(99.9, 2), _digits(12345.6, 4)
+    ('3.142', '100', '12,346')
+    """
+    return f"{value:.{most}g}" if abs(value) < 10**most - 0.5 else f"{value:,.0f}"
 
 
 def mean_of(values: ArrayLike, together: int = 1) -> Mean:
@@ -167,14 +177,10 @@ def record_of(key: CellKey, tasks: int, measure: str, values: Floats) -> Record:
     ended = values[np.isfinite(values)]
     cuts = np.linspace(0, len(values), min(PARTS, len(values)) + 1).astype(int).tolist()
     return Record(
-        **key._asdict(),
-        tasks=tasks,
-        measure=measure,
-        mean=float(ended.mean()) if len(ended) else None,
+        **key._asdict(), tasks=tasks, measure=measure, mean=float(ended.mean()) if len(ended) else None,
         deviation=(float(ended.std(ddof=1)) if len(ended) > 1 else 0.0) if len(ended) else None,
-        endless=len(values) - len(ended),
-        parts=tuple(_part(values[begin:end]) for begin, end in pairwise(cuts)),
-    )
+        endless=len(values) - len(ended), parts=tuple(_part(values[begin:end]) for begin, end in pairwise(cuts)),
+    )  # fmt: skip
 
 
 def _part(values: Floats) -> float | None:
@@ -274,14 +280,8 @@ def _parts(words: str) -> tuple[float | None, ...]:
 
 NO_END = "-"
 KINDS: dict[str, Callable[[str], Any]] = {
-    "tasks": int,
-    "seed": int,
-    "runs": int,
-    "mean": _number,
-    "deviation": _number,
-    "endless": int,
-    "parts": _parts,
-}
+    "tasks": int, "seed": int, "runs": int, "mean": _number, "deviation": _number, "endless": int, "parts": _parts,
+}  # fmt: skip
 
 
 def _row(record: Record) -> tuple[object, ...]:
