@@ -22,7 +22,7 @@ FAR = -1
 class Network:
     """A network whose cuts are computed one after another.
 
-    *work* counts the arcs looked at, for all cuts so far; *whole* says whether all that fits was sent in the last one.
+    *work* counts the arcs looked at, for all cuts so far; *complete* says whether all that fits was sent in the last one.
     """
 
     def __init__(self, ptr: Ints, head: Ints, twin: Ints, room: Longs, buffers: Ints) -> None:
@@ -30,7 +30,7 @@ class Network:
         self.distance, self.cursor, self.queue, self.path = buffers[0], buffers[1], buffers[2], buffers[3]
         self.n = len(ptr) - 1
         self.work = 0
-        self.whole = False
+        self.complete = False
 
     def fill(self, side: Ints, entry: Ints, most: int) -> int:
         """Send as much as fits from the side of the source to that of the sink; returns the amount.
@@ -45,7 +45,7 @@ class Network:
             for i in range(entries):
                 amount += self.send(side, entry[i])
             entries = self.measure(side, entry)
-        self.whole = entries == 0
+        self.complete = entries == 0
         return amount
 
     def measure(self, side: Ints, entry: Ints) -> int:

@@ -33,13 +33,13 @@ MOST_CANDIDATES = 12  # tasks that are tried as the next member of a set
 class Member(NamedTuple):
     """A task of a set, and the least bytes that exist if it begins first, or ends last, with an ideal that has them.
 
-    A flow proves them. If the work ended before the cut was *whole*, there may be more bytes, and the ideal has no meaning.
+    A flow proves them. If the work ended before the cut was *complete*, there may be more bytes, and the ideal has no meaning.
     """
 
     task: int
     bytes: int
     ideal: Mask
-    whole: bool
+    complete: bool
     passed: Passed
 
 
@@ -128,7 +128,7 @@ class _Search:
                 continue
             member = self.least(v)
             best = max(best, member, key=lambda one: one.bytes)
-            if member.whole:
+            if member.complete:
                 self._learn(member)
         return best
 

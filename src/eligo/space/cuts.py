@@ -25,12 +25,12 @@ Mask = NDArray[np.bool_]
 class Cut(NamedTuple):
     """The least bytes, those of the task included, and the ideal that was executed then.
 
-    If a limit ended the work before it was *whole*, the bytes are a lower bound, and the ideal has no meaning.
+    If a limit ended the work before it was *complete*, the bytes are a lower bound, and the ideal has no meaning.
     """
 
     bytes: int
     ideal: Mask
-    whole: bool
+    complete: bool
 
 
 class Passed(NamedTuple):
@@ -114,7 +114,7 @@ class Cuts:
         work.spend((self._network.work - before) * ARC + len(self._room) * RESET)
         free, far = side[: len(dag)] == FREE, self._buffers[0, : len(dag)] == FAR
         ideal = (side[: len(dag)] == INSIDE) | (free & far)
-        return Cut(int(self.footprint.left[v]) + amount, ideal, self._network.whole)
+        return Cut(int(self.footprint.left[v]) + amount, ideal, self._network.complete)
 
     def passed(self) -> Passed:
         """The flow of the last cut."""

@@ -214,7 +214,7 @@ class _Search:
             low, high = fixed[place - 1], fixed[place]
             cut = self.cuts.least(v, self.work, order[:low], order[high:])
             self.work.spend(len(order) * TASK)
-            if v in treated or cut.bytes >= during[t] or not cut.whole:
+            if v in treated or cut.bytes >= during[t] or not cut.complete:
                 self.least = self.least or (cut.bytes >= during[t] and len(fixed) == WHOLE)
                 break
             window = order[low:high]
