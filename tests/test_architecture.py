@@ -2,6 +2,8 @@
 
 import ast
 import os
+import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -162,6 +164,16 @@ def test_the_drawing_of_the_house_is_true() -> None:
     assert draw.page(text) == text, "run `make docs`"
 
 
+def test_the_walks_of_a_task_have_at_most_twelve_steps_each_of_which_exists() -> None:
+    walks = re.findall(r"\| step \| where \|.*\n\|[-|]+\n((?:\|.*\n)+)", draw.PAGE.read_text("utf-8"))
+    assert len(walks) == 3
+    for rows in map(str.splitlines, walks):
+        assert len(rows) <= 12
+        for row in rows:
+            for place in re.findall(r"`([\w.]+)`", row.split("|")[2]):
+                assert pkgutil.resolve_name(f"eligo.{place}") is not None
+
+
 def test_a_module_has_one_subject_that_its_first_line_names() -> None:
     first_lines = {
         path: (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split("\n")[0] for path in MODULES
@@ -196,6 +208,18 @@ def test_planning_imports_no_more_than_it_needs(tmp_path: Path) -> None:
     assert not rooms & {"batches", "clusters", "plotting", "explaining", "running", "engines", "server", "families"}
     assert not {"eligo.simulation.deals", "ortools", "matplotlib", "rich", "yaml"} & set(out)
     assert not {"numpy.ma", "numpy.random", "OPENBLAS_NUM_THREADS"} & set(out)
+
+
+def test_running_imports_no_more_than_it_needs(tmp_path: Path) -> None:
+    """A run on this machine calls no address and reads one format; two thirds of its CPU without tasks are imports."""
+    file = tmp_path / "flow.json"
+    file.write_text('{"tasks": [{"name": "a", "run": "true"}]}', "utf-8")
+    code = f"import sys, eligo.cli; eligo.cli.run(['run', '-q', {str(file)!r}]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out = set(done.stdout.split())
+    assert "eligo.engines.local" in out
+    assert not {"eligo.formats.dot", "eligo.formats.jx", "eligo.formats.dagman", "eligo.client.worker"} & out
+    assert not {"http.client", "ssl", "email", "multiprocessing", "webbrowser", "numpy.ma", "rich", "yaml"} & out
 
 
 def test_what_is_imported_when_first_used_is_all_there() -> None:
