@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from eligo.allocating.asks import Allocator, Ask, Grant
 from eligo.allocating.by_policy import ByPolicy
-from eligo.allocating.prudent import PRUDENT, Prudent, Rules, informed
+from eligo.allocating.prudent import PRUDENT, Prudent, Rules, rules_with_times
 from eligo.allocating.speeds import Speeds
 from eligo.border import as_workflow
 from eligo.errors import InputError
@@ -44,7 +44,7 @@ __all__ = [
     "Rules",
     "Speeds",
     "allocator",
-    "informed",
+    "rules_with_times",
 ]
 
 
@@ -137,7 +137,7 @@ def allocator(  # noqa: PLR0913
     plain = ALLOCATORS[name](case) if name in ALLOCATORS else _by_policy(name, case)
     if rules is None:
         return plain
-    return Prudent(plain, informed(rules, case.flow) if rules is PRUDENT else rules)
+    return Prudent(plain, rules_with_times(rules, case.flow) if rules is PRUDENT else rules)
 
 
 def _for_execution(flow: Workflow, game: Execution, order: Order | None) -> tuple[Workflow, Execution, Order | None]:

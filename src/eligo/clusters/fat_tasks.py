@@ -11,7 +11,7 @@ import numpy as np
 from eligo.border import as_workflow
 from eligo.clusters.fat import FatTask, fat_of
 from eligo.clusters.growth import Budget, Choice, Files, Goal, Growth
-from eligo.clusters.state import LARGEST_PLANNED, Ranking, State, ranked
+from eligo.clusters.state import LARGEST_PLANNED, Ranking, State, rank_tasks
 from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.deciding.effort import check_effort
 from eligo.errors import InputError
@@ -82,8 +82,8 @@ def _ranking(state: State, effort: str, plan: Plan | None) -> Ranking:
     if plan is not None and plan.dag is not dag and plan.dag != dag:
         raise InputError("this plan belongs to another workflow")
     if len(rest) < len(dag):
-        return ranked(dag.induced(rest), effort).renumbered(rest)
-    return ranked(dag, effort) if plan is None else Ranking.of_plan(plan)
+        return rank_tasks(dag.induced(rest), effort).renumbered(rest)
+    return rank_tasks(dag, effort) if plan is None else Ranking.of_plan(plan)
 
 
 def budget_of(flow: Workflow, state: State, size: int | None, seconds: float | None, tolerance: float = 0.1) -> Budget:
@@ -289,7 +289,9 @@ class Clusters:
         """A chooser that ranks the remaining tasks; if the whole dag is a donor, so is the remaining dag."""
         rest, dag = self._state.remaining(), self._state.dag
         residual = dag if len(rest) == len(dag) else dag.induced(rest)
-        ranking = ranked(residual, self._effort, LARGEST_PLANNED_AGAIN if self.execution.executed else LARGEST_PLANNED)
+        ranking = rank_tasks(
+            residual, self._effort, LARGEST_PLANNED_AGAIN if self.execution.executed else LARGEST_PLANNED
+        )
         ranking = ranking.renumbered(rest)
         few = len(rest) <= FEW_REMAINING
         chooser = Chooser(self._state, ranking, self._goal, self._files, self._effort, trusting=not few)

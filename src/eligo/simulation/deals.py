@@ -17,7 +17,7 @@ from eligo.allocating import Ask, ByCluster, ByPolicy, FatGrant
 from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.clusters.fat_tasks import checked_size
-from eligo.clusters.state import ranked
+from eligo.clusters.state import rank_tasks
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.estimates import estimate
@@ -145,7 +145,7 @@ def deal(  # noqa: PLR0913
     dag, pool = workflow.dag, _Pool(sizes, _work(workflow), exchange)
     dealer = ByCluster(workflow, Execution(dag), goal=goal, strategy=strategy, weight=weight, effort=effort)
     log = list(pool.played(dealer, returns or len))
-    sequence = ranked(dag, effort).sequence
+    sequence = rank_tasks(dag, effort).sequence
     profile = tuple(eligible_counts(dag, sequence).tolist())
     makespan = max((now for now, _, _ in log), default=0.0)
     singly = pool.played_singly(ByPolicy(from_order(dag, sequence), Execution(dag)))
