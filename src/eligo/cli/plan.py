@@ -13,6 +13,7 @@ from eligo.cli.export import check_place, export, next_steps, text_to_write
 from eligo.cli.output import chart, json_text, print_json, print_lines
 from eligo.cli.plan_text import first_tasks, headline, plan_document, print_details, searching, tell, tell_cut
 from eligo.cli.requests import PlanRequest
+from eligo.errors import counted
 from eligo.estimates import lasting
 from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
@@ -21,7 +22,9 @@ from eligo.prioritising import has_classes
 from eligo.simulation.batched import REQUESTS
 from eligo.simulation.pebble import name_of
 from eligo.simulation.steady import Finish
+from eligo.space.footprint import Footprint
 from eligo.times import RunTimes
+from eligo.work.demands import byte_words
 
 WORTH_SAYING = 0.0005  # the smallest share that rounds to a tenth of a per cent
 HEIGHT = 5  # lines of the chart, so that all output fits on a screen
@@ -133,6 +136,7 @@ def _remarks(choice: ChosenOrder) -> Iterator[str]:
     aim = _pool_phrase(choice, ", made for {}") or (", aims to finish soonest" if choice.used == "finish" else "")
     yield f"{USED} the order you get{aim}; --policy NAME selects another"
     yield from _choice(choice)
+    yield from space_lines(choice)
     if choice.chosen is None or choice.used == "fifo":
         return
     level = "nothing" if choice.bound else choice.times.estimate.level
@@ -198,6 +202,16 @@ SHORT = LONG._replace(rounds="rounds at {} requests")
 SHORTEST = SHORT._replace(rounds="rounds at {}", of_possible="ready, of possible", most="most (proved)")
 
 
+#: the source of the sizes, if it is not the file itself
+SIZES_FROM = {
+    "sizes": "",
+    "kinds": "; some sizes are means of their kind",
+    "files": "; sizes are unknown, so each counts 1",
+    "tasks": "; files are unknown, so each task leaves 1 result",
+}
+FILES = {"files": "file", "tasks": "result"}
+
+
 def table(choice: ChosenOrder) -> Iterator[str]:
     """A row for every order, with a mark at the one used, within the width of a screen."""
     names, full_name = dict.fromkeys((*SHOWN, choice.used)), os.path.basename
@@ -214,7 +228,8 @@ def _head(choice: ChosenOrder, phrases: Phrases) -> list[str]:
     asked = ", ".join(f"{mean:g}" for mean in REQUESTS)
     polls = [phrases.rounds.format(asked)] if choice.candidates["ready"].rounds else []
     pool = [] if choice.pool is None else [choice.pool.head]
-    return ["  order", phrases.ready if choice.proved else phrases.of_possible, *polls, *pool]
+    peak = [] if choice.footprint is None else ["peak"]
+    return ["  order", phrases.ready if choice.proved else phrases.of_possible, *polls, *pool, *peak]
 
 
 def _row(choice: ChosenOrder, name: str, called: str, phrases: Phrases) -> list[str]:
@@ -227,7 +242,9 @@ def _row(choice: ChosenOrder, name: str, called: str, phrases: Phrases) -> list[
     rounds = [[number(value) for value in other.rounds] for other in choice.candidates.values()]
     widths = [max(map(len, column)) for column in zip(*rounds, strict=True)]
     polls = ["  ".join(f"{number(value):>{wide}}" for value, wide in zip(each.rounds, widths, strict=True))]
-    return [label, ready, *(polls if each.rounds else []), *([] if each.seconds is None else [lasting(each.seconds)])]
+    finish = [] if each.seconds is None else [lasting(each.seconds)]
+    peak = [] if each.peak is None or choice.footprint is None else [space_words(choice.footprint, each.peak)]
+    return [label, ready, *(polls if each.rounds else []), *finish, *peak]
 
 
 def _share(choice: ChosenOrder, candidate: Candidate, most: str) -> str:
@@ -236,6 +253,27 @@ def _share(choice: ChosenOrder, candidate: Candidate, most: str) -> str:
         return most
     tenths = math.floor(1000 * candidate.area / max(1, choice.plan.area_bound)) / 10
     return f"{'' if choice.proved else 'at least '}{tenths:g} %"
+
+
+def space_lines(choice: ChosenOrder) -> Iterator[str]:
+    """The peak size of the files between tasks under the order used, and its lower bound."""
+    footprint, bound, chosen = choice.footprint, choice.space_bound, choice.chosen
+    if footprint is None or chosen is None or chosen.peak is None:
+        return
+    how = "one task at a time" if choice.pool is None else f"on {choice.pool.head}"
+    known = SIZES_FROM[footprint.level]
+    yield f"peak: largest total size of files between tasks at once, {how}{known}"
+    if bound is not None and chosen.peak > bound.bytes:
+        least = footprint.peak(choice.sequence("space"))
+        advice = "" if chosen.name == "space" else f"; --policy space: {space_words(footprint, least)}, one at a time"
+        yield f"  no order needs less than {space_words(footprint, bound.bytes)}{advice}"
+    elif bound is not None:
+        yield f"  no order needs less than {space_words(footprint, bound.bytes)}, so {quoted(chosen.name)} needs the least"
+
+
+def space_words(footprint: Footprint, amount: int) -> str:
+    """An amount of space: in bytes if sizes are known, else as a number of files."""
+    return byte_words(amount) if footprint.sized else counted(amount, FILES[footprint.level])
 
 
 def number(value: float) -> str:

@@ -22,8 +22,9 @@ MAIN = {
     "batched": ("polls", False),
     "volatile": ("makespan", False),
     "steady": ("over", False),
+    "space": ("over", False),
 }
-CERTAIN = ("pebble", "steady")  # games without chance
+CERTAIN = ("pebble", "steady", "space")  # games without chance
 ALIKE = 0.005  # two orders that differ by at most this share count as equally good
 
 
@@ -45,6 +46,8 @@ class Column(NamedTuple):
                 return "area / bound"
             case "batched":
                 return f"polls, ρ = {self.setting.removeprefix('rate=')}"
+            case "space":
+                return "peak / bound"
             case "steady":
                 return f"finish / bound, {self.workers} workers"
             case _:
@@ -103,6 +106,11 @@ class Contest:
     def pools(self) -> list[Column]:
         """The columns of the steady game, by the number of workers."""
         return sorted((column for column in self.columns if column.workers is not None), key=lambda c: c.workers or 0)
+
+    @cached_property
+    def spaces(self) -> list[Column]:
+        """The column of the game that measures files between tasks, if it was played."""
+        return [column for column in self.columns if column.game == "space"]
 
     @property
     def decisive(self) -> list[Column]:
