@@ -224,7 +224,7 @@ def kill_again_and_again(bench: Bench, monkeypatch: pytest.MonkeyPatch, kills: i
     assert going.run(max(SECONDS, KILLING)).execution.finished
     check_store(place / "run", done_in, cycle + 1)
     assert completed(place / "run") == dict.fromkeys(parents, 1)
-    again = check_executions(place, done_in)
+    again = check_executions(place, done_in, WORKERS)
     assert cycle >= 3
     assert again >= 1
     print(told(bench.name, tasks, cycle, again))  # noqa: T201

@@ -8,7 +8,7 @@ _KILLS and _SECONDS; what is usual is short.
 import os
 import random
 import subprocess
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,12 +69,13 @@ def check_store(run: Path, done_in: dict[str, int], cycle: int) -> None:
         done_in[name] = cycle
 
 
-def check_executions(place: Path, done_in: dict[str, int]) -> int:
+def check_executions(place: Path, done_in: dict[str, int], workers: int) -> int:
     """A task runs once in a cycle, in none after it was done, and never begins while its earlier self goes on.
 
-    So it runs at most once more than the kills that hit it. Gives how often tasks ran beyond the first time.
+    So it runs at most once more than the kills that hit it. A kill hits no more tasks than run at a time. Gives how often
+    tasks ran beyond the first time.
     """
-    again = 0
+    hit = Counter[int]()
     for name, last in done_in.items():
         told = [(word, int(cycle)) for word, cycle in map(str.split, lines(place / OUT / name))]
         begun = [cycle for word, cycle in told if word == "begin"]
@@ -85,8 +86,9 @@ def check_executions(place: Path, done_in: dict[str, int]) -> int:
         for word, cycle in told:
             assert word == "begin" or cycle == now["begin"], f"{name} began again while it still ran: {told}"
             now[word] = cycle
-        again += len(begun) - 1
-    return again
+        hit.update(begun[:-1])
+    assert max(hit.values(), default=0) <= workers, f"a kill hit more than {workers} tasks: {hit.most_common(3)}"
+    return hit.total()
 
 
 def check_engine(on: str) -> None:

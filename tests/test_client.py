@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from client_server import StandIn, certificate, digest, task
-from eligo.client import Tally, WorkOptions, work
 from eligo.client.calls import ServerAwayError
+from eligo.client.options import WorkOptions
+from eligo.client.results import Tally
+from eligo.client.worker import work
 from eligo.engines.cgroups import Cgroup, groups
 from eligo.errors import EligoError, InputError
 

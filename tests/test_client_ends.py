@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from client_server import StandIn, task
-from eligo.client import WorkOptions, work
+from eligo.client.options import WorkOptions
 from eligo.client.trust import DISTRUSTED, EXPIRED, OUTDATED, Seal, signed_task
+from eligo.client.worker import work
 from eligo.errors import InputError
 
 Start = Callable[..., "subprocess.Popen[str]"]

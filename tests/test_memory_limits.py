@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from client_server import StandIn, task
-from eligo.client import WorkOptions, work
+from eligo.client.options import WorkOptions
+from eligo.client.worker import work
 from eligo.dag import Dag
 from eligo.engines import Command, cgroups
 from eligo.engines.room import equipped

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from client_server import StandIn, task
-from eligo.client import WorkOptions, work
 from eligo.client.calls import ServerRefusedError
+from eligo.client.options import WorkOptions
+from eligo.client.worker import work
 from running_cases import COMMAND
 from server_faults import Reply, ServerProcess
 

@@ -165,7 +165,7 @@ def test_a_dry_run_says_what_would_run_and_why_and_runs_nothing(file: Path, caps
     assert run(["run", str(file), "--dry-run", "--again", "a", "--json"]) == 0
     reasons = {task["task"]: task["reason"] for task in json.loads(capsys.readouterr().out)["tasks"]}
     assert reasons == {
-        "a": "it is to run again",
+        "a": "a rerun was requested",
         "b": "its command, files or parents changed",
         "c": "it is not done yet",
         "d": "it is not done yet",

@@ -78,6 +78,21 @@ def test_run_on_a_server_is_run_by_its_clients(tmp_path: Path, flow: Path) -> No
     assert (tmp_path / "both.txt").read_text() == "apple\npear\n"
 
 
+def test_files_among_the_values_of_a_command_are_sent_with_their_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a b.txt").write_text("pear\n")
+    with serving(tmp_path) as (url, _):
+        client = working(tmp_path, url, "ann")
+        code, said, _ = told(
+            "run", "cat {}", "--on", url, "--json", "--retries", "0", ":::", "a b.txt", "/dev/null", "away"
+        )
+        dismissed(client)
+        assert (code, json.loads(said)["failed"]) == (1, {"away": "exit code 1"})
+        assert told("log", f"{json.loads(said)['run']}", "a b.txt")[1] == "pear\n"
+
+
 def test_failures_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     tasks: list[dict[str, object]] = [
         {"name": "good", "run": "true"},

@@ -18,8 +18,7 @@ import typer
 import eligo
 from eligo.allocating import ALLOCATORS
 from eligo.cli.serve_verbs import app
-from eligo.formats.dagman.submission import UNHONOURED as SUBMIT_COMMANDS
-from eligo.formats.fidelity import KEYS
+from eligo.formats.fidelity import KEYS, SUBMIT_COMMANDS
 from eligo.policies import POLICIES
 from eligo.server.files import routes as file_routes
 from eligo.server.http.handlers import Api

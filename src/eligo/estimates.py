@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 import numpy as np
@@ -252,3 +253,28 @@ def lasting(seconds: float) -> str:
             count, rest = divmod(round(seconds / part), size // part)
             return f"{count:,} {unit} {rest} {small}" if rest else f"{count:,} {unit}"
     raise InputError(f"invalid duration {seconds}")
+
+
+# Sizes of files
+
+
+def sizes_of_files(flow: Workflow, files: Iterable[str], writer: Mapping[str, int]) -> tuple[dict[str, int], str]:
+    """The size of each file, and how well the sizes are known: "sizes", "kinds" or "files"."""
+    sizes, files = flow.file_sizes, list(files)
+    missing = [file for file in files if file not in sizes]
+    if len(missing) == len(files):
+        return dict.fromkeys(files, 1), "files"
+    if not missing:
+        return {file: sizes[file] for file in files}, "sizes"
+    kinds = all_kinds(flow)
+    kind = {file: (kinds[writer[file]], PurePosixPath(file).suffix) for file in writer}
+    means = _mean_sizes(((kind[file], sizes[file]) for file in writer if file in sizes), sizes.values())
+    return {file: sizes.get(file, means.get(kind[file], means[None])) for file in files}, "kinds"
+
+
+def _mean_sizes(pairs: Iterable[tuple[object, int]], every: Iterable[int]) -> dict[object, int]:
+    """The mean size of the files of each kind, and of all files under None, in whole bytes."""
+    groups: dict[object, list[int]] = {None: list(every)}
+    for kind, size in pairs:
+        groups.setdefault(kind, []).append(size)
+    return {kind: round(sum(sizes) / len(sizes)) for kind, sizes in groups.items()}

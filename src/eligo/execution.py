@@ -414,7 +414,7 @@ class Execution:
         return ready
 
     def _held_among(self, numbers: list[int]) -> set[int]:
-        """Those of these tasks that are held if one holder takes them all; raises if that is not possible."""
+        """The tasks, among these, that become held if one holder takes all; raises if one holder cannot."""
         earlier, held = set[int](), {v for v in numbers if self._states[v] != ELIGIBLE}
         if not held and (len(numbers) == 1 or len(set(numbers)) == len(numbers)):
             return held

@@ -99,7 +99,7 @@ def _chain(bare: Dag, plan: Plan, solutions: Solutions) -> Iterator[str]:
 
 
 def _stretch(links: Sequence[tuple[Solution, Solution, bool]]) -> str:
-    """Several links of the chain with the same reason."""
+    """A sentence for several links of the chain that have the same reason."""
     sign = " ▷ " if links[0][2] else ", then "
     names = [links[0][0].name, *(second.name for _, second, _ in links)]
     excerpt = names if len(names) <= 4 else [*names[:2], "...", names[-1]]

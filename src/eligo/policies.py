@@ -256,7 +256,7 @@ def grown(policy: Policy, flow: Workflow) -> Policy:
     """
     bare = skeleton(flow.dag)
     order, more = order_grown(bare, policy.rank), len(bare) - len(policy.rank)
-    if policy.name in POLICIES:
+    if policy.name in POLICIES and policy.name not in KEPT:
         return POLICIES[policy.name](flow, bare, order)
     score = np.append(policy.score, np.full(more, policy.score.min(initial=1.0)))
     return replace(policy, dag=bare, score=score, rank=rank_of(bare, order))
@@ -318,6 +318,13 @@ def _of_dask(bare: Dag) -> Policy:
     return Policy("dask", bare, np.zeros(len(bare)), rank=dask_rank(bare))
 
 
+def _of_space(flow: Workflow, bare: Dag) -> Policy:
+    from eligo.space.footprint import Footprint
+    from eligo.space.orders import space_order
+
+    return from_order(bare, space_order(Footprint.of(flow)), "space")
+
+
 def finish(flow: Workflow, bare: Dag, order: Order | None) -> Policy:
     """The earliest expected finish: `balanced` in tasks, or in the seconds of tasks or of their kinds."""
     times, place = estimate(flow), rank_of(bare, _planned("finish", flow, order))
@@ -363,8 +370,12 @@ POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
     "critical-path": lambda flow, bare, order: critical_path(bare),
     "critical-path-seconds": lambda flow, bare, order: critical_path(bare, estimate(flow).seconds),
     "dask": lambda flow, bare, order: _of_dask(bare),
+    "space": lambda flow, bare, order: _of_space(flow, bare),
 }
 
+
+#: policies whose order takes too long to be computed each time that a workflow grows: new tasks are added to it
+KEPT = ("space",)
 
 #: the old names of policies
 OLD_NAMES = {"plan": "ready"}

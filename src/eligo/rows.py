@@ -115,7 +115,7 @@ def find_cycle(parent_ptr: Ints, parent: Ints, reached: Ints) -> list[int]:
 
 
 class Arrivals(MutableMapping[int, None]):
-    """Those of the numbers 0..n-1 that are in a state, in order of arrival; arrivals in bulk are cheap.
+    """The numbers, among 0..n-1, that are in a state, in order of arrival. Many arrivals at once are cheap.
 
     A removed number stays in the order until half of that is stale: 4 bytes each, compared with 70 in a dictionary.
 

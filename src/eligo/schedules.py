@@ -117,7 +117,7 @@ class Terms:
         return schedule
 
     def dual(self) -> "Terms":
-        """The same for the reversed dag."""
+        """These terms for the reversed dag."""
         return Terms(self.dag.dual(), self.seconds, self.pool, self.cores)
 
     def listed(self, sequence: Ints) -> Schedule:

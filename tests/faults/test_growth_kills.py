@@ -49,7 +49,7 @@ def test_every_added_task_is_done_once_whatever_is_killed(tmp_path: Path) -> Non
     check_store(run, done_in, cycle + 1)
     assert completed(run) == dict.fromkeys(wanted, 1)
     assert [*(run / "inbox").iterdir()] == []
-    again = check_executions(tmp_path, done_in)
+    again = check_executions(tmp_path, done_in, WORKERS)
     assert cycle >= 3
     print(told("local, growing", len(wanted), cycle, again))  # noqa: T201
 

@@ -86,7 +86,7 @@ def test_many_kills(course: Course, tmp_path: Path) -> None:
     assert f"All {course.tasks:,} tasks done" in out
     check_store(run, done_in, cycle + 1)
     assert completed(run) == dict.fromkeys(parents, 1)
-    again = check_executions(tmp_path, done_in)
+    again = check_executions(tmp_path, done_in, WORKERS)
     mark = kept_workflow(run)[0]["mark"]
     assert marked(MARK, [mark]) == []
     assert marked(POOL, [mark]) == []

@@ -120,7 +120,7 @@ class Guess:
         return guess._with(most_releases(residual, size))._with(top[np.argsort(-private[top], kind="stable")])
 
     def with_modules(self, seconds: float) -> "Guess":
-        """The same with an order module by module, and with the bound by minimum cuts, as exact as time allows."""
+        """These batches and those of an order module by module, with a bound by minimum cuts, as exact as time allows."""
         shares = best_shares(self.residual, Work(clock=Clock(seconds)))
         order = nonsinks_of(self.residual, release_order(self.residual, shares.modules))
         bound = np.minimum(self.bound, shares.bound[: self.size + 1])

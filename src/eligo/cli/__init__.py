@@ -4,6 +4,7 @@ Exit codes: 0 success; 1 the answer is no, or tasks failed; 2 usage or input err
 """
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from eligo.errors import EligoError
 
 INTERRUPTED = 130
+SELDOM = 20_000  # new objects before each garbage collection: loading a verb leaves none to collect
 #: the verbs that compute with numpy
 COMPUTING = ("plan", "show", "explain", "verify", "batch", "cluster", "compare", "run")
 #: the verbs that start nothing that must be ended: the program exits at once, since freeing a plan takes long
@@ -59,6 +61,7 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it were ignored, the exit status of processes would be lost
     open_streams()
     outlast_readers()
+    gc.set_threshold(SELDOM)
     code = run(sys.argv[1:])
     if sys.argv[1:2] and sys.argv[1] in LOOKING:
         for stream in (sys.stdout, sys.stderr):

@@ -94,7 +94,7 @@ def _experiment(request: CompareRequest, sources: Sequence[Source]) -> Experimen
 
 
 def _file(path: str, flow: Workflow, reverse: bool, elsewhere: bool) -> Source:
-    """The source of a workflow's file; standard input is copied to a file for other processes until the command ends."""
+    """The source for a workflow's file. Standard input is first copied to a file, which other processes can read."""
     if path != "-":
         return Source.of_file(path, reverse=reverse)
     if not elsewhere:

@@ -1,19 +1,20 @@
-"""What `eligo run` does with attempts: print their output, at the end or as it comes, and add a line to a table."""
+"""How `eligo run` ends, and what it does with attempts: print their output, or add a line to a table."""
 
 import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, Any, NamedTuple
 
 from eligo.engines import Command, Ending, Job
 from eligo.engines.output import slot_output
 from eligo.errors import InputError
 from eligo.running import Runner
 
+FAILED, INTERRUPTED = 1, 130  # exit codes
 #: the columns of a table of attempts, as GNU parallel names them; then ours
 COLUMNS = (
     "Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command", "Task", "Attempt",
@@ -21,6 +22,25 @@ COLUMNS = (
 
 EVERY = 0.1  # seconds between two looks at the output of running tasks
 Follow = Callable[[Ending], None]
+
+
+class Ended(NamedTuple):
+    """The number of tasks of a run, its duration, its folder, its report, and the number of tasks from a cache."""
+
+    tasks: int
+    seconds: float
+    run: str
+    report: str | None = None
+    from_cache: int = 0
+
+    def document(self, policy: str, done: int, failed: Mapping[str, str], blocked: Sequence[str]) -> dict[str, Any]:
+        """The result of a run as plain data, the same for every engine."""
+        return {
+            "tasks": self.tasks, "done": done, "failed": dict(failed), "blocked": list(blocked),
+            "futile": list(blocked),  # its name in schema 1
+            "seconds": self.seconds, "makespan": self.seconds, "run": self.run, "policy": policy, "report": self.report,
+            "from_cache": self.from_cache,
+        }  # fmt: skip
 
 
 def print_output(ending: Ending) -> None:

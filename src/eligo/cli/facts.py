@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eligo.cli.output import print_facts, print_json, sparkline
+from eligo.cli.output import figure, print_facts, print_json, sparkline
 from eligo.cli.plan_text import average_share, headline, listed_names, working
 from eligo.errors import InputError, ScheduleError
 from eligo.estimates import Estimate, all_kinds, lasting
@@ -69,18 +69,9 @@ def _times(kind: dict[str, Any]) -> str:
     if kind["seconds"] is None:
         return "run time unknown"
     if kind["least"] is None:
-        return f"{_number(kind['seconds'])} s, mean of earlier runs"
-    spread = f" ({_number(kind['least'])} to {_number(kind['most'])})" if kind["least"] < kind["most"] else ""
-    return f"{_number(kind['seconds'])} s{spread}"
-
-
-def _number(amount: float) -> str:
-    """A number with three digits, or all digits before the point.
-
-    >>> _number(0.12345), _number(3720.0)
-    ('0.123', '3,720')
-    """
-    return f"{amount:,.3g}" if amount < 1000 else f"{amount:,.0f}"
+        return f"{figure(kind['seconds'])} s, mean of earlier runs"
+    spread = f" ({figure(kind['least'])} to {figure(kind['most'])})" if kind["least"] < kind["most"] else ""
+    return f"{figure(kind['seconds'])} s{spread}"
 
 
 def _size_facts(flow: Workflow, estimate: Estimate) -> dict[str, Any]:

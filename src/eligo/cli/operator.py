@@ -46,7 +46,7 @@ def change_workflow(target: ServerTarget, verb: str, message: str, json: bool) -
 
 
 def change_run(name: str, verb: str, message: str, json: bool) -> int:
-    """The same for the run in a folder; a cancelled run has stopped when this returns."""
+    """Change the run in a folder, and print the result; a cancelled run has stopped when this returns."""
     folder = run_folder(name)
     if verb == "cancel":
         answer = ask(folder, {"verb": verb}, PATIENCE) or {"changed": False, "state": "not running"}
@@ -57,7 +57,7 @@ def change_run(name: str, verb: str, message: str, json: bool) -> int:
 
 
 def _ask_run(folder: Path, verb: str, **words: Any) -> dict[str, Any]:
-    """The answer of the running run in a folder; raises if none is running."""
+    """The answer of the run in a folder to a request; raises if it is not running."""
     on = loads(read_facts(folder / STATE).get("options", "{}")).get("on")
     if on == "htcondor-dagman":
         raise InputError(f"{folder}: DAGMan runs this workflow: use its own commands, such as condor_hold")
@@ -90,7 +90,7 @@ def change_tasks(target: ServerTarget, verb: str, tasks: Sequence[str], json: bo
 
 
 def change_tasks_of_run(name: str, verb: str, tasks: Sequence[str], json: bool) -> int:
-    """The same for the run in a folder."""
+    """Retry or release tasks of the run in a folder; the exit code is 1 if there were none."""
     folder = run_folder(name)
     count = _ask_run(folder, verb, tasks=list(tasks) or None)["count"]
     return _print_count({"run": str(folder)}, verb, count, json)

@@ -73,7 +73,7 @@ for _name, _words in CHANGES.items():
 @app.command()
 @grouped
 def retry(context: typer.Context, folder: RunPlace, tasks: Tasks = None, *, access: Access, json: Json = False) -> int:
-    """Retry failed tasks of a running run, or of a workflow.
+    """Retry failed tasks of a run that is running, or of a workflow on a server.
 
     Exit code 1 if no task has failed.
     """
@@ -116,7 +116,7 @@ def workers(
     access: Access,
     json: Json = False,
 ) -> int:
-    """Change the number of concurrent tasks of a running run.
+    """Change the number of concurrent tasks of a run that is running.
 
     Tasks that are already running finish.
     """

@@ -119,6 +119,15 @@ def sparkline(values: Sequence[int], width: int = 50, top: int = 0) -> str:
     return "".join(BLOCKS[-(-peak * 8 // top)] for peak in peaks)
 
 
+def figure(amount: float) -> str:
+    """A number with three digits, or all digits before the point.
+
+    >>> figure(0.12345), figure(3720.0)
+    ('0.123', '3,720')
+    """
+    return f"{amount:,.3g}" if amount < 999.5 else f"{amount:,.0f}"
+
+
 def format_rate(rate: float) -> str:
     """A rate of tasks in readable form.
 
@@ -181,8 +190,8 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], uncut: Col
     sizes = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     least = [size if title in uncut else len(title) for title, size in zip(titles, sizes, strict=True)]
     widths = fitting(sizes, least, width()) if sys.stdout.isatty() else sizes  # scripts get all columns
-    shown = [list(map(shortened, row, widths)) for row in (titles, *rows)]
-    sys.stdout.writelines(f"{line}\n" for line in table_lines(shown))
+    cells = [list(map(shortened, row, widths)) for row in (titles, *rows)]
+    sys.stdout.writelines(f"{line}\n" for line in table_lines(cells))
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:

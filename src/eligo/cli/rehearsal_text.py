@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from eligo.cli.endings import INTERRUPTED
 from eligo.cli.live_display import watching
-from eligo.cli.output import print_json, print_lines, table_lines
+from eligo.cli.output import figure, print_json, print_lines, table_lines
 from eligo.cli.plan_text import tell
-from eligo.cli.remote import INTERRUPTED
 from eligo.cli.requests import RunRequest
 from eligo.cli.run_text import interruptible
 from eligo.errors import InputError, counted
@@ -79,8 +79,8 @@ def _rehearsal_sentence(stage: Stage) -> str:
     count = stage.settings.slots
     slower = 1 / stage.scale
     speed = (
-        f"{slower:,.3g} times faster than real time"
+        f"{figure(slower)} times faster than real time"
         if slower >= 1
-        else f"{stage.scale:,.3g} times slower than real time"
+        else f"{figure(stage.scale)} times slower than real time"
     )
     return f"Rehearsed {len(stage.flow):,} tasks as sleeps, {speed}, on {counted(count, 'worker')}:"

@@ -10,9 +10,10 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eligo.cli.effects import ServerTarget, full_address
+from eligo.cli.endings import FAILED, INTERRUPTED, Ended
 from eligo.cli.look import failure_lines, note_lines
 from eligo.cli.output import print_json, print_lines
 from eligo.cli.plan_text import accept, heeding, tell, working
@@ -24,10 +25,11 @@ from eligo.estimates import lasting
 from eligo.names import check_workflow_name
 from eligo.pages.sources import OVER
 from eligo.pages.views import count_words, headline
-from eligo.server.rules.needs import Travels
 from eligo.workflow import Workflow
 
-FAILED, INTERRUPTED = 1, 130  # exit codes
+if TYPE_CHECKING:
+    from eligo.server.rules.needs import Travels
+
 WAITING = {"paused", "held"}  # states in which files or signatures may be missing
 KEEP_DAYS = 1.0  # for which a client that serves others keeps the files of tasks that have ended
 MOST_PORT = 65_535
@@ -68,25 +70,6 @@ def _place(text: str) -> tuple[str, int]:
     if not host or not port.isascii() or not port.isdecimal() or int(port) > MOST_PORT:
         raise InputError(f"--serve takes HOST:PORT, such as 127.0.0.1:8760, got {shorten(text)!r}")
     return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-class Ended(NamedTuple):
-    """The number of tasks of a run, its duration, its folder, its report, and the number of tasks from a cache."""
-
-    tasks: int
-    seconds: float
-    run: str
-    report: str | None = None
-    from_cache: int = 0
-
-    def document(self, policy: str, done: int, failed: Mapping[str, str], blocked: Sequence[str]) -> dict[str, Any]:
-        """The result of a run as plain data, the same for every engine."""
-        return {
-            "tasks": self.tasks, "done": done, "failed": dict(failed), "blocked": list(blocked),
-            "futile": list(blocked),  # its name in schema 1
-            "seconds": self.seconds, "makespan": self.seconds, "run": self.run, "policy": policy, "report": self.report,
-            "from_cache": self.from_cache,
-        }  # fmt: skip
 
 
 class Signer(NamedTuple):
@@ -149,7 +132,7 @@ def hand_in(flow: Workflow, owner: Owner, wishes: dict[str, str], sign: Signer |
     check_workflow_name(wishes["name"])
     text = generate(flow, "json")
     with working(f"submitting {len(flow):,} tasks"):
-        files = {} if wishes.get("files") == "false" else hash_files(Travels(flow).needs, folder)
+        files = {} if wishes.get("files") == "false" else hash_files(_travels(flow).needs, folder)
         key = sha256(f"{sorted(wishes.items())} {sorted(files.items())} {text}".encode()).hexdigest()
         reply = owner.submit(text, wishes | {"format": "json"}, key)
         while reply["state"] == "cancelled":  # another key, since the same one finds the cancelled workflow
@@ -213,6 +196,12 @@ def follow(owner: Owner, workflow: str, quiet: bool = False) -> dict[str, Any]:
     return status
 
 
+def _travels(flow: Workflow) -> "Travels":
+    from eligo.server.rules.needs import Travels  # here, because most runs need no server
+
+    return Travels(flow)
+
+
 def follow_and_fetch(
     flow: Workflow, target: ServerTarget, workflow: str, folder: str, quiet: bool
 ) -> tuple[dict[str, Any], int] | None:
@@ -220,7 +209,7 @@ def follow_and_fetch(
     owner = target.owner()
     last = follow(owner, workflow, quiet)
     if last.get("state") in OVER:
-        return last, owner.fetch(workflow, folder, Travels(flow).makers)
+        return last, owner.fetch(workflow, folder, _travels(flow).makers)
     place = f"{target.server}/{workflow}"
     tell([f"the workflow continues on the server; see eligo status {place}, or stop it with eligo cancel {place}"])
     return None

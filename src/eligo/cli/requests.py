@@ -196,7 +196,7 @@ class RunRequest:
         return self.folder or self.resume
 
     def without_file(self) -> "RunRequest":
-        """The same for a workflow that is in no file."""
+        """This request for a workflow that is in no file."""
         return replace(self, folder=self.folder or FOLDER)
 
     @property

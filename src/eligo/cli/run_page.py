@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from html import escape
@@ -29,7 +28,7 @@ def show_page(name: str, port: int, browse: bool, with_parent: bool) -> int:
         sys.stdout.write(f"page: {address}\n")
         sys.stdout.flush()
         if browse:
-            webbrowser.open(address)
+            _browse(address)
 
     with suppress(KeyboardInterrupt):
         show_run(name if with_parent else run_folder(name), port, ready, with_parent)
@@ -47,7 +46,7 @@ def link_page(place: str, token_file: str | None, browse: bool) -> int:
         ])  # fmt: skip
     link = f"{server}/#" + "&".join(f"{name}={quote(value)}" for name, value in _fragment(token, workflow))
     if browse:
-        webbrowser.open(_redirect(server, link))
+        _browse(_redirect(server, link))
         tell([f"page: {server}/"])
     else:
         sys.stdout.write(f"{link.removesuffix('#')}\n")
@@ -56,6 +55,12 @@ def link_page(place: str, token_file: str | None, browse: bool) -> int:
 
 def _fragment(token: str | None, workflow: str | None) -> list[tuple[str, str]]:
     return [(name, value) for name, value in (("token", token), ("workflow", workflow)) if value]
+
+
+def _browse(address: str) -> None:
+    import webbrowser  # here, because most runs open no page
+
+    webbrowser.open(address)
 
 
 def _redirect(server: str, link: str) -> str:

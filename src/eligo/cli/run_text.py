@@ -8,22 +8,20 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from types import FrameType
 from typing import Any
 
 from eligo.cli.effects import SERVER
-from eligo.cli.endings import Follow, JobLog, TaskLines, all_of, print_output
+from eligo.cli.endings import FAILED, INTERRUPTED, Ended, Follow, JobLog, TaskLines, all_of, print_output
 from eligo.cli.live_display import watching
 from eligo.cli.look import MOST_SHOWN, report_of, save_report
 from eligo.cli.options import Access, Reading
 from eligo.cli.output import harmless, print_json, print_lines, print_table
 from eligo.cli.plan_text import accept, heeding, read_workflow, recall, tell, working
-from eligo.cli.remote import FAILED, INTERRUPTED, Ended, by_server
 from eligo.cli.requests import RunRequest
-from eligo.cli.run_page import live_page
 from eligo.errors import InputError, ShortageError, counted, shorten
 from eligo.estimates import lasting
 from eligo.formats.fidelity import words_in
@@ -102,6 +100,8 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     flow = accept(flow, ignore, elsewhere=request.on != "local", labels=labels, dispatched=not by_itself)
     request = replace(request, ignore=list(ignore))
     if served:
+        from eligo.cli.remote import by_server
+
         return by_server(request.selection.applied(_with_times(request, flow)), request, access.target(request.on))
     place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
     follows, hooks = follows_of(request), {**flow.hooks, **hooks_in(request.hook or [])}
@@ -131,7 +131,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         plan = folder.store.curves().get("plan", ())
         process = WatchedProcess(flow, runner, plan)
         with (
-            live_page(place) if request.page else nullcontext(),
+            _page(place) if request.page else nullcontext(),
             watching(process, sys.stderr, request.quiet or request.stream or request.stream_lines),
             interruptible(runner),
             _warn_of_shortage(runner, place),
@@ -140,6 +140,12 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell([*_write_rescue(flow, result, place), *(() if runner.cache is None else runner.cache.remarks())])
     report = save_report(place)
     return _print_result(runner, result, place, request, report)
+
+
+def _page(place: str) -> AbstractContextManager[None]:
+    from eligo.cli.run_page import live_page  # here, because most runs have no page
+
+    return live_page(place)
 
 
 def _with_times(request: RunRequest, flow: Workflow) -> Workflow:
@@ -171,9 +177,6 @@ def print_dry_run(tasks: Sequence[Upcoming], json: bool) -> int:
 
 def _write_rescue(flow: Workflow, result: Result, place: str) -> list[str]:
     """Write a rescue file of the finished nodes of a DAGMan file that did not finish; returns messages about it."""
-    from eligo.formats.dagman.writer import doubtful, next_rescue, rescue_text
-    from eligo.formats.shared.files import save
-
     path, file = os.path.join(place, RESCUE), flow.origin.path if flow.origin else None
     if os.path.exists(path):
         os.unlink(path)  # of an earlier stop
@@ -185,6 +188,9 @@ def _write_rescue(flow: Workflow, result: Result, place: str) -> list[str]:
         or not result.execution.executed
     ):
         return []
+    from eligo.formats.dagman.writer import doubtful, next_rescue, rescue_text
+    from eligo.formats.shared.files import save
+
     executed = list(map(str, result.execution.executed))
     left_out = doubtful(flow, executed)
     why = f"{counted(len(left_out), 'finished node')} left out, because features that the run skipped may affect them"

@@ -1,5 +1,6 @@
 """The verbs that run workflows, and those that show runs."""
 
+import os
 from copy import copy
 from dataclasses import replace
 from json import loads
@@ -9,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from eligo.cli.app import app
-from eligo.cli.effects import check_look, check_run, given_names, is_server, refuse_useless
+from eligo.cli.effects import SERVER, check_look, check_run, given_names, is_server, refuse_useless
 from eligo.cli.options import Access, Json, Reading, RunPlace, TaskName, Token, flag, grouped, operand, valued
 from eligo.cli.requests import RunRequest
 
@@ -55,7 +56,8 @@ def run(
     if file is None and request.rehearse is None:
         request = resumed_request(request, given_names(context))
     if file is not None and values is not None:
-        flow, file, request = commands_for(file, loads(values)), None, request.without_file()
+        sent_from = (request.directory or os.curdir) if request.on.startswith(SERVER) else None
+        flow, file, request = commands_for(file, loads(values), sent_from), None, request.without_file()
     else:
         reading = replace(reading, from_=NAME) if lines else reading
         flow = flow_of_run(request.resume) if file is None else read_workflow(file, reading)

@@ -94,7 +94,9 @@ def work(
     verbose: Annotated[bool, flag("Print a line for every task.", "-v", "--verbose")] = False,
     folder: Annotated[str | None, valued("FOLDER", "Folder for files and state; one client each.")] = None,
     cache: Annotated[str | None, valued("SIZE", "Size limit of the file cache. [default: 10G]")] = None,
-    size: Annotated[int | None, valued("N", "Tasks per request. [default: 1; as needed with --serve]")] = None,
+    size: Annotated[
+        int | None, valued("N", "Tasks per request. [default: 1; with --serve, as many as clients need]")
+    ] = None,
     seconds: Annotated[float | None, valued("SECONDS", "Request this much work at once, instead of --size.")] = None,
     trust: Annotated[
         list[str] | None, valued("FILE", "Run only commands signed by this public key. Repeatable.")

@@ -13,9 +13,3 @@
 
 It needs only Python; checking signatures also needs the package cryptography, if trusted keys are given.
 """
-
-from eligo.client.options import WorkOptions
-from eligo.client.results import Tally
-from eligo.client.worker import work
-
-__all__ = ["Tally", "WorkOptions", "work"]

@@ -133,7 +133,7 @@ class GrantRun:
         if self._means.options.verbose:
             result = finished.result
             why = f": {result.failure}" if result.failure else ""
-            self._means.say(f"{finished.task.task} {result.outcome} after {result.seconds:.3g} s{why}")
+            self._means.say(f"{finished.task.task} {result.outcome} after {result.seconds:,.2f} s{why}")
 
     def _next(self) -> Assigned | None:
         with self._lock:

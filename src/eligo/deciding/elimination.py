@@ -456,7 +456,7 @@ class _Greedy:
         return [[v, *sorted(self.around[v])] for _, v in sorted(large)]
 
     def in_depth(self) -> list[int]:
-        """The same bags in another order: each role right after all that lead to it, so that few tables exist at a time."""
+        """The roles in an order with the same bags, each right after those that lead to it: few tables then exist at once."""
         place = {v: i for i, v in enumerate(self.around)}
         below: dict[int, list[int]] = defaultdict(list)
         most: dict[int, int] = {}
@@ -491,7 +491,7 @@ def _neighbours(dag: Dag) -> tuple[list[set[int]], list[set[int]]]:
 
 
 def exact_maxima(dag: Dag, work: Work | None = None, plan: Elimination | None = None) -> Profile:
-    """M(0..k), exactly. Raises `TooWideError` if the work or the memory does not suffice. Needs a skeleton.
+    """M(0..k) of a dag without shortcuts, exactly. Raises `TooWideError` if the work or the memory does not suffice.
 
     >>> exact_maxima(Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])).tolist()
     [0, 3, 4, 5, 6]

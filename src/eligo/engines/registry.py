@@ -1,7 +1,7 @@
 """Engines by name."""
 
 import math
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from importlib import import_module
 
@@ -133,7 +133,11 @@ def shares_machine(name: object) -> bool:
     >>> shares_machine("dask"), shares_machine("dask=tcp://head:8786"), shares_machine("slurm")
     (True, False, False)
     """
-    return isinstance(name, ThreadPoolExecutor | ProcessPoolExecutor) or (isinstance(name, str) and name in SHARING)
+    if not isinstance(name, Executor):
+        return isinstance(name, str) and name in SHARING
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+    return isinstance(name, ThreadPoolExecutor | ProcessPoolExecutor)
 
 
 def absent(package: str, extra: str) -> InputError:

@@ -265,7 +265,7 @@ def random_composition(kind: str, size: int, seed: int = 0) -> Dag:
 
 
 def random_composition_blocks(kind: str, size: int, seed: int = 0) -> tuple[Dag, list[Piece]]:
-    """The same dag, and its blocks in ▷-order.
+    """The dag of `random_composition`, and its blocks in ▷-order.
 
     To run the sources of block after block, and at last the sinks of the dag, is IC-optimal ([2]_,
     theorem 2.1).

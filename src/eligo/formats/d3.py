@@ -88,7 +88,7 @@ def generate(flow: Workflow) -> str:
 
 
 def sniff(text: str) -> bool:
-    """Whether the text begins like such an object, with nodes or edges that are objects, or like d3-dag's list."""
+    """Whether the text begins like a graph of D3, with nodes or edges that are objects, or like a list of d3-dag."""
     return _BEGINS.match(text) is not None or (_LIST.match(text) is not None and '"parentIds"' in text)
 
 

@@ -197,6 +197,10 @@ BROAD = (*LOOSE, "json", "yaml")
 
 #: The formats with an unmistakable beginning, which are recognised in a file of any name.
 CERTAIN = ("wfcommons", "jx", "d3dag", "json", "mermaid", "dot", "dax", "graphml")
+#: Those of them whose texts begin with a brace or bracket.
+BRACED = CERTAIN[:4]
+#: What every text of a format has, so that its module is imported for no other text.
+PARTS = {"wfcommons": '"workflow"', "jx": '"rules"'}
 
 _BLANK = r"(?:\s++|#[^\n]*+\n|---[^\n]*+\n)*+"
 _PEGASUS = re.compile(_BLANK + r"(?:x-)?pegasus[ \t]*+:")
@@ -278,11 +282,17 @@ def _likely(fitting: Sequence[str], text: str) -> list[str]:
         return ["mermaid"]
     if not fitting:
         return [format for format in MODULES if format not in LOOSE]
-    own = [format for format in fitting if format not in BROAD]
+    own = [format for format in fitting if format not in BROAD and PARTS.get(format, "") in text]
     excluded = {*fitting, "json"} if "yaml" in fitting else {*fitting}  # JSON is YAML, too
-    others = [format for format in CERTAIN if format not in excluded] if _BEGINNING.match(text) else []
+    others = [format for format in _certain(text) if format not in excluded and PARTS.get(format, "") in text]
     unlike = UNLIKE.get(fitting[-1], {})
     return own + others + [format for format, looks in unlike.items() if looks.match(text)]
+
+
+def _certain(text: str) -> Sequence[str]:
+    """The formats in `CERTAIN` that a text with this beginning may have."""
+    beginning = _BEGINNING.match(text)
+    return () if beginning is None else BRACED if beginning[0][-1] in "[{" else CERTAIN
 
 
 def _loose(path: str, text: str) -> str:

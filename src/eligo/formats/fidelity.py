@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from eligo.errors import InputError, UnhonouredError, shorten
-from eligo.formats.dagman.submission import UNHONOURED as SUBMIT_COMMANDS
 from eligo.formats.detection import MODULES, module
 from eligo.formats.launches import CONTAINER, SETUP, TIMEOUT, launch_features, with_own_shell, without
 from eligo.names import Name
@@ -30,6 +29,14 @@ LABELS = "labels"
 CALLS = "hooks"
 #: The key of resources that tasks share, such as licences, which a server does not count.
 RESOURCES = "resources"
+#: The known commands of HTCondor that a run does not honour; unknown keys that no macro uses are not honoured either.
+SUBMIT_COMMANDS = (
+    "allowed_execute_duration", "allowed_job_duration", "concurrency_limits", "container_image", "cron_minute",
+    "deferral_time", "docker_image", "environment", "error", "hold", "initialdir", "input", "kill_sig", "max_retries",
+    "on_exit_hold", "on_exit_remove", "output", "periodic_hold", "periodic_release", "periodic_remove", "request_gpus",
+    "requirements", "retry_until", "success_exit_code", "transfer_input_files", "transfer_output_files",
+    "transfer_output_remaps", "universe", "use",
+)  # fmt: skip
 #: The keys of each format. Files may have more: profiles, and commands of HTCondor that are not listed here.
 KEYS: dict[str, tuple[str, ...]] = {
     "dagman": (

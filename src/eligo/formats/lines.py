@@ -29,6 +29,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from math import prod
+from os.path import isfile, join
 from pathlib import PurePath
 
 from eligo.dag import Dag
@@ -87,11 +88,13 @@ def _line(task: Task) -> str:
     return command
 
 
-def commands_for(template: str, sources: Sequence[Sequence[str]]) -> Workflow:
+def commands_for(template: str, sources: Sequence[Sequence[str]], sent_from: str | None = None) -> Workflow:
     """A task for every combination of one value from each source; the values are quoted for the shell.
 
     `{}` is the value, or all values if there are several sources; `{2}` is that of the second source. `{.}` is the value
     without suffix, `{/}` without folder, `{//}` its folder, `{/.}` without both; `{#}` is the number of the task.
+
+    Values that name files in the folder *sent_from* are inputs; None: tasks run where the files are, and may remove them.
     """
     if not all(sources) or not sources:
         raise InputError("`:::` must be followed by at least one value")
@@ -104,8 +107,15 @@ def commands_for(template: str, sources: Sequence[Sequence[str]]) -> Workflow:
         if name in tasks:
             raise InputError(f"the values {shorten(name)!r} are given twice")
         line = _PLACE.sub(partial(_filled, values, number), command)
-        tasks[name] = Task(name=name, command=line)
+        files = () if sent_from is None else tuple(value for value in values if _is_within(value, sent_from))
+        tasks[name] = Task(name=name, command=line, inputs=files)
     return _flow(tasks)
+
+
+def _is_within(file: str, folder: str) -> bool:
+    """Whether a path names a file in a folder, not beside it."""
+    path = PurePath(file)
+    return not path.is_absolute() and ".." not in path.parts and isfile(join(folder, file))
 
 
 def _filled(values: Sequence[str], number: int, place: re.Match[str]) -> str:

@@ -109,7 +109,7 @@ class JobFacts(NamedTuple):
     category: str | None
 
     def with_metadata(self, metadata: Mapping[str, object]) -> "JobFacts":
-        """The same, corrected by the job's metadata."""
+        """These facts, corrected by the job's metadata."""
         if not metadata:
             return self
         category, without = metadata.get("category", self.category), str(metadata.get("without", "")).split()

@@ -28,7 +28,7 @@ def pebbles(board: Board, seed: int, order: Ints, eligible: Ints) -> None:
 
 
 def queued_pebbles(board: Board, seed: int, order: Ints, eligible: Ints) -> None:
-    """The same game if the first or the last task to arrive goes next, regardless of its score: no heap is needed."""
+    """Play the pebble game if the first or the last task to arrive goes next, whatever its score: this needs no heap."""
     board.draws.state = seed
     for v in range(board.n):
         board.missing[v] = board.parent_ptr[v + 1] - board.parent_ptr[v]

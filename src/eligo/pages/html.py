@@ -10,12 +10,11 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from html import escape
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from eligo.errors import NotBuiltError
 from eligo.formats.shared.files import save_bytes
-from eligo.plotting.dags import SUFFIXES, picture_suffix, save_figure
 from eligo.plotting.labels import legible
 
 Assets = Callable[[str], bytes | None]
@@ -50,7 +49,7 @@ PAGE = """<!doctype html>
 def asset(name: str) -> bytes | None:
     """A file of the page, or None if it was not built."""
     try:
-        return files("eligo.pages").joinpath("built", name).read_bytes()
+        return Path(__file__).with_name("built").joinpath(name).read_bytes()
     except OSError:
         return None
 
@@ -62,6 +61,8 @@ def is_built() -> bool:
 
 def save_output(path: str | os.PathLike[str], page: Document, figure: Callable[[], Any]) -> None:
     """Write a page (.html) or a picture (.svg, .png), by the suffix."""
+    from eligo.plotting.dags import SUFFIXES, picture_suffix, save_figure
+
     if picture_suffix(path, SUFFIXES) == ".html":
         save_page(path, page)
     else:

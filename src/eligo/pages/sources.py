@@ -2,11 +2,9 @@
 
 import time
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
-from eligo.client.calls import ServerRefusedError
-from eligo.client.owner import Owner, split_address
 from eligo.errors import InputError
 from eligo.pages.details import detail, number_of
 from eligo.pages.folder_source import WatchedRun, looked_at
@@ -14,6 +12,9 @@ from eligo.pages.tables import Query, stand, table
 from eligo.pages.timelines import run_document
 from eligo.pages.views import view
 from eligo.running.folder import STATE
+
+if TYPE_CHECKING:
+    from eligo.client.owner import Owner
 
 Document = dict[str, Any]
 EVERY = 0.4  # seconds until a folder is read again
@@ -104,7 +105,9 @@ class FolderSource:
 class ServerSource:
     """The workflows of a server; the address may name the one to show first."""
 
-    def __init__(self, url: str, owner: Owner) -> None:
+    def __init__(self, url: str, owner: "Owner") -> None:
+        from eligo.client.owner import split_address  # here, because the run in a folder needs no client
+
         self.place, self.named = split_address(url)
         self._owner = owner
         self._met = False
@@ -151,6 +154,8 @@ class ServerSource:
 
     def detail(self, workflow: str, task: str) -> Document:
         """See `RunSource`."""
+        from eligo.client.calls import ServerRefusedError
+
         try:
             return self._get(f"/v1/workflows/{quote(workflow)}/task?{urlencode({'name': task})}")
         except ServerRefusedError as error:

@@ -23,7 +23,7 @@ def run_document(watched: Watched) -> dict[str, Any]:
 
 
 def completed(watched: Watched, summary: dict[str, Any], stood: Stand) -> dict[str, Any]:
-    """The same from its view and the states of its tasks; it may be called in another thread."""
+    """All data of the page of a run, from its view and the states of its tasks; it may be called in another thread."""
     summary["order"]["words"] += chain_words(watched)
     logs = {watched.labels[v]: {"log": last_lines(watched, v)} for v in watched.failed[:MOST_LOGS]}
     return {

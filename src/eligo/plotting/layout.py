@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.rows import Ints, places
+from eligo.rows import Ints, distinct, places
 
 # Merging nodes
 
@@ -173,9 +173,10 @@ class Net:
         """For each level but the last, the segments (upper node, lower node) below it."""
         inner = np.ones(max(len(self.stops) - 1, 0), np.bool_)
         inner[self.ptr[1:-1] - 1] = False
-        pairs = np.unique(np.column_stack([self.stops[:-1], self.stops[1:]])[inner], axis=0)
-        above = self.level[pairs[:, 0]]
-        return [(pairs[above == k, 0], pairs[above == k, 1]) for k in range(int(self.level.max(initial=0)))]
+        nodes = len(self.level)
+        upper, lower = divmod(distinct(self.stops[:-1][inner] * nodes + self.stops[1:][inner]), nodes)
+        above = self.level[upper]
+        return [(upper[above == k], lower[above == k]) for k in range(int(self.level.max(initial=0)))]
 
     @cached_property
     def passes(self) -> tuple[list[Step], list[Step]]:

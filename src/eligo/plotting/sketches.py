@@ -325,7 +325,7 @@ def members_of(groups: Groups) -> list[Ints]:
 
 
 def numbered(values: Sequence[str]) -> Ints:
-    """The same number for equal values, from 0."""
+    """A number for each value, from 0; equal values have the same number."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int32)
 

@@ -147,7 +147,7 @@ def read_added(path: str, refresh: bool = False) -> bytes | None:
 def add_to_run(folder: str | Path, text: str, patience: float) -> bool:
     """Add the tasks of a document to the run in a folder; returns whether the run has them now.
 
-    A running run reads them from its inbox within *patience* seconds; if it ends first, they are added when it is resumed.
+    An active run reads them from its inbox within *patience* seconds; if it ends first, they are added when it is resumed.
     Tasks that do not fit are refused.
     """
     new, path = read_addition(text), Path(folder) / STATE

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -85,6 +84,8 @@ def _call(hook: str | tuple[str, ...], facts: Mapping[str, Any], runner: Runner)
 
 
 def _post(url: str, facts: Mapping[str, Any]) -> str | None:
+    import urllib.request  # here, because most runs call no address
+
     head = {"Content-Type": "application/json"}
     request = urllib.request.Request(url, json.dumps(facts).encode(), head, method="POST")  # noqa: S310 - http(s) only
     with urllib.request.urlopen(request, timeout=PATIENCE):  # noqa: S310

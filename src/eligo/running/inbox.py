@@ -1,7 +1,7 @@
-"""The inbox of a run: files by which other processes send additions and requests to a running run, and get its answers.
+"""The inbox of a run: files by which other processes send additions and requests to a run, and get its answers.
 
 TIME-17ab.add        tasks to add; kept until a run has them
-TIME-17ab.request    a request to the running run, such as {"verb": "pause"}
+TIME-17ab.request    a request to the run, such as {"verb": "pause"}
 TIME-17ab.taken      the same, once the run has taken it, until it is answered
 TIME-17ab.answer     the answer as JSON, or .refused: why there is none
 """
@@ -56,7 +56,7 @@ def answer_to(sent: Path) -> dict[str, Any]:
 
 
 def ask(folder: str | Path, words: Mapping[str, Any], patience: float) -> dict[str, Any] | None:
-    """The answer of the running run in a folder to a request, within *patience* seconds; None if no run is running.
+    """The answer of the run in a folder to a request, within *patience* seconds; None if the run is not running.
 
     A request that the run has not taken is withdrawn, so that it has no effect later.
     """

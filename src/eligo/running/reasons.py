@@ -8,7 +8,7 @@ from eligo.running.task_files import Redone
 from eligo.workflow import Workflow
 
 UNDONE, CHANGED = "it is not done yet", "its command, files or parents changed"
-OUTDATED, REQUESTED = "an output is missing or older than an input", "it is to run again"
+OUTDATED, REQUESTED = "an output is missing or older than an input", "a rerun was requested"
 
 
 def reasons_of(

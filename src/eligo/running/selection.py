@@ -111,7 +111,7 @@ def _onward(flow: Workflow, tasks: Sequence[int]) -> set[int]:
 
 
 def _narrowed(flow: Workflow, wanted: Sequence[int], chosen: set[int], option: str) -> list[int]:
-    """Those of the chosen tasks that are wanted or needed; raises if there are none."""
+    """The chosen tasks that are wanted or needed; raises if there are none."""
     tasks = sorted(chosen & _with_needs(flow, wanted))
     if not tasks:
         raise InputError(f"no task is selected: the targets need none of the tasks of --{option}")

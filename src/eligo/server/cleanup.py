@@ -74,7 +74,7 @@ class Tidying:
             self._drop(self.gate.drop(forgotten))
 
     def _elsewhere(self, clients: list[str]) -> set[str]:
-        """Those of the clients that have called another server since."""
+        """The clients, among these, that have called another server in the meantime."""
         rows = [row for client in clients if (row := self.store.client(client)) is not None]
         return {row.id for row in rows if not self.service.is_away(row.seen - self.service.books.ahead, row.approved)}
 

@@ -43,7 +43,17 @@ class Mean(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:.4g} ± {self.high - self.value:.2g}" if self.high > self.value else f"{self.value:.4g}"
+        margin = f" ± {_digits(self.high - self.value, 2)}" if self.high > self.value else ""
+        return f"{_digits(self.value, 4)}{margin}"
+
+
+def _digits(value: float, most: int) -> str:
+    """A number with at most this many digits, or all digits before the point.
+
+    >>> _digits(3.14159, 4), _digits(99.9, 2), _digits(12345.6, 4)
+    ('3.142', '100', '12,346')
+    """
+    return f"{value:.{most}g}" if abs(value) < 10**most - 0.5 else f"{value:,.0f}"
 
 
 def mean_of(values: ArrayLike, together: int = 1) -> Mean:

@@ -156,7 +156,7 @@ def _times(n: int, seconds: Floats | None, what: str) -> Floats:
         return np.ones(n)
     times = np.ascontiguousarray(seconds, np.float64)
     if len(times) != n:
-        raise InputError(f"{what}: {len(times)} times for {n} tasks")
+        raise InputError(f"{what}: expected a time for each of the {n:,} tasks, got {len(times):,}")
     if not (np.isfinite(times).all() and (times >= 0).all()):
         raise InputError(f"{what}: a time is negative or not finite")
     if len(times) and not times.any():

@@ -11,16 +11,15 @@ writes (inputs) and that no other task reads (results of the workflow) are const
 | `tasks` | no files are known: every task leaves one result for its children, and each counts 1 |
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.estimates import all_kinds
+from eligo.estimates import sizes_of_files
 from eligo.rows import Ints, places, pointers
 from eligo.theory.eligibility import Order, order_indices
 from eligo.workflow import Workflow
@@ -61,15 +60,15 @@ class Footprint:
         between = {file: tasks for file, tasks in readers.items() if file in writer}
         if not between:
             return cls.of_results(flow.dag)
-        sizes, level = _sizes(flow, between, writer)
+        sizes, level = sizes_of_files(flow, between, writer)
         groups: dict[Users, list[str]] = {}
         for file in writer:
             if file in between:
                 groups.setdefault((writer[file], tuple(sorted(between[file]))), []).append(file)
         totals = [sum(sizes[file] for file in files) for files in groups.values()]
-        known, names = flow.file_sizes, tuple(map(tuple, groups.values()))
-        inputs = sum(known.get(file, 0) for file in readers if file not in writer)
-        results = sum(known.get(file, 0) for file in writer if file not in readers)
+        stated, names = flow.file_sizes, tuple(map(tuple, groups.values()))
+        inputs = sum(stated.get(file, 0) for file in readers if file not in writer)
+        results = sum(stated.get(file, 0) for file in writer if file not in readers)
         return cls(flow.dag, *_arrays(groups, totals), names, level, inputs, results)
 
     @classmethod
@@ -177,25 +176,3 @@ class _Descendants:
                 waiting += fresh
             self._all = {u: frozenset(reached)}  # only the last: files come writer by writer
         return self._all[u]
-
-
-def _sizes(flow: Workflow, files: Iterable[str], writer: Mapping[str, int]) -> tuple[dict[str, int], str]:
-    """The size of each file, and the level of all."""
-    known, files = flow.file_sizes, list(files)
-    missing = [file for file in files if file not in known]
-    if len(missing) == len(files):
-        return dict.fromkeys(files, 1), "files"
-    if not missing:
-        return {file: known[file] for file in files}, "sizes"
-    kinds = all_kinds(flow)
-    kind = {file: (kinds[writer[file]], PurePosixPath(file).suffix) for file in writer}
-    means = _mean_sizes(((kind[file], known[file]) for file in writer if file in known), known.values())
-    return {file: known.get(file, means.get(kind[file], means[None])) for file in files}, "kinds"
-
-
-def _mean_sizes(pairs: Iterable[tuple[object, int]], every: Iterable[int]) -> dict[object, int]:
-    """The mean size of the files of each kind, and of all files under None, in whole bytes."""
-    groups: dict[object, list[int]] = {None: list(every)}
-    for kind, size in pairs:
-        groups.setdefault(kind, []).append(size)
-    return {kind: round(sum(sizes) / len(sizes)) for kind, sizes in groups.items()}

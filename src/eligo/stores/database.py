@@ -8,8 +8,6 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -89,9 +87,8 @@ def newest(folder: str) -> int:
     return max(_steps(folder))
 
 
-def _steps(folder: str) -> dict[int, Traversable]:
-    names = ((file.name, file) for file in files("eligo.stores").joinpath(folder).iterdir())
-    return {int(name.partition("_")[0]): file for name, file in names if name.endswith(".sql")}
+def _steps(folder: str) -> dict[int, Path]:
+    return {int(file.name.partition("_")[0]): file for file in Path(__file__).with_name(folder).glob("*.sql")}
 
 
 def make_private(path: str) -> None:

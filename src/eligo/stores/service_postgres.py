@@ -192,7 +192,7 @@ class PostgresServiceStore(ServiceStore):
             self._held.clear()
 
     def unheld(self) -> list[str]:
-        """The unfinished workflows that this server does not hold and could hold."""
+        """The unfinished workflows that this server does not hold, but could take over."""
         return [id for (id,) in self._rows(UNHELD, (self.holder, self.address))]
 
     def holders(self) -> dict[str, str]:

@@ -194,7 +194,7 @@ class ServiceStore:
         raise NotImplementedError
 
     def unheld(self) -> list[str]:
-        """The unfinished workflows that this server does not hold and could hold."""
+        """The unfinished workflows that this server does not hold, but could take over."""
         raise NotImplementedError
 
     def backup(self, path: str | Path) -> None:
@@ -309,7 +309,7 @@ class ServiceStore:
         return next(map(FileRow._make, rows), None)
 
     def needed(self, hashes: Collection[str], since: float) -> set[str]:
-        """Those of the hashes whose files an unfinished workflow needs, or a workflow that ended since a time has written."""
+        """The hashes, among these, of files of unfinished workflows, and of outputs of workflows that ended after a time."""
         if not hashes:
             return set()
         return {sha256 for (sha256,) in self._rows(NEEDED.format(", ".join("?" * len(hashes))), (since, *hashes))}

@@ -94,7 +94,7 @@ def know_shortcuts(dag: Dag, shortcuts: NDArray[np.bool_]) -> None:
 
 
 def segments(dag: Dag) -> Ints:
-    """The segment of every nonsink, -1 for sinks. Needs a skeleton.
+    """The segment of every nonsink of a dag without shortcuts; -1 for sinks.
 
     >>> neck = Dag.from_arcs([("a", "c"), ("b", "c"), ("c", "d"), ("d", "f"), ("c", "e"), ("e", "f"), ("f", "g")])
     >>> dict(zip(neck.tasks, segments(neck).tolist()))
@@ -146,7 +146,7 @@ def _mark(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
 
 
 def _search(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
-    """The same, in time that does not depend on n."""
+    """The result of `_mark`, in time that does not depend on n."""
     place = np.searchsorted(tasks, heads).astype(np.int32)
     beyond = tasks[np.minimum(place, len(tasks) - 1)] != heads
     outside, rank = np.unique(heads[beyond], return_inverse=True)

@@ -73,7 +73,7 @@ class Attempt(NamedTuple):
         return self.answer in LOSSES
 
     def failed(self, why: str, *, lost: bool = False) -> "Attempt":
-        """The same attempt with a different end."""
+        """This attempt with a different outcome."""
         return self._replace(answer=answer_to(why, lost), failure=why)
 
 

@@ -27,6 +27,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from eligo.errors import FormatError, shorten
+from eligo.formats.fidelity import SUBMIT_COMMANDS
 from eligo.workflow import Task
 
 SHELL, SEARCH = "/bin/sh", "/usr/bin/env"
@@ -160,14 +161,6 @@ _ALREADY = {
     "transfer_output_files": _PLAIN_FILES,
     **dict.fromkeys(("input", "output", "error"), re.compile(r"/dev/null")),
 }
-#: The known commands of HTCondor that a run does not honour; unknown keys that no macro uses are not honoured either.
-UNHONOURED = (
-    "allowed_execute_duration", "allowed_job_duration", "concurrency_limits", "container_image", "cron_minute",
-    "deferral_time", "docker_image", "environment", "error", "hold", "initialdir", "input", "kill_sig", "max_retries",
-    "on_exit_hold", "on_exit_remove", "output", "periodic_hold", "periodic_release", "periodic_remove", "request_gpus",
-    "requirements", "retry_until", "success_exit_code", "transfer_input_files", "transfer_output_files",
-    "transfer_output_remaps", "universe", "use",
-)  # fmt: skip
 #: Commands that a run honours if their values can be expanded.
 _SETTINGS = ("initialdir", "environment", "input", "output", "error")
 #: Values that are the same for every node, because a node has one job.
@@ -244,7 +237,7 @@ class Description:
         return {
             key: line
             for key, line in lines.items()
-            if (key in UNHONOURED or key not in used) and _asks_for_more(key, self.values[key])
+            if (key in SUBMIT_COMMANDS or key not in used) and _asks_for_more(key, self.values[key])
         }
 
 
@@ -257,7 +250,7 @@ def _asks_for_more(key: str, value: str) -> bool:
 def unhonoured_in(variables: Iterable[Variable]) -> list[str]:
     """The variables that are commands of HTCondor or attributes of jobs, which a run does not honour."""
     names = [variable.name.lower() for variable in variables]
-    return [name for name in names if name in UNHONOURED or name.startswith(("+", "my."))]
+    return [name for name in names if name in SUBMIT_COMMANDS or name.startswith(("+", "my."))]
 
 
 def _entries(file: str, lines: Iterable[str]) -> Iterator[SubmitLine]:

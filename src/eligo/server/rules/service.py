@@ -356,7 +356,7 @@ class Service:
         return self.books.now - seen > (terms.forget_clients if approved else terms.forget_strangers)
 
     def away(self, now: float, clients: Iterable[str]) -> list[str]:
-        """Those of the clients that hold no tasks and may be forgotten; the times at which others were seen are stored."""
+        """The clients, among these, that hold no tasks and may be forgotten; stores when the others were last seen."""
         self.books.now = now
         present = [client for id in clients if (client := self.clients.get(id)) is not None]
         for client in present:

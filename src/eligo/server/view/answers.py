@@ -118,7 +118,7 @@ def grants_words(ticket: Ticket | None, lease: float) -> schema.GrantsWords:
 
 
 async def grants_in_turn(ticket: Ticket | None, lease: float) -> schema.GrantsWords:
-    """The same; other requests are answered in between if the tasks have many files."""
+    """The result of `grants_words`; if tasks have many files, other requests are answered in between."""
     if ticket is None or all(_has_only_commands(one.served) for one in ticket.grants):
         return grants_words(ticket, lease)
     grants, names = list[schema.GrantWords](), 0

@@ -110,7 +110,7 @@ class Views:
 
     @endpoint("GET", f"{ONE}/events", "read", "submit", gives=dict, streams=True)
     async def events(self, call: ApiCall) -> AsyncIterator[bytes]:
-        """The same as a stream of events, whenever something changes, at most once a second."""
+        """The state of a workflow as a stream of events: again whenever something changes, at most once a second."""
         account = Account(call.key)
         account.caller = call.caller.holder or origin(call.scope.get("client"))
         if not self._places.take(account):

@@ -1,0 +1,226 @@
+"""A lower bound on the peak of every order, for any number of workers, with flows that prove it.
+
+When task v begins, at least `Cuts.least(v)` bytes exist: the bound of a single task. Of a set of tasks, one begins first, and
+then none of the set is executed; one ends last, and then all others of the set are. So the least over its members, each with
+the others outside (or inside) the ideal, is a bound as well, and often a larger one.
+
+A set grows from the best single task: the ideal of the weakest member shows which tasks were executed early to make room (or
+late, to save it), and the one among them that lifts the weakest member most joins the set.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.deciding.work import SECOND, Work
+from eligo.errors import check_choice
+from eligo.kernels.flows import spread
+from eligo.rows import Ints, places
+from eligo.space.cuts import Cut, Cuts, Mask, Passed
+from eligo.space.footprint import Bytes, Footprint
+from eligo.theory.eligibility import Order, eligible_steps
+
+#: units of work for bounds, by effort
+BOUND_WORK = {"quick": SECOND / 4, "normal": 2 * SECOND, "thorough": 60 * SECOND}
+ARC = 5  # units of work for an arc that a cut looks at
+MOST_MEMBERS = 64  # of a set of tasks
+MOST_CANDIDATES = 12  # tasks that are tried as the next member of a set
+
+
+class Member(NamedTuple):
+    """A task of a set, the least bytes that exist if it begins first, or ends last: an ideal that has them, and the flow."""
+
+    task: int
+    bytes: int
+    ideal: Mask
+    passed: Passed
+
+
+@dataclass(frozen=True, eq=False)
+class SpaceBound:
+    """The bytes that exist at once in every order, for any number of workers.
+
+    One of the members begins *first*, or ends last, of them all; for each a flow proves that these bytes exist then.
+    """
+
+    footprint: Footprint
+    bytes: int
+    first: bool
+    members: tuple[Member, ...]
+
+    def __repr__(self) -> str:
+        return f"SpaceBound({self.bytes:,} bytes, {'first' if self.first else 'last'} of {len(self.members)})"
+
+    @property
+    def weakest(self) -> Member:
+        """The member with the fewest bytes: no order can avoid its case and do with less."""
+        return min(self.members, key=lambda member: member.bytes)
+
+    def document(self) -> dict[str, Any]:
+        """The certificate, by names, that `eligo.verifying.space` checks."""
+        labels = self.footprint.dag.labels
+        files = [
+            names[0] if names else labels[u]
+            for names, u in zip(self.footprint.names, self.footprint.writer, strict=True)
+        ]
+        cases = [
+            {
+                "task": labels[member.task],
+                "files": _named(member.passed.file, files, member.passed.reader, labels, member.passed.bytes),
+                "returned": _named(member.passed.task, labels, member.passed.parent, labels, member.passed.returned),
+            }
+            for member in self.members
+        ]
+        return {"bytes": self.bytes, "first": self.first, "cases": cases}
+
+
+def _named(ones: Ints, names: Sequence[str], others: Ints, labels: Sequence[str], amounts: Bytes) -> list[list[Any]]:
+    rows = zip(ones.tolist(), others.tolist(), amounts.tolist(), strict=True)
+    return [[names[x], labels[y], amount] for x, y, amount in rows]
+
+
+def space_bound(footprint: Footprint, order: Order, effort: str = "normal") -> SpaceBound:
+    """A lower bound on the peak of every order; *order* is any schedule, the better the sooner the bound is found.
+
+    >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("c", "e"), ("d", "e")])
+    >>> space_bound(Footprint.of_results(dag), dag.tasks)
+    SpaceBound(3 bytes, first of 1)
+    """
+    check_choice("effort", effort, BOUND_WORK)
+    if not len(footprint):
+        return SpaceBound(footprint, 0, True, ())
+    search = _Search(footprint, order, Work(BOUND_WORK[effort]))
+    best = search.best_task()
+    sets = [_Set(search, first, best).grown() for first in (True, False)]
+    return max(sets, key=lambda members: members.value).result()
+
+
+class _Search:
+    """Cuts, the work that they take, and for every task an upper bound on its least bytes, by the ideals known so far."""
+
+    def __init__(self, footprint: Footprint, order: Order, work: Work) -> None:
+        self.footprint, self.dag, self.work = footprint, footprint.dag, work
+        self.cuts = Cuts(footprint)
+        self.upper = _uppers(footprint, self.dag.indices(order))
+
+    def least(self, v: int, inside: Ints | None = None, outside: Ints | None = None) -> Cut:
+        """The least bytes while a task runs."""
+        before = self.cuts.work
+        cut = self.cuts.least(v, inside, outside)
+        self.work.spend((self.cuts.work - before) * ARC)
+        return cut
+
+    def best_task(self) -> int:
+        """The task whose bound is largest, as far as the work allows."""
+        waiting = [(-upper, v) for v, upper in enumerate(self.upper.tolist())]
+        heapify(waiting)
+        best, most = waiting[0][1], -1
+        while waiting and not self.work.over():
+            upper, v = heappop(waiting)
+            if -upper <= most:
+                break
+            if self.upper[v] < -upper:
+                heappush(waiting, (-int(self.upper[v]), v))
+                continue
+            cut = self.least(v)
+            if cut.bytes > most:
+                best, most = v, cut.bytes
+            self._learn(cut, cut.bytes - int(self.footprint.left[v]))
+        return best
+
+    def _learn(self, cut: Cut, live: int) -> None:
+        """Lower the upper bounds of all tasks that can begin after the ideal of a cut, when these bytes exist."""
+        executed = np.bincount(self.dag.child, cut.ideal[self.dag.tails], minlength=len(self.dag))
+        eligible = ~cut.ideal & (executed == self.dag.indegree)
+        np.minimum(self.upper, live + self.footprint.left, out=self.upper, where=eligible)
+
+
+def _uppers(footprint: Footprint, order: Ints) -> Bytes:
+    """For every task, the bytes that exist while it runs if moved to the best place between its last parent and its own."""
+    n = len(footprint.dag)
+    begin, place = eligible_steps(footprint.dag, order), places(n, order)
+    table, width, least = footprint.during(order) - footprint.left[order], 1, np.empty(n, np.int64)
+    span = place - begin + 1
+    while width <= n:
+        here = (span >= width) & (span < 2 * width)
+        least[here] = np.minimum(table[begin[here]], table[place[here] - width + 1])
+        table = np.minimum(table[:-width], table[width:])
+        width *= 2
+    return least + footprint.left
+
+
+class _Set:
+    """A set of tasks of which one begins first, or ends last, and the cut of each."""
+
+    def __init__(self, search: _Search, first: bool, task: int) -> None:
+        self.search, self.first = search, first
+        self.cuts = {task: search.least(task)}
+
+    @property
+    def value(self) -> int:
+        """The bound that the set proves."""
+        return min(cut.bytes for cut in self.cuts.values())
+
+    def grown(self) -> "_Set":
+        """The set after growing; returns what was best on the way."""
+        best, value = self.cuts, self.value
+        while len(self.cuts) < MOST_MEMBERS and not self.search.work.over():
+            joined = map(self._joined, self._candidates())
+            chosen = max((cuts for cuts in joined if cuts is not None), key=_merit, default=None)
+            if chosen is None:
+                break
+            self.cuts = chosen
+            if self.value > value:
+                best, value = self.cuts, self.value
+        self.cuts = best
+        return self
+
+    def _candidates(self) -> list[int]:
+        """Tasks that the ideal of the weakest member has too early or too late, and that no member is related to."""
+        weakest = min(self.cuts, key=lambda v: (self.cuts[v].bytes, v))
+        pool = np.flatnonzero((self.cuts[weakest].ideal == self.first) & ~_related(self.search.dag, list(self.cuts)))
+        promising: list[int] = pool[np.argsort(-self.search.upper[pool], kind="stable")].tolist()
+        return promising[:MOST_CANDIDATES]
+
+    def _cut(self, v: int, tasks: Iterable[int]) -> Cut:
+        others = np.array([x for x in tasks if x != v], np.int32)
+        return self.search.least(v, None, others) if self.first else self.search.least(v, others, None)
+
+    def _joined(self, x: int) -> dict[int, Cut] | None:
+        """The cuts of the set with one task more, or None if that lowers the bound."""
+        tasks = [*self.cuts, x]
+        own = self._cut(x, tasks)
+        if own.bytes < self.value:
+            return None
+        cuts = {v: self._cut(v, tasks) if cut.ideal[x] == self.first else cut for v, cut in self.cuts.items()}
+        return cuts | {x: own}
+
+    def result(self) -> SpaceBound:
+        """The bound, with a flow for each member."""
+        members = []
+        for v in self.cuts:
+            cut = self._cut(v, self.cuts)
+            members.append(Member(v, cut.bytes, cut.ideal, self.search.cuts.passed()))
+        return SpaceBound(self.search.footprint, self.value, self.first, tuple(members))
+
+
+def _merit(cuts: dict[int, Cut]) -> tuple[int, int]:
+    """The bound of a set; of equal ones, few members that are the weakest."""
+    values = [cut.bytes for cut in cuts.values()]
+    return min(values), -values.count(min(values))
+
+
+def _related(dag: Dag, tasks: list[int]) -> Mask:
+    """The ancestors and descendants of tasks, and the tasks."""
+    queue, both = np.empty(len(dag), np.int32), np.zeros(len(dag), np.bool_)
+    for ptr, rows in ((dag.parent_ptr, dag.parent), (dag.child_ptr, dag.child)):
+        side = np.zeros(len(dag), np.int32)
+        side[tasks] = 1
+        for v in tasks:
+            spread(v, ptr, rows, side, 1, queue)
+        both |= side > 0
+    return both
