@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 #: orders that are always compared
 SHOWN = ("ready", "finish", "fifo")
 PLAIN = ("ready", "fifo")
+SPACE = "space"
 ALIKE = 0.005  # two orders that differ by at most this share count as equally good
 
 
@@ -132,21 +133,29 @@ class ChosenOrder:
     def footprint(self) -> Footprint | None:
         """The files between tasks; None if no sizes are known, and the order is not made for space."""
         footprint = Footprint.of(self.flow)
-        return footprint if footprint.sized or self.policy == "space" else None
+        return footprint if footprint.sized or self.policy == SPACE else None
 
     @cached_property
     def space_bound(self) -> SpaceBound | None:
         """A lower bound on the peak size of files between tasks, for every order and every number of workers."""
-        footprint = self.footprint
-        if footprint is None or (self.brief and len(self.flow) > MOST_PLAYED and self.policy != "space"):
+        if self.footprint is None or (self._is_large and self.policy != SPACE):
             return None
-        return space_bound(footprint, self.sequence("space"), self.effort)
+        return space_bound(self.footprint, self.sequence(SPACE), self.effort)
 
     @cached_property
     def candidates(self) -> dict[str, Candidate]:
         """The compared orders by name, including the one used unless it is large and `brief`."""
-        names = ("ready", "fifo") if self.brief and len(self.flow) > MOST_PLAYED else (*SHOWN, self.used)
+        names = ("ready", "fifo") if self._is_large else (*self.shown, self.used)
         return {name: self._candidate(name) for name in dict.fromkeys(names)}
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The orders that are compared, besides the one used."""
+        return SHOWN if self.space_bound is None else (*SHOWN, SPACE)
+
+    @property
+    def _is_large(self) -> bool:
+        return self.brief and len(self.flow) > MOST_PLAYED
 
     @property
     def chosen(self) -> Candidate | None:
@@ -193,6 +202,7 @@ class ChosenOrder:
         usual, other = self.candidates["fifo"], self.candidates[name]
         less = [(other.area, usual.area), *zip(usual.rounds, other.rounds, strict=True)]
         less += [] if usual.seconds is None or other.seconds is None else [(usual.seconds, other.seconds)]
+        less += [] if usual.peak is None or other.peak is None else [(usual.peak, other.peak)]
         return all(one <= most * (1 + ALIKE) for one, most in less)
 
     def ends(self, sizes: Sequence[int]) -> dict[int, float]:

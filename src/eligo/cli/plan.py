@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eligo.choice import SHOWN, Candidate, ChosenOrder, choose
+from eligo.choice import SPACE, Candidate, ChosenOrder, choose
 from eligo.cli.export import check_place, export, next_steps, text_to_write
 from eligo.cli.output import chart, json_text, print_json, print_lines
 from eligo.cli.plan_text import first_tasks, headline, plan_document, print_details, searching, tell, tell_cut
@@ -118,12 +118,27 @@ def sentences(choice: ChosenOrder) -> list[str]:
 
 def _gain(choice: ChosenOrder, candidate: Candidate) -> str:
     """The gain of an order over first come, first served: in time if that is known, else in ready tasks."""
-    usual = choice.candidates["fifo"].seconds
+    usual, footprint = choice.candidates["fifo"].seconds, choice.footprint
+    if candidate.name == SPACE and footprint is not None:
+        most = space_words(footprint, candidate.peak or 0)
+        return f"files between tasks need {most} at once, {_less(candidate.peak, choice.candidates['fifo'].peak)}"
     if candidate.seconds is None or usual is None:
         than = gained(candidate.area, sum(choice.plan.first_come))
         return f"{number(candidate.average)} tasks are ready, {than}"
     pool = "" if choice.pool is None else f" on {choice.pool.head}"
     return f"all tasks finish in about {lasting(candidate.seconds)}{pool}, {sooner(candidate.seconds, usual)}"
+
+
+def _less(peak: int | None, usual: int | None) -> str:
+    """How much less space an order needs than first come, first served.
+
+    >>> _less(3, 4), _less(4, 4)
+    ('25 % less than first come, first served', 'as much as first come, first served')
+    """
+    if not peak or not usual or peak == usual:
+        return "as much as first come, first served"
+    share = f"{abs(peak / usual - 1):.0%}".replace("%", " %")
+    return f"{share} {'less' if peak < usual else 'more'} than first come, first served"
 
 
 def _pool_phrase(choice: ChosenOrder, words: str) -> str:
@@ -205,16 +220,16 @@ SHORTEST = SHORT._replace(rounds="rounds at {}", of_possible="ready, of possible
 #: the source of the sizes, if it is not the file itself
 SIZES_FROM = {
     "sizes": "",
-    "kinds": "; some sizes are means of their kind",
-    "files": "; sizes are unknown, so each counts 1",
-    "tasks": "; files are unknown, so each task leaves 1 result",
+    "kinds": " (some sizes are means of their kind)",
+    "files": " (sizes are unknown)",
+    "tasks": " (files are unknown: every task leaves one result)",
 }
 FILES = {"files": "file", "tasks": "result"}
 
 
 def table(choice: ChosenOrder) -> Iterator[str]:
     """A row for every order, with a mark at the one used, within the width of a screen."""
-    names, full_name = dict.fromkeys((*SHOWN, choice.used)), os.path.basename
+    names, full_name = dict.fromkeys((*choice.shown, choice.used)), os.path.basename
     for phrases, called in ((LONG, full_name), (SHORT, full_name), (SHORTEST, full_name), (SHORTEST, name_of)):
         rows = [_head(choice, phrases), *(_row(choice, name, called(name), phrases) for name in names)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -256,19 +271,14 @@ def _share(choice: ChosenOrder, candidate: Candidate, most: str) -> str:
 
 
 def space_lines(choice: ChosenOrder) -> Iterator[str]:
-    """The peak size of the files between tasks under the order used, and its lower bound."""
-    footprint, bound, chosen = choice.footprint, choice.space_bound, choice.chosen
-    if footprint is None or chosen is None or chosen.peak is None:
+    """What the column of peaks means, and the lower bound on them."""
+    footprint, bound = choice.footprint, choice.space_bound
+    if footprint is None or bound is None:
         return
     how = "one task at a time" if choice.pool is None else f"on {choice.pool.head}"
-    known = SIZES_FROM[footprint.level]
-    yield f"peak: largest total size of files between tasks at once, {how}{known}"
-    if bound is not None and chosen.peak > bound.bytes:
-        least = footprint.peak(choice.sequence("space"))
-        advice = "" if chosen.name == "space" else f"; --policy space: {space_words(footprint, least)}, one at a time"
-        yield f"  no order needs less than {space_words(footprint, bound.bytes)}{advice}"
-    elif bound is not None:
-        yield f"  no order needs less than {space_words(footprint, bound.bytes)}, so {quoted(chosen.name)} needs the least"
+    least = space_words(footprint, bound.bytes)
+    yield f"peak: largest size of all files between tasks, {how}; no order needs less"
+    yield f"  than {least}{SIZES_FROM[footprint.level]}"
 
 
 def space_words(footprint: Footprint, amount: int) -> str:
