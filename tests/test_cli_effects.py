@@ -46,7 +46,12 @@ USELESS = [
     (f"work {URL} --sandbox-network", "--sandbox-network"),
     (f"work {URL} --seconds 5 --size 2", "--size"),
     (f"token {URL} ann --revoke --days 3", "--days"),
-]
+    ("run FILE --stream --json", "--stream"),
+    *((f"run FILE {option} {where}", option.split()[0]) for option in ("--stream", "--joblog x")
+      for where in ("-n", "--rehearse 1", f"--on {URL}")),
+    *((f"run FILE {option} {where}", option.split()[0]) for option in ("--again a", "--fresh", "--dry-run")
+      for where in ("--on htcondor-dagman", "--rehearse 1", f"--on {URL}")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("words", "options"), USELESS, ids=[words for words, _ in USELESS])

@@ -71,15 +71,6 @@ def test_a_table_is_continued(file: Path) -> None:
     assert [line.split("\t")[0] for line in lines] == [COLUMNS[0], "1", "1"]
 
 
-@pytest.mark.parametrize("words", [["--stream"], ["--joblog", "x"]])
-@pytest.mark.parametrize("where", [["-n"], ["--rehearse", "1"], ["--on", "http://127.0.0.1:9"]])
-def test_what_has_no_effect_is_refused(
-    file: Path, words: list[str], where: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["run", str(file), *words, *where]) == 2
-    assert "no effect" in capsys.readouterr().err
-
-
 def test_a_table_that_cannot_be_written_is_refused_before_anything_runs(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,11 +92,6 @@ def test_a_file_of_something_else_is_not_written_to(file: Path, kind: str, capsy
     assert (file.read_text(), places["other"].read_text()) == (before, "precious")
     assert run(["run", str(file), "a"]) == 0
     assert "already done" in capsys.readouterr().out
-
-
-def test_outputs_are_not_mixed_into_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["run", str(file), "--stream", "--json"]) == 2
-    assert "--stream has no effect with --json" in capsys.readouterr().err
 
 
 # While tasks run

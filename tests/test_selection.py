@@ -193,15 +193,6 @@ def test_a_resumed_run_keeps_its_selection(file: Path) -> None:
     assert counts(file) == {"a": 1, "b": 2}
 
 
-@pytest.mark.parametrize("words", [["--again", "a"], ["--fresh"], ["-n"]])
-@pytest.mark.parametrize("where", [["--on", "http://127.0.0.1:9"], ["--on", "htcondor-dagman"], ["--rehearse", "1"]])
-def test_what_has_no_effect_is_refused(
-    file: Path, words: list[str], where: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["run", str(file), *words, *where]) == 2
-    assert "no effect" in capsys.readouterr().err
-
-
 def test_a_run_that_grew_is_not_narrowed(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = file.with_name("more.json")
     more.write_text('{"tasks": [{"name": "e", "run": "true", "after": ["a"]}]}')

@@ -16,8 +16,8 @@ from eligo import families as f
 from eligo.dag import Dag, sum_of
 from eligo.deciding import bounds, effort, elimination
 from eligo.deciding.effort import EFFORTS
-from eligo.deciding.symmetry import interchangeable
-from eligo.deciding.work import cumulative
+from eligo.deciding.symmetry import Twins
+from eligo.deciding.work import Work, cumulative
 from eligo.planning import plan
 from eligo.theory.profiles import Profile, hull_sides
 from eligo.theory.skeleton import skeleton
@@ -323,7 +323,8 @@ def test_maxima_of_dags_with_equal_parts_kept_sorted() -> None:
                 arcs += [(f"{which}.{i}.{sink}", "end") for sink in part.sinks]
         dag = skeleton(Dag.from_arcs(arcs))
         subsets = Subsets.of(dag, 20)
-        found = interchangeable(dag, list(range(len(dag))))
+        (twins := Twins(dag, Work())).look(list(range(len(dag))))
+        found = twins.sets
         alike = [
             {"tasks": dag.named(one.members), "swaps": [moved(dag, image) for image in one.swaps]} for one in found
         ]

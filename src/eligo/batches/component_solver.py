@@ -68,15 +68,9 @@ class Limits:
 FULL = Limits()
 #: each step takes a few milliseconds at most
 BRIEF = Limits(
-    items=12,
-    items_late=0,
-    tree_tasks=150,
-    tree_tasks_late=0,
-    cut_arcs=5_000,
-    exchange_arcs=5_000,
-    program_arcs=5_000,
-    integer_program=False,
-)
+    items=12, items_late=0, tree_tasks=150, tree_tasks_late=0, cut_arcs=5_000, exchange_arcs=5_000,
+    program_arcs=5_000, integer_program=False,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

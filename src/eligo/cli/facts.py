@@ -57,12 +57,9 @@ def _kind(kind: str, tasks: list[int], estimate: Estimate) -> dict[str, Any]:
     own: list[float] = estimate.seconds[tasks][estimate.own[tasks]].tolist()
     mean = sum(own) / len(own) if own else float(estimate.seconds[tasks[0]]) if kind in estimate.kinds else None
     return {
-        "kind": kind,
-        "tasks": len(tasks),
-        "seconds": mean,
-        "least": min(own, default=None),
+        "kind": kind, "tasks": len(tasks), "seconds": mean, "least": min(own, default=None),
         "most": max(own, default=None),
-    }
+    }  # fmt: skip
 
 
 def _times(kind: dict[str, Any]) -> str:
@@ -77,16 +74,11 @@ def _times(kind: dict[str, Any]) -> str:
 def _size_facts(flow: Workflow, estimate: Estimate) -> dict[str, Any]:
     dag = flow.dag
     return {
-        "tasks": len(dag),
-        "arcs": dag.arc_count,
-        "levels": dag.depth,
-        "width": max(dag.level_sizes.tolist(), default=0),
-        "sources": len(dag.sources),
-        "sinks": len(dag.sinks),
-        "components": len(dag.components()),
-        "duplicate_arcs": dag.duplicates,
+        "tasks": len(dag), "arcs": dag.arc_count, "levels": dag.depth,
+        "width": max(dag.level_sizes.tolist(), default=0), "sources": len(dag.sources), "sinks": len(dag.sinks),
+        "components": len(dag.components()), "duplicate_arcs": dag.duplicates,
         "seconds_known": int(estimate.own.sum()),
-    }
+    }  # fmt: skip
 
 
 # eligo verify

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
+import typer
+
 from eligo.additions import LARGEST, read_addition, without_templates
-from eligo.cli.effects import SERVER, URL, ServerTarget, full_address
+from eligo.cli.effects import SERVER, URL, ServerTarget, full_address, is_server
 from eligo.cli.options import Access
-from eligo.cli.output import harmless, print_json, print_lines, print_table, with_new_keys
+from eligo.cli.output import harmless, print_answer, print_json, print_lines, print_table, with_new_keys
 from eligo.cli.plan_text import tell
 from eligo.client.owner import Owner, hash_files
 from eligo.errors import InputError, check_choice, counted
@@ -27,8 +29,6 @@ STATES = ("running", "paused", "held", "failed", "done", "cancelled", "unavailab
 PAGE = 1_000  # workflows in one answer
 ACCESS = {"revoked": "revoked", "void": "expired"}  # of clients that are not approved; others wait for approval
 PATIENCE = 30.0  # seconds that a run has to take what is in its inbox, and to stop when it is cancelled
-
-
 #: what to do instead if the run in a folder is not running; {} is its folder
 NOT_RUNNING = {
     "pause": "eligo run --resume {} --pause starts it paused",
@@ -39,21 +39,50 @@ NOT_RUNNING = {
 }
 
 
-def change_workflow(target: ServerTarget, verb: str, message: str, json: bool) -> int:
-    """Change a workflow, and print that it is done or that nothing had to change; both are a success."""
-    answer = target.owner().post(f"/v1/workflows/{quote(target.workflow)}/{verb}", {})
-    return _print_change({"workflow": target.workflow}, verb, message, answer, json)
+#: the folder of a run, or the address of a workflow on a server
+Place = Path | ServerTarget
 
 
-def change_run(name: str, verb: str, message: str, json: bool) -> int:
-    """Change the run in a folder, and print the result; a cancelled run has stopped when this returns."""
-    folder = run_folder(name)
-    if verb == "cancel":
-        answer = ask(folder, {"verb": verb}, PATIENCE) or {"changed": False, "state": "not running"}
-        _wait_for_end(folder)
-    else:
-        answer = _ask_run(folder, verb)
-    return _print_change({"run": str(folder)}, verb, message, answer, json)
+def place_in(context: typer.Context, access: Access) -> Place:
+    """The run or workflow that the argument RUN names."""
+    name = context.params["folder"]
+    return access.target(name) if is_server(context) else run_folder(name)
+
+
+def change(place: Place, verb: str, message: str, json: bool) -> int:
+    """Change a run or a workflow, and print that it is done or that nothing had to change; both are a success."""
+    subject, answer = _ask(place, verb)
+    changed, (name,) = answer.get("changed", True), subject.values()  # servers before this version do not send it
+    line = message.format(name) if changed else f"{name} is {answer['state']}: nothing changed"
+    return print_answer({**subject, "done": verb, "changed": changed}, [line], json)
+
+
+def change_tasks(place: Place, verb: str, tasks: Sequence[str], json: bool) -> int:
+    """Retry or release tasks of a run or a workflow; the exit code is 1 if there were none."""
+    subject, answer = _ask(place, verb, tasks=list(tasks) or None)
+    count = answer["count"]
+    done = {"retry": "failed {} will be retried", "release": "running {} taken back"}[verb]
+    line = f"{count:,} {done.format('task' if count == 1 else 'tasks')}"
+    print_answer({**subject, "count": count}, [line], json)
+    return 0 if count else NONE
+
+
+def change_workers(folder: Path, workers: int, json: bool) -> int:
+    """Change the maximum number of concurrent tasks of a run."""
+    if workers < 1:
+        raise InputError(f"workers must be a positive integer, got {workers}")
+    subject, answer = _ask(folder, "workers", workers=workers)
+    line = f"{folder} runs at most {counted(workers, 'task')} at once (before: {answer['before']:,})"
+    document = {**subject, "done": "workers", "changed": answer["changed"], "workers": workers}
+    return print_answer(document, [line], json)
+
+
+def _ask(place: Place, verb: str, **words: Any) -> tuple[dict[str, str], dict[str, Any]]:
+    """The name of a run or workflow by its kind, and the answer to a request; a cancelled run has stopped then."""
+    if isinstance(place, ServerTarget):
+        answer = place.owner().post(f"/v1/workflows/{quote(place.workflow)}/{verb}", words)
+        return {"workflow": place.workflow}, answer
+    return {"run": str(place)}, _cancel_run(place) if verb == "cancel" else _ask_run(place, verb, **words)
 
 
 def _ask_run(folder: Path, verb: str, **words: Any) -> dict[str, Any]:
@@ -67,55 +96,13 @@ def _ask_run(folder: Path, verb: str, **words: Any) -> dict[str, Any]:
     return answer
 
 
-def _wait_for_end(folder: Path) -> None:
-    """Wait until a cancelled run has stopped, so that it can be resumed."""
+def _cancel_run(folder: Path) -> dict[str, Any]:
+    """Cancel a run and wait until it has stopped, so that it can be resumed; returns its answer."""
+    answer = ask(folder, {"verb": "cancel"}, PATIENCE)
     until = time.monotonic() + PATIENCE
     while under_way(folder / STATE) and time.monotonic() < until:
         time.sleep(LOOK)
-
-
-def _print_change(place: dict[str, str], verb: str, message: str, answer: dict[str, Any], json: bool) -> int:
-    """Print the result of a change of a workflow or run."""
-    changed, (name,) = answer.get("changed", True), place.values()  # servers before this version do not send it
-    line = message.format(name) if changed else f"{name} is {answer['state']}: nothing changed"
-    print_json({**place, "done": verb, "changed": changed}) if json else print_lines([line])
-    return 0
-
-
-def change_tasks(target: ServerTarget, verb: str, tasks: Sequence[str], json: bool) -> int:
-    """Retry or release tasks of a workflow; the exit code is 1 if there were none."""
-    words = {"tasks": list(tasks) or None}
-    count = target.owner().post(f"/v1/workflows/{quote(target.workflow)}/{verb}", words)["count"]
-    return _print_count({"workflow": target.workflow}, verb, count, json)
-
-
-def change_tasks_of_run(name: str, verb: str, tasks: Sequence[str], json: bool) -> int:
-    """Retry or release tasks of the run in a folder; the exit code is 1 if there were none."""
-    folder = run_folder(name)
-    count = _ask_run(folder, verb, tasks=list(tasks) or None)["count"]
-    return _print_count({"run": str(folder)}, verb, count, json)
-
-
-def _print_count(place: dict[str, str], verb: str, count: int, json: bool) -> int:
-    if json:
-        print_json({**place, "count": count})
-    else:
-        done = {"retry": "failed {} will be retried", "release": "running {} taken back"}[verb]
-        print_lines([f"{count:,} {done.format('task' if count == 1 else 'tasks')}"])
-    return 0 if count else NONE
-
-
-def change_workers(name: str, workers: int, json: bool) -> int:
-    """Change the maximum number of concurrent tasks of the run in a folder."""
-    if workers < 1:
-        raise InputError(f"workers must be a positive integer, got {workers}")
-    folder = run_folder(name)
-    answer = _ask_run(folder, "workers", workers=workers)
-    if json:
-        print_json({"run": str(folder), "done": "workers", "changed": answer["changed"], "workers": workers})
-    else:
-        print_lines([f"{folder} runs at most {counted(workers, 'task')} at once (before: {answer['before']:,})"])
-    return 0
+    return answer or {"changed": False, "state": "not running"}
 
 
 def fetch_results(target: ServerTarget, folder: str | None, force: bool, json: bool) -> int:
@@ -126,15 +113,10 @@ def fetch_results(target: ServerTarget, folder: str | None, force: bool, json: b
         state, names, fetched = target.owner().fetch_made(target.workflow, place, force)
     except OSError as error:
         raise InputError(f"{harmless(place)}: cannot write the files: {error.strerror}") from None
-    if json:
-        print_json({"workflow": target.workflow, "state": state, "folder": place, "files": names, "fetched": fetched})
-    else:
-        there = len(names) - fetched
-        print_lines([
-            f"{target.workflow} is {state}: {counted(fetched, 'file')} fetched into {harmless(place)}"
-            + (f", {there:,} already there" if there else "")
-        ])  # fmt: skip
-    return 0
+    there = f", {len(names) - fetched:,} already there" if fetched < len(names) else ""
+    line = f"{target.workflow} is {state}: {counted(fetched, 'file')} fetched into {harmless(place)}{there}"
+    document = {"workflow": target.workflow, "state": state, "folder": place, "files": names, "fetched": fetched}
+    return print_answer(document, [line], json)
 
 
 def list_workflows(target: ServerTarget, state: str | None, limit: int, json: bool) -> int:
@@ -176,13 +158,9 @@ def _fetch_workflows(owner: Owner, state: str | None, limit: int) -> tuple[list[
 def drain(target: ServerTarget, stop: bool, json: bool) -> int:
     """Stop a server from handing out tasks, or let it do so again."""
     reply = target.owner().post("/v1/drain", {"on": not stop})
-    if json:
-        print_json(reply)
-    elif reply["status"] == "draining":
-        print_lines([f"{target.server} hands out no more tasks; to resume: eligo drain {target.server} --stop"])
-    else:
-        print_lines([f"{target.server} hands out tasks again"])
-    return 0
+    stopped = f"{target.server} hands out no more tasks; to resume: eligo drain {target.server} --stop"
+    line = stopped if reply["status"] == "draining" else f"{target.server} hands out tasks again"
+    return print_answer(reply, [line], json)
 
 
 class ClientChanges(NamedTuple):
@@ -252,27 +230,21 @@ def _client_state(client: dict[str, Any]) -> str:
 # Tasks that are added
 
 
-def add_to_folder(name: str, file: str, json: bool) -> int:
-    """Add the tasks of a file to the run in a folder."""
-    from eligo.running.growth import add_to_run
-
-    folder = run_folder(name)
+def add_tasks(place: Place, file: str, directory: str | None, json: bool) -> int:
+    """Add the tasks of a file to a run, or to a workflow with the files that they read and that no task writes."""
     text, tasks = addition_in(file)
-    taken = add_to_run(folder, text, PATIENCE)
-    tell([] if taken else [f"{folder}: the run has not added the tasks yet; it will when it is resumed"])
-    report_added(tasks, str(folder), json)
-    return 0
+    if isinstance(place, ServerTarget):
+        owner, where = place.owner(), f"{place.server}/{place.workflow}"
+        folder = directory or os.path.dirname(file) or os.curdir
+        if missing := owner.add(place.workflow, text)["missing"]:
+            owner.provide(place.workflow, hash_files(missing, folder), folder)
+    else:
+        from eligo.running.growth import add_to_run
 
-
-def add_to_server(target: ServerTarget, file: str, directory: str | None, json: bool) -> int:
-    """Add the tasks of a file to a workflow of a server, with the files that they read and that no task writes."""
-    text, tasks = addition_in(file)
-    owner, folder = target.owner(), directory or os.path.dirname(file) or os.curdir
-    answer = owner.add(target.workflow, text)
-    if answer["missing"]:
-        owner.provide(target.workflow, hash_files(answer["missing"], folder), folder)
-    report_added(tasks, f"{target.server}/{target.workflow}", json)
-    return 0
+        where = str(place)
+        taken = add_to_run(place, text, PATIENCE)
+        tell([] if taken else [f"{where}: the run has not added the tasks yet; it will when it is resumed"])
+    return print_answer({"added": list(tasks)}, [f"added {counted(len(tasks), 'task')} to {where}"], json)
 
 
 def addition_in(file: str) -> tuple[str, tuple[str, ...]]:
@@ -283,11 +255,6 @@ def addition_in(file: str) -> tuple[str, tuple[str, ...]]:
         return text, tuple(map(str, read_addition(text).flow.dag.tasks))
     except InputError as error:
         raise error.located(file) from None
-
-
-def report_added(tasks: tuple[str, ...], where: str, json: bool) -> None:
-    """Print how many tasks were added."""
-    print_json({"added": list(tasks)}) if json else print_lines([f"added {counted(len(tasks), 'task')} to {where}"])
 
 
 # Tokens
@@ -332,20 +299,16 @@ def change_tokens(place: str, access: Access, name: str | None, request: TokenRe
 
 def _print_revoked(name: str, count: int, json: bool) -> int:
     """Print how many tokens were revoked; returns the exit code, 1 if there were none."""
-    if json:
-        print_json({"name": name, "count": count})
-    elif count:
-        print_lines([f"{counted(count, 'token')} revoked"])
+    if count or json:
+        print_answer({"name": name, "count": count}, [f"{counted(count, 'token')} revoked"], json)
     else:
         tell([f"no valid token has the name {harmless(name)}"])
     return 0 if count else NONE
 
 
 def _print_token(token: str, name: str, request: TokenRequest) -> None:
-    if request.json:
-        print_json({"token": token, "name": name, "scopes": request.scopes, "days": request.days})
-    else:
-        print_lines([token])
+    document = {"token": token, "name": name, "scopes": request.scopes, "days": request.days}
+    print_answer(document, [token], request.json)
 
 
 def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:

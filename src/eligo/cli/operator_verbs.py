@@ -56,14 +56,12 @@ CHANGES = {
 def _add_change(name: str, message: str, help: str) -> None:
     """Register a verb that changes a run or a workflow."""
 
-    def change(context: typer.Context, folder: RunPlace, *, access: Access, json: Json = False) -> int:
-        from eligo.cli.operator import change_run, change_workflow
+    def verb(context: typer.Context, folder: RunPlace, *, access: Access, json: Json = False) -> int:
+        from eligo.cli.operator import change, place_in
 
-        if is_server(context):
-            return change_workflow(access.target(folder), name, message, json)
-        return change_run(folder, name, message, json)
+        return change(place_in(context, access), name, message, json)
 
-    app.command(name, help=cleandoc(help))(grouped(change))
+    app.command(name, help=cleandoc(help))(grouped(verb))
 
 
 for _name, _words in CHANGES.items():
@@ -98,12 +96,9 @@ def release(
 
 
 def _change_tasks(context: typer.Context, verb: str, tasks: list[str], access: Access, json: bool) -> int:
-    from eligo.cli.operator import change_tasks, change_tasks_of_run
+    from eligo.cli.operator import change_tasks, place_in
 
-    place = context.params["folder"]
-    if is_server(context):
-        return change_tasks(access.target(place), verb, tasks, json)
-    return change_tasks_of_run(place, verb, tasks, json)
+    return change_tasks(place_in(context, access), verb, tasks, json)
 
 
 @app.command()
@@ -121,10 +116,11 @@ def workers(
     Tasks that are already running finish.
     """
     from eligo.cli.operator import change_workers
+    from eligo.pages.sources import run_folder
 
     if is_server(context):
         raise InputError("a server has no number of workers: start or stop clients (eligo work), or use eligo drain")
-    return change_workers(folder, number, json)
+    return change_workers(run_folder(folder), number, json)
 
 
 @app.command()
@@ -134,9 +130,9 @@ def purge(url: WorkflowPlace, *, access: Access, json: Json = False) -> int:
 
     Refused if the workflow has not ended.
     """
-    from eligo.cli.operator import change_workflow
+    from eligo.cli.operator import change
 
-    return change_workflow(access.target(url), "purge", "{} is deleted", json)
+    return change(access.target(url), "purge", "{} is deleted", json)
 
 
 @app.command()

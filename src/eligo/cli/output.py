@@ -16,25 +16,10 @@ from eligo.version import SCHEMA, __version__
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 #: replacements for signs that the terminal cannot show
-PLAIN = str.maketrans(
-    {
-        "▷": "|>",
-        "→": "->",
-        "×": "x",
-        "≤": "<=",
-        "ρ": "rho",
-        "…": "...",
-        "─": "-",
-        "·": ".",
-        "│": "|",
-        "┤": "|",
-        "└": "+",
-        "▓": "=",
-        "▒": "-",
-        "░": ".",
-    }
-    | dict(zip(BLOCKS, " .:-=+*%#", strict=True))
-)
+PLAIN = str.maketrans({
+    "▷": "|>", "→": "->", "×": "x", "≤": "<=", "ρ": "rho", "…": "...", "─": "-", "·": ".", "│": "|", "┤": "|", "└": "+",
+    "▓": "=", "▒": "-", "░": ".", **dict(zip(BLOCKS, " .:-=+*%#", strict=True)),
+})  # fmt: skip
 WIDTH = 80  # characters, if there is no terminal
 
 #: the keys of JSON documents of a server, and their new names
@@ -160,6 +145,12 @@ def json_text(document: Mapping[str, Any], ascii_only: bool = False) -> str:
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one document, and nothing else, on standard output."""
     sys.stdout.write(json_text(document, ascii_only=not is_unicode(sys.stdout.encoding)))
+
+
+def print_answer(document: Mapping[str, Any], lines: Iterable[str], json: bool) -> int:
+    """Print a document, or the sentences that stand for it; returns the exit code."""
+    print_json(document) if json else print_lines(lines)
+    return 0
 
 
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:

@@ -50,13 +50,10 @@ def rehearsal_document(stage: Stage, rehearsals: list[Rehearsal]) -> dict[str, A
     """The results of rehearsals as plain data."""
     best = min(rehearsals, key=lambda each: each.makespan, default=None)
     return {
-        "tasks": len(stage.flow),
-        "workers": stage.settings.slots,
-        "scale": stage.scale,
-        "known": stage.estimates.level,
-        "rehearsals": [each.document() for each in rehearsals],
+        "tasks": len(stage.flow), "workers": stage.settings.slots, "scale": stage.scale,
+        "known": stage.estimates.level, "rehearsals": [each.document() for each in rehearsals],
         "best": best and best.policy,
-    }
+    }  # fmt: skip
 
 
 def rehearsal_table(rehearsals: list[Rehearsal]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from eligo.cli.effects import ServerTarget, full_address
 from eligo.cli.endings import FAILED, INTERRUPTED, Ended
 from eligo.cli.look import failure_lines, note_lines
-from eligo.cli.output import print_json, print_lines
+from eligo.cli.output import print_answer, print_lines
 from eligo.cli.plan_text import accept, heeding, tell, working
 from eligo.cli.requests import RunRequest
 from eligo.client.owner import Owner, hash_files
@@ -101,21 +101,15 @@ def submit(flow: Workflow, target: ServerTarget, wishes: dict[str, str], options
     if reply["state"] == "failed":
         tell([f"{place} was submitted before and failed; to retry its failed tasks: eligo retry {place}"])
     if not options.wait:
-        print_json(reply) if options.json else print_lines([workflow])
-        return 0
+        return print_answer(reply, [workflow], options.json)
     _check_going(reply, place)
     ended = follow_and_fetch(flow, target, workflow, folder, options.json)
     if ended is None:
         return INTERRUPTED
     last, fetched = ended
-    if options.json:
-        print_json(last | {"fetched": fetched})
-    else:
-        counts = count_words(last["counts"])  # empty if the workflow was cancelled
-        line = "; ".join(
-            [f"{workflow} is {last['state']}", *([counts] if counts else []), f"{fetched:,} files fetched"]
-        )
-        print_lines([*failure_lines(last), line])
+    counts = count_words(last["counts"])  # empty if the workflow was cancelled
+    line = "; ".join(filter(None, [f"{workflow} is {last['state']}", counts, f"{fetched:,} files fetched"]))
+    print_answer(last | {"fetched": fetched}, [*failure_lines(last), line], options.json)
     return 0 if last["state"] == "done" else FAILED
 
 
@@ -235,12 +229,9 @@ def by_server(flow: Workflow, request: RunRequest, target: ServerTarget) -> int:
     if result is None:
         return INTERRUPTED
     last, ended = result[0], Ended(len(flow), time.monotonic() - began, place)
-    if request.json:
-        failed = {task: one["cause"] for one in last["failures"] for task in one["tasks"]}
-        document = ended.document(request.used_policy, last["counts"].get("done", 0), failed, [])
-        print_json(document | {"state": last["state"]})
-    else:
-        print_lines([*failure_lines(last), _end_line(last, ended)])
+    failed = {task: one["cause"] for one in last["failures"] for task in one["tasks"]}
+    document = ended.document(request.used_policy, last["counts"].get("done", 0), failed, [])
+    print_answer(document | {"state": last["state"]}, [*failure_lines(last), _end_line(last, ended)], request.json)
     return 0 if last["state"] == "done" else FAILED
 
 

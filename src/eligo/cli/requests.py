@@ -230,21 +230,13 @@ class RunRequest:
         from eligo.running import Retries, Settings
 
         return Settings(
-            selection=self.selection,
-            workers=self.workers,
-            policy=policy or self.used_policy,
-            size=self.fat,
-            retries=Retries(most=self.retries),
-            timeout=self.timeout,
-            resources=totals_in(self.resource or ()),
+            selection=self.selection, workers=self.workers, policy=policy or self.used_policy, size=self.fat,
+            retries=Retries(most=self.retries), timeout=self.timeout, resources=totals_in(self.resource or ()),
             labels=labels_to_check(self.label or (), self.ignore or ()),
-            most_failures=float("inf") if self.max_failures is None else self.max_failures,
-            skip_done=self.skip_done,
-            directory=self.directory,
-            paused=self.pause,
-            why=self.why,
+            most_failures=float("inf") if self.max_failures is None else self.max_failures, skip_done=self.skip_done,
+            directory=self.directory, paused=self.pause, why=self.why,
             cache=self.cache and os.path.abspath(self.cache),
-        )
+        )  # fmt: skip
 
 
 def totals_in(words: Collection[str]) -> dict[str, float]:

@@ -88,12 +88,11 @@ def add(
 
     New tasks may depend on existing tasks and read the files that these write.
     """
-    from eligo.cli.operator import add_to_folder, add_to_server
+    from eligo.cli.operator import add_tasks, place_in
 
-    if is_server(context):
-        return add_to_server(access.target(folder), file, directory, json)
-    refuse_useless(context, "with a run folder", "directory")
-    return add_to_folder(folder, file, json)
+    if not is_server(context):
+        refuse_useless(context, "with a run folder", "directory")
+    return add_tasks(place_in(context, access), file, directory, json)
 
 
 @app.command()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eligo.cli.options import Reading
-from eligo.cli.output import print_json, print_lines, with_new_keys
+from eligo.cli.output import print_answer, print_json, print_lines, with_new_keys
 from eligo.cli.plan_text import accept, read_workflow, tell, working
 from eligo.errors import InputError, counted
 from eligo.formats.fidelity import words_in
@@ -144,10 +144,7 @@ class _Watch:
 def check_setup(setup: "Setup", json: bool) -> int:
     """Print the problems of a setup; returns the exit code, 1 if there are any."""
     problems = list(_problems(setup))
-    if json:
-        print_json({"problems": problems})
-    else:
-        print_lines(problems or ["no problems found"])
+    print_answer({"problems": problems}, problems or ["no problems found"], json)
     return 1 if problems else 0
 
 

@@ -97,18 +97,13 @@ class FatTask:
         optional = {key: getattr(self, key) for key in ("certificate", "seconds", "bytes_in", "bytes_out")}
         label = dict(zip(self.dag.tasks, self.dag.labels, strict=True)).__getitem__
         return {
-            "tasks": tuple(map(label, self.tasks)),
-            "cut_arcs": self.cut_arcs,
+            "tasks": tuple(map(label, self.tasks)), "cut_arcs": self.cut_arcs,
             "cut": tuple((label(u), label(v)) for u, v in self.cut),
-            "inputs": tuple((label(u), label(v)) for u, v in self.inputs),
-            "productivity": self.productivity,
-            "ready_after": self.eligible_after,
-            "eligible_after": self.eligible_after,
-            "residual_tasks": len(self.residual),
-            "residual_verdict": self.residual_verdict,
-            "strategy": self.strategy,
-            "why": self.why,
-        } | {key: amount for key, amount in optional.items() if amount is not None}
+            "inputs": tuple((label(u), label(v)) for u, v in self.inputs), "productivity": self.productivity,
+            "ready_after": self.eligible_after, "eligible_after": self.eligible_after,
+            "residual_tasks": len(self.residual), "residual_verdict": self.residual_verdict,
+            "strategy": self.strategy, "why": self.why,
+        } | {key: amount for key, amount in optional.items() if amount is not None}  # fmt: skip
 
 
 def fat_task(flow: object, tasks: Iterable[Name], executed: Iterable[Name] = (), effort: str = "normal") -> FatTask:
@@ -145,23 +140,15 @@ def fat_of(flow: Workflow, choice: Choice, effort: str = "normal") -> FatTask:
     members = list(inside) if choice.strategy == "by hand" else growth.ordered()
     name = dag.tasks.__getitem__
     return FatTask(
-        dag=dag,
-        tasks=tuple(map(name, members)),
+        dag=dag, tasks=tuple(map(name, members)),
         cut=tuple((name(u), name(v)) for u in members for v in state.children_of(u) if v not in inside),
         inputs=tuple((name(u), name(v)) for v in members for u in state.parents_of(v) if u not in inside),
-        productivity=growth.rendered,
-        eligible_after=state.ready_count() + growth.rendered - len(members),
-        strategy=choice.strategy,
-        why=choice.why,
-        certificate=choice.certificate,
-        seconds=_seconds(flow, members),
+        productivity=growth.rendered, eligible_after=state.ready_count() + growth.rendered - len(members),
+        strategy=choice.strategy, why=choice.why, certificate=choice.certificate, seconds=_seconds(flow, members),
         bytes_in=None if files is None else files.needed(inside, members),
-        bytes_out=None if files is None else files.cut(inside, members),
-        execution=state.execution,
-        seen=len(state.execution.journal),
-        known_verdict=choice.verdict,
-        effort=effort,
-    )
+        bytes_out=None if files is None else files.cut(inside, members), execution=state.execution,
+        seen=len(state.execution.journal), known_verdict=choice.verdict, effort=effort,
+    )  # fmt: skip
 
 
 def _seconds(flow: Workflow, members: list[int]) -> float | None:

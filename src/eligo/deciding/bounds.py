@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.deciding.effort import LARGEST_CONVOLUTION, MOST_PROBED
 from eligo.deciding.work import Work
+from eligo.grown_dag import reached
 from eligo.kernels.cuts import Network
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile, Side, convolved, hull_sides, repeated
@@ -284,7 +285,7 @@ def probes_proof(dag: Dag, probes: list[Probe]) -> list[dict[str, Any]]:
 
 def probe_task(dag: Dag, v: int, k: int, work: Work | None = None) -> Probe:
     """Probe nonsink v of a dag with k nonsinks."""
-    needed, lost = _reach(v, dag.parent_ptr, dag.parent), _reach(v, dag.child_ptr, dag.child)
+    needed, lost = _reach(dag, v, up=True), _reach(dag, v, up=False)
     missing = np.bincount(dag.child, ~needed[dag.tails], minlength=len(dag))
     rendered = int(((missing == 0) & (dag.indegree > 0)).sum())
     possible = k - int((lost & (dag.outdegree > 0)).sum())
@@ -304,14 +305,8 @@ def _with_shares(dag: Dag, work: Work | None) -> tuple[Dag, Shares]:
     return dag, best_shares(dag, work)
 
 
-def _reach(v: int, ptr: Ints, rows: Ints) -> NDArray[np.bool_]:
-    """The mask of task v and all tasks reachable from it."""
-    reached = np.zeros(len(ptr) - 1, np.bool_)
-    reached[v] = True
-    waiting = [v]
-    while waiting:
-        u = waiting.pop()
-        fresh = [w for w in rows[ptr[u] : ptr[u + 1]].tolist() if not reached[w]]
-        reached[fresh] = True
-        waiting += fresh
-    return reached
+def _reach(dag: Dag, v: int, up: bool) -> NDArray[np.bool_]:
+    """The mask of task v and all its ancestors or descendants."""
+    mask = np.zeros(len(dag), np.bool_)
+    mask[[v, *reached(dag, [v], up)]] = True
+    return mask

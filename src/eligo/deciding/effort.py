@@ -102,28 +102,14 @@ def check_effort(name: str) -> None:
 EFFORTS = {
     "quick": Effort(total=0, maxima=0, search=0, area=0, marks=0, probes=0, cuts=2 * SECOND, memory=0, orders=0),
     "normal": Effort(
-        total=4 * SECOND,
-        maxima=1.5 * SECOND,
-        search=0.5 * SECOND,
-        area=0.4 * SECOND,
-        marks=0,
-        probes=0.5 * SECOND,
-        cuts=2 * SECOND,
-        memory=TABLE_BYTES,
-        orders=SECOND,
+        total=4 * SECOND, maxima=1.5 * SECOND, search=0.5 * SECOND, area=0.4 * SECOND, marks=0, probes=0.5 * SECOND,
+        cuts=2 * SECOND, memory=TABLE_BYTES, orders=SECOND,
     ),
     "thorough": Effort(
-        total=600 * SECOND,
-        maxima=200 * SECOND,
-        search=200 * SECOND,
-        area=200 * SECOND,
-        marks=100 * SECOND,
-        probes=100 * SECOND,
-        cuts=20 * SECOND,
-        memory=2_500_000_000,
-        orders=60 * SECOND,
+        total=600 * SECOND, maxima=200 * SECOND, search=200 * SECOND, area=200 * SECOND, marks=100 * SECOND,
+        probes=100 * SECOND, cuts=20 * SECOND, memory=2_500_000_000, orders=60 * SECOND,
     ),
-}
+}  # fmt: skip
 
 
 def new_effort(name: str, clock: Clock = FOREVER, watch: Callable[[Outlook], None] | None = None) -> Effort:

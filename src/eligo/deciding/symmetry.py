@@ -125,22 +125,14 @@ class Alike(NamedTuple):
     swaps: list[Ints]
 
 
-def interchangeable(dag: Dag, among: Sequence[int], work: Work | None = None) -> list[Alike]:
-    """Disjoint sets of interchangeable tasks among the given ones: equal colours, every swap verified.
-
-    The search ends once the work is over.
+class Twins:
+    """The search for interchangeable tasks of a dag: `sets` has those found so far, each with verified swaps.
 
     >>> fork = Dag.from_arcs([("a", x) for x in "bcd"] + [(x, "e") for x in "bcd"])
-    >>> [fork.named(alike.members) for alike in interchangeable(fork, range(5))]
+    >>> (twins := Twins(fork, Work())).look(range(5))
+    >>> [fork.named(alike.members) for alike in twins.sets]
     [('b', 'c', 'd')]
     """
-    twins = Twins(dag, work or Work())
-    twins.look(among)
-    return twins.sets
-
-
-class Twins:
-    """The search for interchangeable tasks of a dag: `sets` has those found so far."""
 
     def __init__(self, dag: Dag, work: Work) -> None:
         self.dag, self.work = dag, work

@@ -175,13 +175,9 @@ def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
             raise FormatError(f"<{item.tag}> inside <{element.tag}> is not supported", line=item.line)
     job = _command_and_kind(name, element, arguments, streams).with_metadata(metadata)
     return Task(
-        name=name,
-        command=job.command,
-        inputs=tuple(files["i"]),
-        outputs=tuple(files["o"]),
-        category=job.category,
+        name=name, command=job.command, inputs=tuple(files["i"]), outputs=tuple(files["o"]), category=job.category,
         **pegasus.details_of(profiles),
-    )
+    )  # fmt: skip
 
 
 _TOP_LEVEL = ("job", "dax", "dag", "child", "adag")

@@ -77,14 +77,11 @@ def _tasks(trace: nextflow.TraceRows) -> Iterator[Traced]:
         took = row.get(trace.timed)
         submit, complete = (_moment(row.get(title), status) for title in ("submit", "complete"))
         yield Traced(
-            name if name and names[name] == 1 else f"{name or process} {mark}",
-            process,
+            name if name and names[name] == 1 else f"{name or process} {mark}", process,
             None if process in numbered else tag,
-            None if took is None else seconds_in(took, nextflow.MILLISECOND, line),
-            _count(row.get("cpus")),
-            submit,
+            None if took is None else seconds_in(took, nextflow.MILLISECOND, line), _count(row.get("cpus")), submit,
             complete,
-        )
+        )  # fmt: skip
 
 
 def _numbered_processes(rows: Iterable[nextflow.Row]) -> set[str]:

@@ -65,13 +65,9 @@ def _are_words(value: object) -> bool:
 
 
 _FITS: dict[str, Callable[[Any], object]] = {
-    "command": lambda value: isinstance(value, str) or (_are_words(value) and value),
-    "inputs": _are_words,
-    "outputs": _are_words,
-    "seconds": _is_amount,
-    "cores": _is_amount,
+    "command": lambda value: isinstance(value, str) or (_are_words(value) and value), "inputs": _are_words,
+    "outputs": _are_words, "seconds": _is_amount, "cores": _is_amount,
     "memory": lambda value: type(value) is int and value >= 0,
     "labels": lambda value: _are_words(value) and all(re.fullmatch(LABEL, word) for word in value),
-    "category": lambda value: isinstance(value, str),
-    "priority": lambda value: type(value) is int,
-}
+    "category": lambda value: isinstance(value, str), "priority": lambda value: type(value) is int,
+}  # fmt: skip

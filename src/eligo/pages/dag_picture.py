@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.estimates import all_kinds
-from eligo.plotting.layout import Groups, layered
+from eligo.plotting.layout import Groups, layered, numbered
 from eligo.rows import Ints
 from eligo.running.states import STATES
 from eligo.workflow import Workflow
@@ -28,13 +28,13 @@ class Drawn:
         groups = _grouped(flow, kind)
         self.of, self._dag, self._kind = groups.of, groups.dag, groups.kind
         self.aggregated = len(groups.dag) < len(flow)
-        self._sizes = np.bincount(self.of, minlength=len(self._dag))
-        self._first = _first_members(self.of, len(self._dag))
+        self._sizes = [len(tasks) for tasks in groups.members]
+        self._first: list[list[int]] = [tasks[:MOST_NAMES].tolist() for tasks in groups.members]
         self.labels = [self._label(node) for node in range(len(self._dag))]
         self._place()
 
     def _label(self, node: int) -> str:
-        name, size = self.flow.dag.labels[self._first[node][0]], int(self._sizes[node])
+        name, size = self.flow.dag.labels[self._first[node][0]], self._sizes[node]
         if size == 1:
             return name
         return f"{size:,} × {self.kinds[self._kind[node]]}" if self._kind[node] >= 0 else f"{size:,} tasks"
@@ -64,7 +64,7 @@ class Drawn:
             {
                 "id": node, "label": self.labels[node], "kind": int(self._kind[node]), "x": round(float(self._x[node]), 1),
                 "y": round(float(self._y[node]), 1), "w": float(self._wide[node]), "h": float(self._high[node]),
-                "count": int(self._sizes[node]), "tasks": [names[v] for v in self._first[node]], "counts": counts[node],
+                "count": self._sizes[node], "tasks": [names[v] for v in self._first[node]], "counts": counts[node],
             }
             for node in range(len(self._dag))
         ]  # fmt: skip
@@ -88,13 +88,6 @@ class Drawn:
         return {"above": up, "below": down, "self": int(self.of[v]), "path": way}
 
 
-def numbered(kinds: list[str]) -> tuple[list[str], NDArray[np.int32]]:
-    """The distinct kinds, and the index of every task's kind."""
-    numbers: dict[str, int] = {}
-    indices = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], np.int32)
-    return list(numbers), indices
-
-
 def _grouped(flow: Workflow, kind: NDArray[np.int32]) -> Groups:
     """The nodes: single tasks; or tasks by level and kind; or, if these are too many, levels or ranges of levels."""
     dag = flow.dag
@@ -113,11 +106,3 @@ def _grouped(flow: Workflow, kind: NDArray[np.int32]) -> Groups:
 def _numbers(labels: NDArray[np.int64]) -> NDArray[np.int32]:
     """Labels as small numbers."""
     return np.unique(labels, return_inverse=True)[1].astype(np.int32)
-
-
-def _first_members(of: NDArray[np.int32], size: int) -> list[list[int]]:
-    """The first tasks of every node."""
-    order = np.argsort(of, kind="stable")
-    starts = np.searchsorted(of[order], np.arange(size))
-    ends = np.append(starts, len(of))[1:]
-    return [order[a : min(a + MOST_NAMES, b)].tolist() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]

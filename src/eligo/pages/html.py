@@ -88,13 +88,9 @@ def static_page(document: Mapping[str, Any], title: str, assets: Assets | None =
         raise NotBuiltError(ABSENT)
     script, style = _SCRIPT_END.sub(r"\\x3c", _text(program)), _STYLE_END.sub(r"\\3c ", _text(look))
     return PAGE.format(
-        policy=policy(script, style),
-        title=escape(legible(title)),
-        style=style,
-        no_script=NO_SCRIPT,
-        data=data_text(document),
-        script=script,
-    )
+        policy=policy(script, style), title=escape(legible(title)), style=style, no_script=NO_SCRIPT,
+        data=data_text(document), script=script,
+    )  # fmt: skip
 
 
 def policy(script: str, style: str) -> str:

@@ -12,7 +12,7 @@ from eligo.errors import counted
 from eligo.estimates import estimate, kind_of
 from eligo.pages.dag_picture import Drawn
 from eligo.pages.reports import figure_of, title_of
-from eligo.pages.views import MOST_COLUMNS, Sampled
+from eligo.pages.views import MOST_COLUMNS, Sampled, curve_document
 from eligo.planning import VERDICTS, Plan, gain_sentence, percent
 from eligo.plotting.dags import picture_of
 from eligo.plotting.profiles import can_draw, svg_of
@@ -30,16 +30,12 @@ def plan_page(plan: Plan, flow: object, words: Sequence[str] = ()) -> dict[str, 
     workflow = as_workflow(flow)
     kinds = [kind_of(workflow.task(name)) for name in workflow.dag.tasks]
     return {
-        "kind": "plan",
-        "title": title_of(workflow),
-        "headline": [str(plan), gain_sentence(plan)],
+        "kind": "plan", "title": title_of(workflow), "headline": [str(plan), gain_sentence(plan)],
         "facts": [["gain", f"{100 * plan.gain:+.0f} %"], *map(list, facts(plan))],
-        "words": [line for line in words if line != str(plan)],
-        "curve": curve_of(plan),
-        "dag": Drawn(workflow, kinds).document(),
-        "figures": figures_of(plan, workflow),
+        "words": [line for line in words if line != str(plan)], "curve": curve_of(plan),
+        "dag": Drawn(workflow, kinds).document(), "figures": figures_of(plan, workflow),
         "table": {"columns": COLUMNS, "rows": rows_of(plan, workflow, kinds)},
-    }
+    }  # fmt: skip
 
 
 def facts(plan: Plan) -> list[tuple[str, str]]:
@@ -65,20 +61,9 @@ def _at_least(plan: Plan) -> str:
 
 def curve_of(plan: Plan) -> dict[str, Any]:
     """The number of ready tasks after every step: in the plan, at most, and with first come, first served."""
-    lines = {
-        "plan": np.asarray(plan.profile, np.int64),
-        "bound": np.asarray(plan.upper_bound, np.int64),
-        "fifo": np.asarray(plan.first_come, np.int64),
-    }
-    columns, steps = Sampled(len(plan) + 1, MOST_COLUMNS), max(1, len(plan))
-    return {
-        "steps": columns.starts.tolist(),
-        "lines": {"seen": None} | {name: columns.line(line) for name, line in lines.items()},
-        "starved": [],
-        "averages": {"seen": None} | {name: round(float(line[:steps].mean()), 2) for name, line in lines.items()},
-        "sampled": columns.sampled,
-        "remark": "",
-    }
+    curves = {"plan": plan.profile, "bound": plan.upper_bound, "fifo": plan.first_come}
+    lines = {"seen": None} | {name: np.asarray(curve, np.int64) for name, curve in curves.items()}
+    return curve_document(Sampled(len(plan) + 1, MOST_COLUMNS), lines, max(1, len(plan)))
 
 
 def figures_of(plan: Plan, flow: Workflow) -> list[dict[str, str]]:

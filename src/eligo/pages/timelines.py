@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from eligo.errors import counted
 from eligo.estimates import lasting
-from eligo.pages.dag_picture import numbered
 from eligo.pages.tables import Query, Stand, stand, table
 from eligo.pages.views import last_lines, view
 from eligo.pages.watched import ROW, UNUSED, WENT_WELL, Watched
+from eligo.plotting.layout import numbered
 
 MOST_LOGS = 1_000  # failed tasks whose last lines of output are in the page
 MOST_BARS, MOST_BARS_OF_REPORT = 2_000, 20_000

@@ -193,16 +193,19 @@ def curve_of(watched: Watched) -> dict[str, Any]:
     plan, bound = watched.planned
     lines = {"seen": ready_counts, "plan": plan, "bound": bound, "fifo": watched.fifo}
     until = max(1, len(ready_counts) - 1)
+    curve = curve_document(columns, lines, until, starved(watched, columns, ready_counts))
+    curve["averages"]["order"] = round(float(np.array(watched.ready.eligible)[:until].mean()), 2)
+    return curve | ({} if plan is not None else {"remark": "No plan is available for this policy."})
+
+
+def curve_document(
+    columns: Sampled, lines: Mapping[str, NDArray[np.int64] | None], until: int, starved: Collection[object] = ()
+) -> dict[str, Any]:
+    """Lines in the page's form, and the means of their first values; *starved* is drawn below them."""
     averages = {name: None if line is None else round(float(line[:until].mean()), 2) for name, line in lines.items()}
-    averages["order"] = round(float(np.array(watched.ready.eligible)[:until].mean()), 2)
-    return {
-        "steps": columns.starts.tolist(),
-        "lines": {name: None if line is None else columns.line(line) for name, line in lines.items()},
-        "starved": starved(watched, columns, ready_counts),
-        "averages": averages,
-        "sampled": columns.sampled,
-        "remark": "" if plan is not None else "No plan is available for this policy.",
-    }
+    drawn = {name: None if line is None else columns.line(line) for name, line in lines.items()}
+    first = {"steps": columns.starts.tolist(), "lines": drawn, "starved": list(starved)}
+    return first | {"averages": averages, "sampled": columns.sampled, "remark": ""}
 
 
 def starved(watched: Watched, columns: Sampled, ready_counts: NDArray[np.int64]) -> list[list[int]]:

@@ -16,9 +16,9 @@ from eligo.estimates import kind_of
 from eligo.planning import VERDICT_CLAUSES
 from eligo.plotting.dags import paint, paint_within, panel_size
 from eligo.plotting.labels import elided
-from eligo.plotting.layout import Groups, Limits, grouped
+from eligo.plotting.layout import Groups, Limits, grouped, numbered
 from eligo.plotting.profiles import new_axes, new_figure
-from eligo.plotting.sketches import COLOURS, NEUTRAL, SMALL, Sketch, members_of, needed, numbered
+from eligo.plotting.sketches import COLOURS, NEUTRAL, SMALL, Sketch, needed
 from eligo.plotting.sketches import sizes_by_level as level_sizes
 from eligo.rows import Ints
 from eligo.simulation import Dealing
@@ -112,10 +112,10 @@ class Parcels:
     @cached_property
     def drawn_nodes(self) -> Groups:
         """The nodes that are drawn: those of `boxed`, with similar ones merged if there are too many."""
-        pairs = zip(members_of(self.boxed), self.number.tolist(), strict=True)
+        pairs = zip(self.boxed.members, self.number.tolist(), strict=True)
         only = "fat " if len(self.groups) == 1 else ""  # the only one is merged with nothing
-        kind_numbers = numbered([only * (number >= 0) + " ".join(self.kind_lines(tasks)) for tasks, number in pairs])
-        return grouped(self.boxed.dag, kind_numbers, kind_numbers, BOX_LIMITS)
+        named = [only * (number >= 0) + " ".join(self.kind_lines(tasks)) for tasks, number in pairs]
+        return grouped(self.boxed.dag, kind := numbered(named)[1], kind, BOX_LIMITS)
 
     @property
     def is_distinct(self) -> bool:
@@ -145,7 +145,7 @@ class Box(NamedTuple):
 def _sketch(parcels: Parcels, title: str) -> tuple[Sketch, dict[int, Sketch]]:
     """The picture with a box for each group, and the pictures in its boxes."""
     dag, alone = parcels.drawn_nodes.dag, len(parcels.groups) == 1
-    boxes = [_box(parcels, nodes) for nodes in members_of(parcels.drawn_nodes)]
+    boxes = [_box(parcels, nodes) for nodes in parcels.drawn_nodes.members]
     inside = {place: box.inside for place, box in enumerate(boxes) if box.inside is not None}
     sizes = np.array([_size(box) for box in boxes]).reshape(-1, 2)
     colour = np.array([box.colour for box in boxes], np.int32)
@@ -165,20 +165,13 @@ def _sketch(parcels: Parcels, title: str) -> tuple[Sketch, dict[int, Sketch]]:
     }
     sent = CUT if alone else NEUTRAL
     sketch = Sketch(
-        name="fat",
-        title=title,
-        legend=" · ".join(text for text, applies in notes.items() if applies),
-        dag=dag,
-        lines=[box.lines for box in boxes],
-        tips=[box.tip for box in boxes],
-        width=sizes[:, 0],
-        height=sizes[:, 1],
-        colour=colour,
-        hollow=colour == NEUTRAL,
+        name="fat", title=title, legend=" · ".join(text for text, applies in notes.items() if applies), dag=dag,
+        lines=[box.lines for box in boxes], tips=[box.tip for box in boxes], width=sizes[:, 0], height=sizes[:, 1],
+        colour=colour, hollow=colour == NEUTRAL,
         arc_colour=np.where(colour[dag.tails] == NEUTRAL, NEUTRAL, sent).astype(np.int32),
         rank=np.arange(len(dag), dtype=np.int32),
         kept_free={place: inner.size[1] + INSET for place, inner in inside.items()},
-    )
+    )  # fmt: skip
     return sketch, inside
 
 
@@ -227,19 +220,10 @@ def _members(dag: Dag, lines: Sequence[tuple[str, ...]], name: str) -> Sketch:
     """The picture in a box."""
     width, height = level_sizes(dag, lines)
     return Sketch(
-        name=name,
-        title="",
-        legend="",
-        dag=dag,
-        lines=lines,
-        tips=list(dag.labels),
-        width=width,
-        height=height,
-        colour=np.full(len(dag), NEUTRAL, np.int32),
-        hollow=np.ones(len(dag), np.bool_),
-        arc_colour=np.full(dag.arc_count, NEUTRAL, np.int32),
-        rank=np.arange(len(dag), dtype=np.int32),
-    )
+        name=name, title="", legend="", dag=dag, lines=lines, tips=list(dag.labels), width=width, height=height,
+        colour=np.full(len(dag), NEUTRAL, np.int32), hollow=np.ones(len(dag), np.bool_),
+        arc_colour=np.full(dag.arc_count, NEUTRAL, np.int32), rank=np.arange(len(dag), dtype=np.int32),
+    )  # fmt: skip
 
 
 def _side_by_side(sketches: Sequence[Sketch], inside: Mapping[int, Sketch]) -> "Figure":

@@ -75,18 +75,10 @@ def _paint_curve(curve: Curve, axes: "Axes") -> None:
     if curve.low and any(high > low for low, high in zip(curve.low, curve.high, strict=True)):
         axes.vlines(curve.x, curve.low, curve.high, color=colour, linewidth=1.0, alpha=0.8, zorder=2)
     axes.plot(
-        curve.x,
-        curve.y,
-        color=colour,
-        linewidth=1.3,
-        linestyle="-" if curve.style == "line" else "none",
-        marker=MARKS[curve.colour % len(MARKS)],
-        markersize=3.4,
-        markeredgewidth=0,
-        label=legible(curve.label) or "_",
-        zorder=3,
-        clip_on=False,
-    )
+        curve.x, curve.y, color=colour, linewidth=1.3, linestyle="-" if curve.style == "line" else "none",
+        marker=MARKS[curve.colour % len(MARKS)], markersize=3.4, markeredgewidth=0, label=legible(curve.label) or "_",
+        zorder=3, clip_on=False,
+    )  # fmt: skip
 
 
 def _paint_frame(panel: Panel, axes: "Axes") -> None:

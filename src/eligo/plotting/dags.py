@@ -186,33 +186,19 @@ def _paint_nodes(sketch: Sketch, axes: "Axes", scale: float) -> None:
     for i, (x, y, width, height) in enumerate(boxes):
         colour = int(sketch.colour[i])
         box = FancyBboxPatch(
-            (x - width / 2, y - height / 2),
-            width,
-            height,
-            boxstyle="round,pad=0,rounding_size=4",
-            facecolor="white" if sketch.hollow[i] else tint(colour),
-            edgecolor=shade(colour),
-            linewidth=0.9 * scale,
-            zorder=3,
-            label=sketch.tips[i],
-            gid=f"{sketch.name}-{i}",
-        )
+            (x - width / 2, y - height / 2), width, height, boxstyle="round,pad=0,rounding_size=4",
+            facecolor="white" if sketch.hollow[i] else tint(colour), edgecolor=shade(colour), linewidth=0.9 * scale,
+            zorder=3, label=sketch.tips[i], gid=f"{sketch.name}-{i}",
+        )  # fmt: skip
         axes.add_patch(box)
         texts, lift = sketch.lines[i], sketch.kept_free.get(i, 0.0) / 2
         for k, text in enumerate(texts):
             middle = y + lift + LINE * ((len(texts) - 1) / 2 - k)
             size, weight, ink = (SMALL, "normal", "#3E4C59") if k else (BOLD, "bold", INK)
             axes.text(
-                x,
-                middle,
-                legible(text),
-                size=size * scale,
-                weight=weight,
-                color=ink,
-                ha="center",
-                va="center",
+                x, middle, legible(text), size=size * scale, weight=weight, color=ink, ha="center", va="center",
                 zorder=4,
-            )
+            )  # fmt: skip
 
 
 def shade(colour: int) -> str:

@@ -12,7 +12,7 @@ bends, so that they make one trunk and not a hedge.
 .. [1] Sugiyama, Tagawa, Toda (1981), IEEE Trans. Syst. Man Cybern. 11, 109-125.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -65,6 +65,13 @@ class Groups:
     kind: Ints
     family: Ints
 
+    @cached_property
+    def members(self) -> list[Ints]:
+        """The nodes of each group."""
+        order = np.argsort(self.of, kind="stable").astype(np.int32)
+        cuts = np.cumsum(np.bincount(self.of, minlength=len(self.dag)))[:-1]
+        return np.split(order, cuts) if len(self.dag) else []
+
     def merged(self, label: Ints) -> "Groups":
         """The groups after merging those with equal labels, numbered by their first members."""
         _, first, which = np.unique(label, return_index=True, return_inverse=True)
@@ -73,6 +80,13 @@ class Groups:
         crossing = tails != heads
         small = Dag.from_arrays(len(first), tails[crossing], heads[crossing])
         return Groups(small, label[self.of], _common_value(self.kind, label), _common_value(self.family, label))
+
+
+def numbered(values: Iterable[str]) -> tuple[list[str], Ints]:
+    """The distinct values in the order of appearance, and the place of each value among them."""
+    numbers: dict[str, int] = {}
+    places = np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int32)
+    return list(numbers), places
 
 
 def grouped(dag: Dag, kind: Ints, family: Ints, limits: Limits) -> Groups:

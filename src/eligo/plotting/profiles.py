@@ -155,17 +155,9 @@ def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figur
         _paint_frame(axes, len(plan.profile) - 1, max(int(curve.max()) for curve in curves))
         note(axes, title, MARGIN - LEFT, heading, size=TITLE, weight="bold")
         axes.legend(
-            handles=lines,
-            loc="lower left",
-            bbox_to_anchor=((MARGIN - LEFT) / inner, 1.02),
-            ncols=4,
-            frameon=False,
-            fontsize=7.8,
-            borderaxespad=0.0,
-            borderpad=0.0,
-            handlelength=1.8,
-            columnspacing=1.8,
-        )
+            handles=lines, loc="lower left", bbox_to_anchor=((MARGIN - LEFT) / inner, 1.02), ncols=4, frameon=False,
+            fontsize=7.8, borderaxespad=0.0, borderpad=0.0, handlelength=1.8, columnspacing=1.8,
+        )  # fmt: skip
 
 
 def _thin(curves: Sequence[Curve]) -> Curve:

@@ -19,7 +19,7 @@ from eligo.names import without_shared_path
 from eligo.planning import Plan
 from eligo.plotting.labels import elided, kinds, stem, text_width
 from eligo.plotting.labels import places as places_in_words
-from eligo.plotting.layout import Floats, Groups, Layout, Limits, grouped, layered
+from eligo.plotting.layout import Floats, Groups, Layout, Limits, grouped, layered, numbered
 from eligo.rows import Ints, places
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.skeleton import shortcut_mask, skeleton
@@ -192,19 +192,13 @@ def _tasks(parts: Anatomy, room: float) -> Sketch:
     sinks = dag.outdegree == 0
     colours = np.append(parts.colours, np.int32(NEUTRAL))
     return Sketch(
-        name="task",
-        title=f"{counted(len(dag), 'task')}, numbered in the order of the plan",
-        legend=_task_legend(parts),
-        dag=dag,
-        lines=lines,
+        name="task", title=f"{counted(len(dag), 'task')}, numbered in the order of the plan",
+        legend=_task_legend(parts), dag=dag, lines=lines,
         tips=[f"{name}: number {number} of the plan" for name, number in zip(dag.labels, numbers, strict=True)],
-        width=width,
-        height=height,
-        colour=colours[np.where(sinks, blocks.sink_of, blocks.source_of)],
-        hollow=sinks,
+        width=width, height=height, colour=colours[np.where(sinks, blocks.sink_of, blocks.source_of)], hollow=sinks,
         arc_colour=np.where(parts.shortcuts, SHORTCUT, colours[blocks.source_of[dag.tails]]).astype(np.int32),
         rank=parts.position,
-    )
+    )  # fmt: skip
 
 
 def sizes_by_level(dag: Dag, lines: Sequence[tuple[str, ...]]) -> tuple[Floats, Floats]:
@@ -245,8 +239,8 @@ class Bubble(NamedTuple):
 def sketch_of_blocks(parts: Anatomy) -> Sketch:
     """The super-dag: every block, or several equal ones, with its kind, when the plan starts it, and what it runs."""
     families = [kind[0] if "→" not in kind else "→" for kind in parts.kinds]
-    groups = grouped(parts.blocks.superdag, numbered(parts.kinds), numbered(families), BLOCK_LIMITS)
-    bubbles = [_block_bubble(parts, group) for group in members_of(groups)]
+    groups = grouped(parts.blocks.superdag, numbered(parts.kinds)[1], numbered(families)[1], BLOCK_LIMITS)
+    bubbles = [_block_bubble(parts, group) for group in groups.members]
     merged = len(bubbles) < len(parts.kinds)
     grouping = f" in {counted(len(bubbles), 'group')}" if merged else ""
     title = f"{counted(len(parts.kinds), 'block')}{grouping}, in the order the plan starts them"
@@ -279,7 +273,7 @@ def sketch_of_levels(parts: Anatomy) -> Sketch:
     while BLOCK_LIMITS.too_deep(groups.dag):
         groups = groups.merged(groups.dag.level // 2)
     bubbles = []
-    for group in members_of(groups):
+    for group in groups.members:
         first, last = int(dag.level[group].min()) + 1, int(dag.level[group].max()) + 1
         row = f"level {first}" if first == last else f"levels {first} to {last}"
         names = elided(stem(dag.labelled().named(group)), MOST_STEM, SMALL)
@@ -296,38 +290,19 @@ def _bubbles(name: str, title: str, legend: str, dag: Dag, bubbles: Sequence[Bub
     tasks = np.array([bubble.tasks for bubble in bubbles], np.float64)
     area = tasks * min(AREA, MOST_AREA / tasks.max(initial=1.0))
     return Sketch(
-        name=name,
-        title=title,
-        legend=legend,
-        dag=dag,
-        lines=lines,
+        name=name, title=title, legend=legend, dag=dag, lines=lines,
         tips=[f"{', '.join(b.lines)}: {counted(b.tasks, 'task')}" for b in bubbles],
-        width=np.maximum(room[:, 0], np.sqrt(1.6 * area)),
-        height=np.maximum(room[:, 1], np.sqrt(area / 1.6)),
-        colour=np.array([bubble.colour for bubble in bubbles], np.int32),
-        hollow=np.zeros(len(dag), np.bool_),
+        width=np.maximum(room[:, 0], np.sqrt(1.6 * area)), height=np.maximum(room[:, 1], np.sqrt(area / 1.6)),
+        colour=np.array([bubble.colour for bubble in bubbles], np.int32), hollow=np.zeros(len(dag), np.bool_),
         arc_colour=np.full(dag.arc_count, NEUTRAL, np.int32),
         rank=np.array([bubble.rank for bubble in bubbles], np.int32),
-    )
+    )  # fmt: skip
 
 
 def needed(texts: Sequence[str]) -> tuple[float, float]:
     """The width and height that a node needs for its texts."""
     widths = [text_width(text, SMALL if i else 1.1 * BOLD) for i, text in enumerate(texts)]
     return max(widths, default=0.0) + 9.0, LINE * len(texts) + 7.0
-
-
-def members_of(groups: Groups) -> list[Ints]:
-    """The nodes of each group."""
-    order = np.argsort(groups.of, kind="stable").astype(np.int32)
-    cuts = np.cumsum(np.bincount(groups.of, minlength=len(groups.dag)))[:-1]
-    return np.split(order, cuts) if len(groups.dag) else []
-
-
-def numbered(values: Sequence[str]) -> Ints:
-    """A number for each value, from 0; equal values have the same number."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int32)
 
 
 # A sketch of a conflict
@@ -352,25 +327,18 @@ def sketch_of_conflict(conflict: Conflict) -> Sketch:
     dag = conflict.part.induced(visible)
     part = (2 * (colour - NEUTRAL) + hollow).astype(np.int32)
     groups = grouped(dag, part, np.arange(len(dag), dtype=np.int32), CONFLICT_LIMITS)
-    members = members_of(groups)
+    members = groups.members
     first = np.array([group[0] for group in members], np.int32)
     lines = [_lines(dag, group) for group in members]
     width, height = sizes_by_level(groups.dag, lines)
     one, two = conflict.steps
     return Sketch(
-        name="conflict",
-        title=f"Why no order is best at every step: steps {one} and {two}",
-        legend=_conflict_legend(conflict, done, len(members) < len(dag)),
-        dag=groups.dag,
-        lines=lines,
-        tips=[", ".join(map(str, dag.labelled().named(group))) for group in members],
-        width=width,
-        height=height,
-        colour=colour[first],
-        hollow=hollow[first],
-        arc_colour=colour[first][groups.dag.child],
+        name="conflict", title=f"Why no order is best at every step: steps {one} and {two}",
+        legend=_conflict_legend(conflict, done, len(members) < len(dag)), dag=groups.dag, lines=lines,
+        tips=[", ".join(map(str, dag.labelled().named(group))) for group in members], width=width, height=height,
+        colour=colour[first], hollow=hollow[first], arc_colour=colour[first][groups.dag.child],
         rank=np.arange(len(members), dtype=np.int32),
-    )
+    )  # fmt: skip
 
 
 def _conflict_legend(conflict: Conflict, done: Sequence[Mask], merged: bool) -> str:

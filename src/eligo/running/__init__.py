@@ -9,16 +9,6 @@ from eligo.running.selection import Selection
 from eligo.work.tries import Retries
 
 __all__ = [
-    "Commands",
-    "Progress",
-    "Result",
-    "Resumed",
-    "Retries",
-    "RunFolder",
-    "Runner",
-    "Selection",
-    "Settings",
-    "execute",
-    "prepare_run",
-    "run",
-]
+    "Commands", "Progress", "Result", "Resumed", "Retries", "RunFolder", "Runner", "Selection", "Settings", "execute",
+    "prepare_run", "run",
+]  # fmt: skip

@@ -108,14 +108,9 @@ def build_stage(flow: Workflow, settings: Settings, seconds: float) -> Stage:
 def _task_with_time(task: Task, seconds: float) -> Task:
     """The details of a task that affect a rehearsal, with this run time."""
     return Task(
-        name=task.name,
-        seconds=seconds,
-        cores=task.cores,
-        memory=task.memory,
-        resources=task.resources,
-        category=task.category,
-        priority=task.priority,
-    )
+        name=task.name, seconds=seconds, cores=task.cores, memory=task.memory, resources=task.resources,
+        category=task.category, priority=task.priority,
+    )  # fmt: skip
 
 
 def predicted(flow: Workflow, workers: int, policy: str) -> float:

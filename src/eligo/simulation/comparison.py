@@ -363,10 +363,6 @@ def _panel(contest: Contest) -> Panel | None:
             Curve(label=name, x=rates, y=value, low=low if sure else (), high=high if sure else (), colour=colour)
         )
     return Panel(
-        title=contest.title,
-        across="mean simultaneous requests, ρ",
-        up="rounds / fewest",
-        curves=curves,
-        logarithmic=True,
-        level=1.0,
-    )
+        title=contest.title, across="mean simultaneous requests, ρ", up="rounds / fewest", curves=curves,
+        logarithmic=True, level=1.0,
+    )  # fmt: skip

@@ -104,19 +104,12 @@ class Dealing:
         ]
         last = self.fat_tasks[-1] if self.fat_tasks else None
         return {
-            "tasks": tuple(map(label, self.order)),
-            "fat_tasks": fat,
-            "finished": self.finished,
-            "cut_arcs": self.cut_arcs,
-            "cut_arcs_singly": self.cut_arcs_singly,
-            "makespan": self.makespan,
-            "makespan_singly": self.makespan_singly,
-            "steps": self.steps,
-            "eligible": self.eligible,
-            "eligible_singly": self.eligible_singly,
-            "strategy": sorted({f.strategy for f in self.fat_tasks}),
+            "tasks": tuple(map(label, self.order)), "fat_tasks": fat, "finished": self.finished,
+            "cut_arcs": self.cut_arcs, "cut_arcs_singly": self.cut_arcs_singly, "makespan": self.makespan,
+            "makespan_singly": self.makespan_singly, "steps": self.steps, "eligible": self.eligible,
+            "eligible_singly": self.eligible_singly, "strategy": sorted({f.strategy for f in self.fat_tasks}),
             "residual_verdict": last.residual_verdict if last is not None else "optimal",
-        }
+        }  # fmt: skip
 
 
 def deal(  # noqa: PLR0913

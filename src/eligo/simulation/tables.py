@@ -177,14 +177,10 @@ def record_of(key: CellKey, tasks: int, measure: str, values: Floats) -> Record:
     ended = values[np.isfinite(values)]
     cuts = np.linspace(0, len(values), min(PARTS, len(values)) + 1).astype(int).tolist()
     return Record(
-        **key._asdict(),
-        tasks=tasks,
-        measure=measure,
-        mean=float(ended.mean()) if len(ended) else None,
+        **key._asdict(), tasks=tasks, measure=measure, mean=float(ended.mean()) if len(ended) else None,
         deviation=(float(ended.std(ddof=1)) if len(ended) > 1 else 0.0) if len(ended) else None,
-        endless=len(values) - len(ended),
-        parts=tuple(_part(values[begin:end]) for begin, end in pairwise(cuts)),
-    )
+        endless=len(values) - len(ended), parts=tuple(_part(values[begin:end]) for begin, end in pairwise(cuts)),
+    )  # fmt: skip
 
 
 def _part(values: Floats) -> float | None:
@@ -284,14 +280,8 @@ def _parts(words: str) -> tuple[float | None, ...]:
 
 NO_END = "-"
 KINDS: dict[str, Callable[[str], Any]] = {
-    "tasks": int,
-    "seed": int,
-    "runs": int,
-    "mean": _number,
-    "deviation": _number,
-    "endless": int,
-    "parts": _parts,
-}
+    "tasks": int, "seed": int, "runs": int, "mean": _number, "deviation": _number, "endless": int, "parts": _parts,
+}  # fmt: skip
 
 
 def _row(record: Record) -> tuple[object, ...]:

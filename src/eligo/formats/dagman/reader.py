@@ -157,14 +157,10 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
         remarks.append(f"{len(piece.joins):,} join nodes, which DAGMan adds and which run nothing, count as tasks")
     dag = Dag.from_arrays(len(piece.names), tails, heads, piece.names)
     origin = Origin(
-        format=name,
-        path=root.path,
-        done=dag.named(sorted(piece.done)),
-        joins=len(piece.joins),
-        remarks=tuple(remarks),
-        unhonoured=_unhonoured_features(piece, skipped.union(piece.joins)),
+        format=name, path=root.path, done=dag.named(sorted(piece.done)), joins=len(piece.joins),
+        remarks=tuple(remarks), unhonoured=_unhonoured_features(piece, skipped.union(piece.joins)),
         script=_node_script(piece, beside),
-    )
+    )  # fmt: skip
     nodes = [i for i in range(len(dag)) if i not in skipped]
     remaining = dag.induced(np.array(nodes, np.int32)) if skipped else dag
     return Workflow(remaining, _details(remaining, piece, nodes), origin=origin)
