@@ -145,13 +145,17 @@ class ChosenOrder:
     @cached_property
     def candidates(self) -> dict[str, Candidate]:
         """The compared orders by name, including the one used unless it is large and `brief`."""
-        names = ("ready", "fifo") if self._is_large else (*self.shown, self.used)
+        names = ("ready", "fifo") if self._is_large else (*self.compared, self.used)
         return {name: self._candidate(name) for name in dict.fromkeys(names)}
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def compared(self) -> tuple[str, ...]:
         """The orders that are compared, besides the one used."""
         return SHOWN if self.space_bound is None else (*SHOWN, SPACE)
+
+    @property
+    def _sized(self) -> bool:
+        return self.footprint is not None and self.footprint.sized
 
     @property
     def _is_large(self) -> bool:
@@ -216,12 +220,8 @@ class ChosenOrder:
     def document(self, kept: Sequence[str] = ()) -> dict[str, Any]:
         """The orders as plain data: all of them, or those in *kept*, with everything that a checker can recompute."""
         entries = [each for name, each in self.candidates.items() if not kept or name in kept]
-        space = {} if self.space_bound is None else {"space": self._space_document(self.space_bound)}
+        space = {} if self.space_bound is None or not self._sized else {"space": self.space_bound.document()}
         return {"used": self.used, "orders": [self._entry(each, bool(kept)) for each in entries]} | space
-
-    def _space_document(self, bound: SpaceBound) -> dict[str, Any]:
-        sizes = "" if self.footprint is None else self.footprint.level
-        return {"bound": bound.bytes, "sizes_from": sizes, "certificate": bound.document()}
 
     def _entry(self, candidate: Candidate, checked: bool) -> dict[str, Any]:
         order = self.flow.dag.labelled().named(candidate.sequence)
@@ -229,7 +229,7 @@ class ChosenOrder:
         polls = {} if checked else {"rounds": candidate.rounds, "polls": candidate.rounds}
         if self.untimed and not checked and candidate.name == self.used:
             polls |= {"rounds_without_seconds": self.untimed, "polls_without_seconds": self.untimed}
-        peak = {} if candidate.peak is None else {"peak": candidate.peak}
+        peak = {"peak": candidate.peak} if self._sized and self.space_bound is not None else {}
         return entry | polls | peak | ({} if candidate.seconds is None else {"makespan": candidate.seconds})
 
     # The orders

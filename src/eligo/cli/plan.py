@@ -120,8 +120,8 @@ def _gain(choice: ChosenOrder, candidate: Candidate) -> str:
     """The gain of an order over first come, first served: in time if that is known, else in ready tasks."""
     usual, footprint = choice.candidates["fifo"].seconds, choice.footprint
     if candidate.name == SPACE and footprint is not None:
-        most = space_words(footprint, candidate.peak or 0)
-        return f"files between tasks need {most} at once, {_less(candidate.peak, choice.candidates['fifo'].peak)}"
+        most = space_words(footprint, candidate.peak or 0) + " of files" * footprint.sized
+        return f"at most {most} exist at once between tasks, {_less(candidate.peak, choice.candidates['fifo'].peak)}"
     if candidate.seconds is None or usual is None:
         than = gained(candidate.area, sum(choice.plan.first_come))
         return f"{number(candidate.average)} tasks are ready, {than}"
@@ -224,12 +224,12 @@ SIZES_FROM = {
     "files": " (sizes are unknown)",
     "tasks": " (files are unknown: every task leaves one result)",
 }
-FILES = {"files": "file", "tasks": "result"}
+UNITS = {"sizes": "bytes", "kinds": "bytes", "files": "files", "tasks": "results"}
 
 
 def table(choice: ChosenOrder) -> Iterator[str]:
     """A row for every order, with a mark at the one used, within the width of a screen."""
-    names, full_name = dict.fromkeys((*choice.shown, choice.used)), os.path.basename
+    names, full_name = dict.fromkeys((*choice.compared, choice.used)), os.path.basename
     for phrases, called in ((LONG, full_name), (SHORT, full_name), (SHORTEST, full_name), (SHORTEST, name_of)):
         rows = [_head(choice, phrases), *(_row(choice, name, called(name), phrases) for name in names)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -277,13 +277,13 @@ def space_lines(choice: ChosenOrder) -> Iterator[str]:
         return
     how = "one task at a time" if choice.pool is None else f"on {choice.pool.head}"
     least = space_words(footprint, bound.bytes)
-    yield f"peak: largest size of all files between tasks, {how}; no order needs less"
-    yield f"  than {least}{SIZES_FROM[footprint.level]}"
+    yield f"peak: most {UNITS[footprint.level]} that exist between tasks at once, {how}"
+    yield f"  no order needs less than {least}{SIZES_FROM[footprint.level]}"
 
 
 def space_words(footprint: Footprint, amount: int) -> str:
     """An amount of space: in bytes if sizes are known, else as a number of files."""
-    return byte_words(amount) if footprint.sized else counted(amount, FILES[footprint.level])
+    return byte_words(amount) if footprint.sized else counted(amount, UNITS[footprint.level].removesuffix("s"))
 
 
 def number(value: float) -> str:
