@@ -44,7 +44,7 @@ def as_workflow(source: object) -> Workflow:
 
 
 def with_history(flow: object, *histories: "StrPath | History | Iterable[Record]") -> Workflow:
-    """The workflow with run times of earlier runs: files, folders, `History` objects, or records.
+    """The workflow with run times of earlier runs, and their sizes of files: files, folders, `History` objects, or records.
 
     Names are matched first, then kinds: see `eligo.estimates`.
 
@@ -54,20 +54,20 @@ def with_history(flow: object, *histories: "StrPath | History | Iterable[Record]
     """
     workflow = as_workflow(flow)
     for history in histories:
-        workflow = estimates.with_records(workflow, _records(history))
+        workflow = _with_one_history(workflow, history)
     return workflow
 
 
-def _records(history: "StrPath | History | Iterable[Record]") -> "Iterable[Record]":
+def _with_one_history(flow: Workflow, history: "StrPath | History | Iterable[Record]") -> Workflow:
     from eligo.formats import History, read_history
 
     if isinstance(history, str | os.PathLike):
         history = read_history(history)
     if isinstance(history, History):
-        return history.records
+        return estimates.with_sizes(estimates.with_records(flow, history.records), history.sizes)
     if not isinstance(history, Iterable):
         raise InputError(f"history must be the path of a file or folder, or records, got {type(history).__name__}")
-    return history
+    return estimates.with_records(flow, history)
 
 
 def dag_of(source: object) -> Dag:

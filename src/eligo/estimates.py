@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from eligo.errors import InputError, is_amount, shorten
 from eligo.names import Name
-from eligo.workflow import Task, Timed, Workflow
+from eligo.workflow import Measured, Task, Timed, Workflow
 
 Floats = NDArray[np.float64]
 
@@ -163,6 +163,39 @@ def with_records(flow: Workflow, history: Iterable[tuple[Name | None, str | None
     return replace(flow, history=(*flow.history, *added))
 
 
+def kind_of_file(kind: str, file: str) -> tuple[str, str]:
+    """The kind of a file: that of the task that writes it, and the suffix."""
+    return kind, PurePosixPath(file).suffix
+
+
+def writer_kinds(flow: Workflow) -> dict[str, str]:
+    """The kind of the task that writes each file."""
+    columns = zip(all_kinds(flow), flow.column("outputs"), strict=True)
+    return {file: kind for kind, files in columns for file in files or ()}
+
+
+def measured_files(flow: Workflow, sizes: Mapping[str, int]) -> tuple[Measured, ...]:
+    """The files of a workflow that tasks wrote, with these sizes."""
+    kinds = writer_kinds(flow) if sizes else {}
+    return tuple(Measured(file, kinds[file], size) for file, size in sizes.items() if file in kinds)
+
+
+def with_sizes(flow: Workflow, measured: Iterable[Measured]) -> Workflow:
+    """The workflow with sizes of files in an earlier run.
+
+    The size of a file with the same name replaces that in the workflow, which is only stated. A name is not matched if the
+    task that wrote it is of another kind of the workflow. Files of the same kind are kept for the means of kinds.
+    """
+    if not (measured := list(measured)):
+        return flow
+    kinds = writer_kinds(flow)
+    tasks, files = {*all_kinds(flow)}, {kind_of_file(kind, file) for file, kind in kinds.items()}
+    named = (each for each in measured if each.file in kinds)
+    sizes = {each.file: each.size for each in named if each.kind == kinds[each.file] or each.kind not in tasks}
+    others = [each for each in measured if each.file not in sizes and kind_of_file(each.kind, each.file) in files]
+    return replace(flow, file_sizes={**flow.file_sizes, **sizes}, size_history=(*flow.size_history, *others))
+
+
 def without_seconds(flow: Workflow) -> Workflow:
     """The workflow without run times."""
     timed = any(task.seconds is not None for task in flow.details.values())
@@ -262,13 +295,15 @@ def sizes_of_files(flow: Workflow, files: Iterable[str], writer: Mapping[str, in
     """The size of each file, and how well the sizes are known: "sizes", "kinds" or "files"."""
     sizes, files = flow.file_sizes, list(files)
     missing = [file for file in files if file not in sizes]
-    if len(missing) == len(files):
+    if len(missing) == len(files) and not flow.size_history:
         return dict.fromkeys(files, 1), "files"
     if not missing:
         return {file: sizes[file] for file in files}, "sizes"
     kinds = all_kinds(flow)
-    kind = {file: (kinds[writer[file]], PurePosixPath(file).suffix) for file in writer}
-    means = _mean_sizes(((kind[file], sizes[file]) for file in writer if file in sizes), sizes.values())
+    kind = {file: kind_of_file(kinds[writer[file]], file) for file in writer}
+    past = [(kind_of_file(each.kind, each.file), each.size) for each in flow.size_history]
+    here = [(kind[file], sizes[file]) for file in writer if file in sizes]
+    means = _mean_sizes([*here, *past], [*sizes.values(), *(size for _, size in past)])
     return {file: sizes.get(file, means.get(kind[file], means[None])) for file in files}, "kinds"
 
 

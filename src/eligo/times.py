@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from eligo.errors import InputError
-from eligo.estimates import Estimate, estimate, reached, with_records
+from eligo.estimates import Estimate, estimate, measured_files, reached, with_records, with_sizes
 from eligo.formats import History, read_history
-from eligo.formats.histories.reader import is_run
+from eligo.formats.histories.reader import is_run, read_sizes
 from eligo.formats.shared.files import display_path
 from eligo.workflow import Workflow
 
@@ -80,6 +81,8 @@ def fit_times(flow: Workflow, histories: Sequence[History], whose: str = "") -> 
     fitting = [history for history in histories if reached(flow, history.records)]
     for history in fitting:
         flow = with_records(flow, history.records)
+    for history in histories:
+        flow = with_sizes(flow, history.sizes)
     times = RunTimes(flow, tuple(history.path for history in fitting))
     named = ", ".join(map(display_path, times.histories)) + (f" for {whose}" if whose else "")
     remarks = [_left_out(history, whose) for history in histories if history not in fitting]
@@ -92,10 +95,13 @@ def _left_out(history: History, whose: str) -> str:
 
 
 def _of_earlier_run(flow: Workflow, run: str | None) -> RunTimes:
-    """The run times in the folder of an earlier run, if there are any and nothing else is known."""
+    """The run times in the folder of an earlier run, if there are any and nothing else is known; and its sizes of files."""
     path = flow.origin.path if flow.origin else None
     place = run or (f"{path}.run" if path else "")
-    if not is_run(place) or flow.history or any(task.seconds is not None for task in flow.details.values()):
+    if not is_run(place):
+        return RunTimes(flow)
+    flow = _with_recorded_sizes(flow, place)
+    if flow.history or any(task.seconds is not None for task in flow.details.values()):
         return RunTimes(flow)
     try:
         history = read_history(place)
@@ -106,6 +112,13 @@ def _of_earlier_run(flow: Workflow, run: str | None) -> RunTimes:
     times = RunTimes(with_records(flow, history.records), (history.path,))
     remark = f"run times from an earlier run, {history.path}: {match_summary(times.estimate)}"
     return replace(times, remarks=(remark,))
+
+
+def _with_recorded_sizes(flow: Workflow, place: str) -> Workflow:
+    """The workflow with the sizes of its files that a run of it recorded, instead of those in its file."""
+    with suppress(InputError):  # which reading the run times reports
+        return with_sizes(flow, measured_files(flow, read_sizes(place)))
+    return flow
 
 
 def match_summary(times: Estimate) -> str:

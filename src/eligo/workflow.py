@@ -33,6 +33,8 @@ class Task:
     inputs: tuple[str, ...] = ()
     #: names of the files it writes
     outputs: tuple[str, ...] = ()
+    #: those of them that a run may remove once every task that reads them is done
+    temporary: tuple[str, ...] = ()
     #: run time in seconds
     seconds: float | None = None
     #: requested cores
@@ -83,6 +85,16 @@ class Timed(NamedTuple):
     task: Name | None
     kind: str | None
     seconds: float
+
+
+class Measured(NamedTuple):
+    """The size of a file that a task wrote in an earlier run."""
+
+    file: str
+    #: the kind of the task
+    kind: str
+    #: bytes
+    size: int
 
 
 class Unhonoured(NamedTuple):
@@ -155,6 +167,8 @@ class Workflow:
     file_sizes: Mapping[str, int] = field(default_factory=dict)
     #: run times of tasks in earlier runs of this or a similar workflow; see `eligo.estimates`
     history: tuple["Timed", ...] = ()
+    #: sizes of files with other names in earlier runs, for the means of kinds; see `eligo.estimates.with_sizes`
+    size_history: tuple["Measured", ...] = ()
     #: commands, or addresses of webhooks, by the name of the moment; see `HOOKS`
     hooks: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
 

@@ -20,6 +20,7 @@ from eligo.pages.sources import EVERY, OVER, Document, FolderSource, RunSource, 
 from eligo.pages.views import MOST_LINES, STATE_WORDS, count_words, status_document
 from eligo.running.folder import STATE
 from eligo.running.states import BAD, BLOCKED, DONE, time_left
+from eligo.space.disk_use import DiskUse
 from eligo.stores import under_way
 from eligo.work.attempts import CACHE
 
@@ -118,6 +119,8 @@ def _status_facts(subject: Subject, view: Document) -> list[tuple[str, object]]:
         facts.append(("resume with", onward))
     if view.get("from_cache"):  # servers before this version send none
         facts.append(("from the cache", counted(view["from_cache"], "task")))
+    if view.get("disk"):
+        facts.append(("files", DiskUse(**view["disk"])))
     if subject.folder is not None and (subject.folder / REPORT).exists():
         facts.append(("report", str(subject.folder / REPORT)))
     return facts

@@ -184,6 +184,7 @@ class RunRequest:
     folder: Annotated[str | None, valued("FOLDER", "Folder for state and logs. [default: FILE.run]", "--run")] = None
     directory: Annotated[str | None, valued("DIR", "Directory of the tasks. [default: FILE's folder]", "--dir")] = None
     cache: Annotated[str | None, valued("DIR", "Take outputs from this cache, and add new ones.")] = None
+    clean: Annotated[bool, flag("Remove files between tasks after their last reader.", "--clean")] = False
     history: option.Histories = None
     rehearse: Annotated[float | None, valued("SECONDS", "Sleep instead of running tasks, SECONDS in total.")] = None
     batch: Annotated[bool, flag("Choose tasks for all free workers together.", "--batch")] = False
@@ -236,6 +237,7 @@ class RunRequest:
             most_failures=float("inf") if self.max_failures is None else self.max_failures, skip_done=self.skip_done,
             directory=self.directory, paused=self.pause, why=self.why,
             cache=self.cache and os.path.abspath(self.cache),
+            clean=self.clean,
         )  # fmt: skip
 
 
@@ -258,5 +260,5 @@ def totals_in(words: Collection[str]) -> dict[str, float]:
 #: the options that a resumed run uses unless others are given
 REMEMBERED = (
     "on", "workers", "policy", "fat", "retries", "timeout", "max_failures", "resource", "label", "targets", "except_",
-    "until", "start_from", "hook", "cache",
+    "until", "start_from", "hook", "cache", "clean",
 )  # fmt: skip

@@ -36,6 +36,7 @@ from eligo.running.dry_run import Upcoming, dry_run
 from eligo.running.hooks import calling, hooks_in
 from eligo.running.states import BAD, BLOCKED, DONE
 from eligo.running.task_files import TaskFiles
+from eligo.space.disk_use import disk_use
 from eligo.workflow import Workflow, in_priority_order
 
 RESCUE = "rescue.dag"
@@ -138,6 +139,7 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         ):
             result = execute(runner)
         tell([*_write_rescue(flow, result, place), *(() if runner.cache is None else runner.cache.remarks())])
+        tell(_disk_lines(runner, folder))
     report = save_report(place)
     return _print_result(runner, result, place, request, report)
 
@@ -292,6 +294,14 @@ def _sentence(result: Result, place: str, report: str | None) -> str:
         return f"Nothing to do: {all_of_it} already done; {where}"
     counts = {DONE: len(game.executed), BAD: len(result.failed), BLOCKED: len(game.blocked)}
     return f"{end_headline(counts, len(game.dag), result.seconds, result.from_cache)}; {where}"
+
+
+def _disk_lines(runner: Runner, folder: RunFolder) -> list[str]:
+    """The space that outputs have taken, if any was removed, and the temporary files that stay."""
+    if runner.outputs is None:
+        return []
+    use = disk_use(runner.outputs.files.flow, folder.store.files())
+    return [*([f"files: {use}"] if use.removed else []), *map(harmless, runner.outputs.remarks())]
 
 
 def _failures(runner: Runner, result: Result) -> list[str]:

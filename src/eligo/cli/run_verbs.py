@@ -18,7 +18,10 @@ __all__ = ["app"]
 
 FILE = "Workflow, or a command for each value: 'gzip {}' ::: a b."
 #: options of `run` that the help of another verb explains
-EXPLAINED = {"plan": ("from_", "allow_outside", "reverse", "env", "columns", "trace"), "status": ("token_file", "ca")}
+EXPLAINED = {
+    "plan": ("from_", "allow_outside", "reverse", "env", "columns", "trace"),
+    "status": ("token_file", "ca", "json"),
+}
 
 
 class RunCommand(TyperCommand):

@@ -17,6 +17,7 @@ from eligo.client.options import WorkOptions
 from eligo.client.results import Courier, Delivery, HeldLeases
 from eligo.client.sandbox import Cores, Sandbox, limit_command
 from eligo.client.scratch import Scratch
+from eligo.client.task_sessions import TaskSessions
 from eligo.client.transfers import Depot, HashedFile
 from eligo.client.trust import Trust
 from eligo.engines.cgroups import Cgroup, Cgroups
@@ -80,6 +81,7 @@ class Means:
     trust: Trust
     sandbox: Sandbox
     groups: Cgroups | None
+    sessions: TaskSessions
     will: Will
     #: the mark in the environment of tasks' processes
     mark: str
@@ -166,9 +168,8 @@ class GrantRun:
         together = len(self._held) if broken else self._together()
         held, self._held = self._held[:together], self._held[together:]
         ready = list[Delivery]()
-        ours = {
-            lease for lease in self._done if not self._means.leases.gone(lease)
-        }  # results of lost leases are not delivered
+        # results of lost leases are not delivered
+        ours = {lease for lease in self._done if not self._means.leases.gone(lease)}
         for finished in held:
             waited_for = [name for name in finished.inside if not self._readers(finished.task, name) <= ours]
             ready += self._deliveries(self._add_inside_files(finished, waited_for, scratch))
@@ -289,8 +290,12 @@ class TaskRun:
             argv = limit_command(self._means.sandbox.around(argv, scratch.folder, place), output, memory)
         if group is not None:
             argv = group.around(argv, environment)
-        command = Command(argv, place, {}, scratch.out, scratch.err)
-        return run_command(command, task.timeout, self._is_stopped, environment)
+        sessions = self._means.sessions
+        # what a sandbox runs ends with this client, and must not write to the file
+        marker = sessions.path if self._means.options.sandbox is None else ""
+        command = Command(argv, place, {}, scratch.out, scratch.err, marker)
+        with sessions.recording() as record:
+            return run_command(command, task.timeout, self._is_stopped, environment, record)
 
     def _site(self, place: str, environment: Mapping[str, str], memory: int | None) -> Site:
         """What the command needs to know of this machine; the variables of this client are not for containers."""
@@ -346,10 +351,10 @@ class TaskRun:
         if any(os.path.getsize(path) >= most for path in (self._scratch.out, self._scratch.err)):
             return f"printed more than the limit of {most:,} bytes"
         paths = {name: os.path.join(self._scratch.folder, name) for name in self._task.makes}
-        large = next(
-            (name for name, path in paths.items() if os.path.isfile(path) and os.path.getsize(path) >= most), ""
-        )
-        return f"{large!r} exceeded the size limit of {most:,} bytes" if large else str(result.failure)
+        for name, path in paths.items():
+            if os.path.isfile(path) and os.path.getsize(path) >= most:
+                return f"{name!r} exceeded the size limit of {most:,} bytes"
+        return str(result.failure)
 
     def _return_task(self, error: OSError) -> _Finished:
         """Return a task after a failure of this machine, such as a full disk, and pause before asking for another."""

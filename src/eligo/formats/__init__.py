@@ -4,6 +4,7 @@ The module of a format is a `detection.Format`. It has `NAME`, `PRIORITIES`, `CA
 `parse(text)`, `generate(flow)` and `sniff(text)`, which returns whether a text looks like the format. A new format is such
 a module and an entry in `MODULES`. Some modules have more:
 
+- `CAN`: details that it represents, although most formats other than our own do not
 - `TAKES`: keyword arguments of `parse`: "beside", a `files.Beside`, or keys of `Given`
 - `lost(task)`: the details of this task that cannot be written
 - `fitted(name)`: the name of a task, or a similar one that the format can represent; `generate` then takes the *old* names
@@ -215,7 +216,7 @@ def lost(flow: Workflow, format: str) -> list[str]:
     chosen = module(format)
     counts = dict.fromkeys(WORDS, 0)
     of_task: Callable[[Task], Collection[str]] = getattr(chosen, "lost", lambda task: ())
-    always = {*chosen.CANNOT, *(NATIVE if chosen.CANNOT else ())}
+    always = {*chosen.CANNOT, *(NATIVE if chosen.CANNOT else ())}.difference(getattr(chosen, "CAN", ()))
     for task in flow.details.values():
         for name in task.details().keys() & {*always, *of_task(task)}:
             counts[name] += 1

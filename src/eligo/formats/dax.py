@@ -42,7 +42,7 @@ from eligo.workflow import Origin, Task, Unhonoured, Workflow
 
 NAME = "dax"
 PRIORITIES = True
-CANNOT = ("labels",)
+CANNOT, CAN = ("labels",), ("temporary",)
 FIRST = pegasus.FIRST
 advice, fitted = pegasus.advice, pegasus.fitted
 
@@ -149,7 +149,7 @@ def _profile(element: Element) -> tuple[str, str, object]:
 
 
 def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
-    files: dict[str, dict[str, None]] = {"i": {}, "o": {}}
+    files: dict[str, dict[str, None]] = {"i": {}, "o": {}, TEMPORARY: {}}
     arguments: list[str] = []
     profiles: list[tuple[str, str, object]] = []
     if "runtime" in element.attributes:
@@ -176,11 +176,13 @@ def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
     job = _command_and_kind(name, element, arguments, streams).with_metadata(metadata)
     return Task(
         name=name, command=job.command, inputs=tuple(files["i"]), outputs=tuple(files["o"]), category=job.category,
+        temporary=tuple(files[TEMPORARY]),
         **pegasus.details_of(profiles),
     )  # fmt: skip
 
 
 _TOP_LEVEL = ("job", "dax", "dag", "child", "adag")
+TEMPORARY = "temporary"
 _STREAMS = {"stdin": ("<", "i"), "stdout": (">", "o"), "stderr": ("2>", "o")}
 
 
@@ -204,6 +206,8 @@ def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, i
         raise FormatError(message, line=element.line)
     for way in pegasus.LINKS[link]:
         files[way][file] = None
+    if "o" in pegasus.LINKS[link] and attributes.get("transfer") == "false":
+        files[TEMPORARY][file] = None
     size = pegasus.bytes_of(attributes["size"]) if "size" in attributes else None
     if size is not None:
         sizes.setdefault(file, size)
@@ -275,5 +279,6 @@ def _job_lines(task: Task, sizes: Mapping[str, int], old: str | None) -> Iterato
             yield f'    <profile namespace="{space}" key="{key}">{value}</profile>\n'
     for file, link in pegasus.links_of(task).items():
         size = f' size="{sizes[file]}"' if file in sizes else ""
-        yield f'    <uses name={quote(file, "a file " + what)} link="{link}"{size}/>\n'
+        transfer = ' transfer="false"' if file in task.temporary else ""
+        yield f'    <uses name={quote(file, "a file " + what)} link="{link}"{transfer}{size}/>\n'
     yield f"  </{tag}>\n"

@@ -27,10 +27,11 @@ WORDS = {
     "outputs": "the files that tasks write", "seconds": "run times", "cores": "cores", "memory": "memory",
     "labels": "labels", "category": "categories", "priority": "priorities", "file_sizes": "sizes of files",
     "launch": "how commands are run", "more_memory": "memory after failures", "resources": "other resources",
+    "temporary": "which files are temporary",
 }  # fmt: skip
 
 #: Those that only our own formats, which represent everything, can represent.
-NATIVE = ("more_memory", "resources", "launch")
+NATIVE = ("more_memory", "resources", "launch", "temporary")
 
 #: Further input for some formats, in words.
 GIVEN = {

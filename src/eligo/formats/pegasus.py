@@ -60,7 +60,7 @@ from eligo.workflow import MEGABYTE, Origin, Task, Unhonoured, Workflow
 
 NAME = "pegasus"
 PRIORITIES = True
-CANNOT = ("labels",)
+CANNOT, CAN = ("labels",), ("temporary",)
 
 # Jobs
 
@@ -370,7 +370,7 @@ def _task(row: Row, number: int, sizes: dict[str, int]) -> Task:
     ]
     for sign, file in streams:
         if file is not None:
-            (inputs if sign == "<" else outputs).setdefault(file)
+            (inputs if sign == "<" else outputs).setdefault(file, True)
     arguments = [_lfn(word, f"an argument of {shorten(name)!r}") for word in array(row.get("arguments"), "arguments")]
     type_ = row.get("type")
     if type_ in RUNNERS:
@@ -384,13 +384,20 @@ def _task(row: Row, number: int, sizes: dict[str, int]) -> Task:
     metadata = row.get("metadata")
     job = JobFacts(command, category).with_metadata(metadata if isinstance(metadata, dict) else {})
     details = details_of(_profiles(row, name))
-    return Task(name=name, inputs=tuple(inputs), outputs=tuple(outputs), **job._asdict(), **details)
+    return Task(
+        name=name,
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        temporary=tuple(file for file, stays in outputs.items() if not stays),
+        **job._asdict(),
+        **details,
+    )
 
 
-def _files(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], dict[str, None]]:
-    """The files that a job reads and the files that it writes, in order."""
-    inputs: dict[str, None] = {}
-    outputs: dict[str, None] = {}
+def _files(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, bool], dict[str, bool]]:
+    """The files that a job reads, and those that it writes, each with whether Pegasus keeps it."""
+    inputs: dict[str, bool] = {}
+    outputs: dict[str, bool] = {}
     for item in array(row.get("uses"), f'"uses" of {shorten(name)!r}'):
         use = mapping(item, f'an item of "uses" of {shorten(name)!r}')
         file = string(use.get("lfn"), f'the lfn of a file in "uses" of {shorten(name)!r}')
@@ -399,9 +406,9 @@ def _files(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None],
             links = ", ".join(LINKS)
             raise MisfitError(f'"type" of file {shorten(file)!r} must be one of {links}, got {document.actual(link)}')
         if "i" in LINKS[link]:
-            inputs[file] = None
+            inputs[file] = True
         if "o" in LINKS[link]:
-            outputs[file] = None
+            outputs[file] = str(use.get("stageOut")).lower() != "false"
         size = bytes_of(use.get("size"))
         if size is not None:
             sizes.setdefault(file, size)
@@ -464,7 +471,9 @@ def _row(task: Task, sizes: Mapping[str, int], cluster: str | None, old: str | N
     row["name" if job.kind == "job" else "file"] = job.what
     row["arguments"] = list(job.arguments)
     row["uses"] = [
-        {"lfn": file, "type": link} | ({"size": str(sizes[file])} if file in sizes else {})
+        {"lfn": file, "type": link}
+        | ({"size": str(sizes[file])} if file in sizes else {})
+        | ({"stageOut": False} if file in task.temporary else {})
         for file, link in links_of(task).items()
     ]
     if job.metadata:

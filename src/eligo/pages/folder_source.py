@@ -24,6 +24,7 @@ from eligo.running.commands import Commands
 from eligo.running.folder import LOGS, STATE, read_kept
 from eligo.running.loop import Runner
 from eligo.running.states import Curve, cut_off_tasks
+from eligo.space.disk_use import DiskUse, disk_use
 from eligo.stores import Attempt, Kept, Session, read_news, read_run, readable, under_way
 from eligo.work.attempts import ACCEPTED, CACHE, Lease
 from eligo.workflow import Workflow
@@ -49,6 +50,7 @@ class WatchedRun(Watched):
         self.facts, self.sessions, self._position = stored.facts, stored.sessions, stored.position
         self.id = self.title = self._title()
         self._take(stored.attempts)
+        self._files = stored.files
         with readable(self._path):
             self._learn()
 
@@ -68,6 +70,7 @@ class WatchedRun(Watched):
         except InputError:
             return WatchedRun(self.folder)
         self._take(news.attempts)
+        self._files += news.files
         self._learn()
         return self
 
@@ -104,6 +107,11 @@ class WatchedRun(Watched):
         if self.execution.finished:
             return "done"
         return "failed" if self.failed and self.execution.stuck else "stopped"
+
+    @property
+    def disk(self) -> DiskUse | None:
+        """See `Watched`."""
+        return disk_use(self.flow, self._files) if self._files else None
 
     @property
     def engine(self) -> str | None:

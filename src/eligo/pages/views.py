@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), every: bool = False) -> dict[str, Any]:
     """The state of a workflow, for a user with this name and these rights; *every*: with all tasks in long lists."""
     watched.ready.follow()
-    overview, curve = summary(watched), curve_of(watched)
+    overview, curve, disk = summary(watched), curve_of(watched), watched.disk
     return overview | {
         "busy": busy(watched), "attempts": len(watched.attempts), **watched.tallies, "curve": curve,
         "clients": clients(watched), "failures": failures(watched, every), "failures_total": overview["counts"][BAD],
@@ -41,7 +41,9 @@ def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), 
             "words": order_words(
                 curve, len(watched.ready.order), len(watched.attempts.clients), overview["counts"][BLOCKED]
             )
+            + [f"Files: {disk}."] * (disk is not None)
         },
+        "disk": None if disk is None else disk._asdict(),
         "can": watched.may(who, scopes),
     }  # fmt: skip
 
@@ -129,6 +131,7 @@ def status_document(view: Mapping[str, Any]) -> dict[str, Any]:
         "running": running,
         **{key: view[key] for key in ("interrupted", "seconds", "left", "policy", "workers", "engine")},
         "from_cache": view.get("from_cache", 0),
+        "disk": view.get("disk"),
         "failures": [{key: one[key] for key in ("cause", "count", "tasks")} for one in causes],
         "causes": [
             {"failure": one["cause"], "tasks": one["tasks"], "lines": one["tail"][-MOST_LINES:], "log": one["log"]}

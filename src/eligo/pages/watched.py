@@ -15,6 +15,7 @@ from eligo.execution import COMPLETE, ELIGIBLE, FAIL, GROW, MANY, RELEASE, WAITI
 from eligo.pages.dag_picture import Drawn
 from eligo.rows import Ints, places, released
 from eligo.running.states import Curve, Forecast, Looked, TimeLeft, order_of
+from eligo.space.disk_use import DiskUse
 from eligo.stores import Attempt
 from eligo.theory.eligibility import eligible_counts
 from eligo.work.attempts import ACCEPTED, FAILED, LOSSES
@@ -265,6 +266,11 @@ class Watched(Looked):
             (self.at if name in alive else end) - begin
             for name, begin, end in zip(attempts.clients, attempts.first, attempts.latest, strict=True)
         )
+
+    @property
+    def disk(self) -> DiskUse | None:
+        """The space that outputs have taken; None if it was not measured."""
+        return None
 
     @property
     def engine(self) -> str | None:

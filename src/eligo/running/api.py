@@ -23,8 +23,10 @@ from eligo.engines.registry import engine_on, shares_machine
 from eligo.engines.room import Devices, Wants, in_gibibytes, machine_gpus, machine_memory
 from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
+from eligo.formats.shared.data_arcs import plain_path
 from eligo.names import Name
 from eligo.policies import PLAN_EFFORT, POLICIES
+from eligo.running.cleaning import Limits, RunOutputs
 from eligo.running.commands import Commands, attempts_remark, check_launches, shell_remark
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
@@ -95,6 +97,7 @@ def run(  # noqa: PLR0913
     resources: Amounts | None = None,
     labels: Collection[str] = (),
     cache: str | Path | None = None,
+    clean: bool = False,
 ) -> Result:
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
@@ -105,6 +108,8 @@ def run(  # noqa: PLR0913
     "pickle", or an object with `dumps` and `loads`. Tasks named in *again* run even if an earlier call completed them. Of
     commands, *targets* selects tasks, files or categories to run, with all that they need. With a *cache*, a folder that runs
     may share, the outputs of a command that ran before with the same inputs are copied from there, and new ones are added.
+    Temporary files are removed once every task that reads them is done; with *clean*, these are all files that one task
+    writes and another reads.
 
     *progress* shows a bar, or is a function that gets the `Progress` now and then. If it raises StopIteration, no more tasks
     start, and the result so far is returned; any other exception ends the run at once.
@@ -137,7 +142,7 @@ def run(  # noqa: PLR0913
     settings = Settings(
         workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout, resources=resources or {},
         labels=labels_to_check(labels, ignore),
-        cache=None if cache is None else os.path.abspath(cache),
+        cache=None if cache is None else os.path.abspath(cache), clean=clean,
     )  # fmt: skip
     storage = Storage(keep, folder, serializer)
     check_progress(progress)
@@ -185,6 +190,8 @@ def _check_fits(
         raise InputError("targets has no effect on functions: leave it out")
     if callables is not None and selection.again and storage.folder is None:
         raise InputError("again has no effect on functions without a folder: leave it out, or pass folder")
+    if callables is not None and settings.clean:
+        raise InputError("clean has no effect on functions: leave it out")
     if callables is None and storage.keep != ():
         raise InputError("keep has no effect on commands: leave it out")
 
@@ -272,10 +279,12 @@ def prepare_run(
         resumed, files, redone = settle_files(selected, before, settings, folder, commands.folder)
         if folder.is_complete(resumed) and not any((folder.path / INBOX).glob("*.add")):
             folder.keep_inputs(resumed)
+            outputs = _outputs(selected, files, resumed, settings, folder)
+            folder.store.add((), files=outputs.clean())
             return Runner(resumed.execution, Idle(resumed.execution), engine, commands, settings=settings), resumed
         flow, grown = recall(flow), everything if selected.is_narrow else files.flow
         if settings.why:
-            reasons = reasons_of(flow, resumed, folder.done_before(), redone, grown.dag.labels)
+            reasons = reasons_of(flow, resumed, folder, redone, grown.dag.labels)
             resumed = replace(resumed, reasons=reasons)
         cache = None
         if settings.cache is not None:
@@ -289,25 +298,39 @@ def prepare_run(
         growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
         growth.begin(folder.adding)
         growth.empty |= resumed.idle
+        outputs = _outputs(selected, growth.files, resumed, settings, folder)
+        growth.removed = outputs.removed
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
         devices = _devices(engine) if isinstance(on, str) and on in CHOOSING else None
         tries = Tries(lambda v: commands.own_retries(resumed.execution.graph.name(v)))
         operate = _operations(folder)
         runner = Runner(
-            resumed.execution,
-            chosen,
-            engine,
-            commands,
-            folder.store,
-            settings,
-            devices=devices,
-            cache=cache,
-            growth=growth,
-            tries=tries,
-            operate=operate,
-        )
+            resumed.execution, chosen, engine, commands, folder.store, settings, devices=devices, cache=cache,
+            growth=growth, outputs=outputs, tries=tries, operate=operate,
+        )  # fmt: skip
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
+
+
+def _outputs(
+    selected: "Selected", files: TaskFiles, resumed: Resumed, settings: Settings, folder: RunFolder
+) -> RunOutputs:
+    """The outputs of a run, of which it removes those that are temporary."""
+    origin = selected.everything.origin
+    own = (folder.path, settings.cache, *([origin.path, *origin.files] if origin else []))
+    reserved = _reserved(selected, resumed, files.folder) if selected.is_narrow else frozenset[str]()
+    limits = Limits(settings.clean, tuple(os.path.realpath(place) for place in own if place), reserved)
+    return RunOutputs(files, resumed.execution, limits, folder.store.files())
+
+
+def _reserved(selected: "Selected", resumed: Resumed, place: str) -> frozenset[str]:
+    """The outputs, by plain path, that tasks outside the selection will read."""
+    files, dag = TaskFiles(selected.everything, place), selected.everything.dag
+    later = {
+        v for v, label in enumerate(dag.labels) if dag.tasks[v] not in selected.flow.dag and label not in resumed.parked
+    }
+    outputs = ((v, file) for v, each in enumerate(files.outputs) for file in each)
+    return frozenset(plain_path(file) for v, file in outputs if not later.isdisjoint(files.readers_of(file, v)))
 
 
 def _operations(folder: RunFolder) -> Operations:
@@ -353,9 +376,10 @@ def _assume_done(tasks: Iterable[int], files: TaskFiles, resumed: Resumed, folde
     game, names = resumed.execution, [files.flow.dag.tasks[v] for v in tasks]
     assumed = [name for name in names if name not in game.executed]
     unfinished = folder.doubts().unfinished if assumed else ()  # what this run has to repeat was finished
+    spared = files.spared({*game.dag.indices([*assumed, *game.executed])}) if assumed else ()
     for name in assumed:
         task = f"task {shorten(str(name))!r} cannot count as done for --start-from"
-        if missing := files.absent(name):
+        if missing := [file for file in files.absent(name) if file not in spared]:
             raise InputError(f"{task}: its output {shorten(missing[0])!r} does not exist")
         if files.flow.task(name).outputs and str(name) in unfinished:
             why = "its last attempt did not finish, so that its outputs may be incomplete"

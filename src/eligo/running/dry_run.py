@@ -28,11 +28,11 @@ def dry_run(everything: Workflow, settings: Settings, folder: RunFolder) -> list
     """The tasks that a run would execute, in the order of its policy on one worker; none is executed."""
     flow = settings.selection.applied(everything)
     check_others(flow, settings.resources, {GPUS})
-    place, before = folder.place_of(flow, settings.directory), folder.done_before()
+    place = folder.place_of(flow, settings.directory)
     selected = Selected(everything, flow)
     resumed, files, redone = settle_files(selected, folder.recall(everything), settings, folder, place)
     labels = (everything if selected.is_narrow else files.flow).dag.labels
-    reasons = reasons_of(flow, resumed, before, redone, labels)
+    reasons = reasons_of(flow, resumed, folder, redone, labels)
     times, order = _known_times(flow), _in_order(flow, resumed.execution, settings)
     return [Upcoming(str(v), reasons[str(v)], times.get(v)) for v in order if v not in resumed.idle]
 

@@ -4,7 +4,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,8 @@ class RunGrowth:
     #: refuses tasks that ask for more than the engine has
     check_room: Callable[[Workflow], None]
     inbox: Path
+    #: the outputs that the run has removed, by absolute path
+    removed: Collection[str] = ()
     #: the tasks without a command
     empty: set[Name] = field(default_factory=set)
 
@@ -97,8 +99,20 @@ class RunGrowth:
         new = new if task is None else new.behind(task)
         self.check_room(new.flow)
         check_inputs(new, self.live, self.commands.folder)
+        self._check_removed(new.flow)
         if self.live.add(new):
             self._follow(new.flow, size)
+
+    def _check_removed(self, new: Workflow) -> None:
+        """Refuse new tasks that read a temporary file which the run has removed: its writer cannot run again now."""
+        for task, inputs in zip(new.dag.tasks, new.column("inputs"), strict=True) if self.removed else ():
+            for file in inputs:
+                path = self.files.absolute(file)
+                if any(place in self.removed for place in (path, *map(str, Path(path).parents))):
+                    what = f"task {shorten(task)!r} reads {shorten(file)!r}, a temporary file that was removed"
+                    raise InputError(
+                        f"{what}: add it when the run has ended, and run it again, so that the file is made again"
+                    )
 
     def _follow(self, new: Workflow, first: int = 0) -> None:
         """Update commands, files and needs after tasks were added, of which the first has the number *first*."""

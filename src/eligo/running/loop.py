@@ -14,12 +14,14 @@ from eligo.allocating.asks import all_or_none
 from eligo.allocating.prudent import SLOW
 from eligo.allocating.rooms import Needs
 from eligo.engines import Command, Ending, Engine, Job, Work
-from eligo.engines.job_run import STOPPED, Performed, ending_of, lost_ending
+from eligo.engines.job_run import ending_of, lost_ending
 from eligo.engines.room import Devices, Wants, equipped, machine_cores
+from eligo.engines.worker import STOPPED, Performed
 from eligo.errors import EligoError, InputError, is_amount, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.policies import present_name
+from eligo.running.cleaning import RunOutputs
 from eligo.running.folder import FORGIVEN
 from eligo.running.functions import Values
 from eligo.running.growth import RunGrowth
@@ -64,6 +66,8 @@ class Settings:
     why: bool = False
     #: the folder of a cache of outputs
     cache: str | None = None
+    #: whether every file that one task writes and another reads is temporary
+    clean: bool = False
     #: totals of other resources that tasks share, by name; "memory" replaces that of this machine
     resources: Amounts = field(default_factory=dict)
     #: what the machines have, such as "gpu", for tasks with labels; None: labels are ignored
@@ -121,6 +125,8 @@ class Runner:
     cache: CachedTasks | None = None
     #: accepts tasks that are added during the run; None: none can be added
     growth: RunGrowth | None = None
+    #: records the sizes of outputs, and removes temporary ones; None: there are no files
+    outputs: RunOutputs | None = None
     #: performs requests from outside; returns whether there were any
     operate: Callable[["Runner"], bool] = lambda runner: False
     watch: Callable[["Runner"], None] = lambda runner: None
@@ -189,6 +195,7 @@ class Runner:
         finally:
             self._keep()
         if self.store is not None:
+            self._clean(self.store)
             self.store.note("present", self.present())
             self.store.flush()
 
@@ -395,6 +402,8 @@ class Runner:
 
     def _follow_growth(self, growth: RunGrowth) -> None:
         self.needs, self.absent, self.empty = growth.needs, growth.absent, growth.empty
+        if self.outputs is not None and self.outputs.files is not growth.files:
+            self.outputs.follow(growth.files)
         if self.needs is not None:
             self.needs.failures = self.failures_of
 
@@ -474,11 +483,20 @@ class Runner:
             self.store.note("present", self.present())
         if self._kept == len(self.execution.journal) and not self._notes:
             return
-        added = self.execution.additions[self._grown :]
-        self.store.add(self.execution.since(self._kept), self._notes, added)
+        added, moves = self.execution.additions[self._grown :], self.execution.since(self._kept)
+        self.store.add(moves, self._notes, added, [] if self.outputs is None else self.outputs.ended(moves))
         if added:
             with suppress(InputError):  # the store reports its own errors
                 self.store.flush()
         self._kept, self._grown, self._notes = len(self.execution.journal), len(self.execution.additions), []
         if self.store.error is not None:
             self.stop()
+        else:
+            self._clean(self.store)
+
+    def _clean(self, store: Store) -> None:
+        """Remove temporary files that no task needs any more, now that the ends of those that read them are stored."""
+        if self.outputs is not None and self.outputs.is_due:
+            jobs = self.running.values()
+            busy = [lease.task for job in jobs for lease in job.leases[job.ended :]]
+            store.add((), files=self.outputs.clean(busy))

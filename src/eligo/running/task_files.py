@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.engines import Ending, Job
-from eligo.engines.job_run import STOPPED
+from eligo.engines.worker import STOPPED
 from eligo.errors import InputError, shorten
 from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Execution
 from eligo.formats.shared.data_arcs import plain_path
@@ -56,7 +56,8 @@ class TaskFiles:
     folder: str
 
     @cached_property
-    def _outputs(self) -> list[tuple[str, ...]]:
+    def outputs(self) -> list[tuple[str, ...]]:
+        """The files that each task must create."""
         return [files or () for files in self.flow.column("outputs")]
 
     @cached_property
@@ -66,11 +67,11 @@ class TaskFiles:
     @property
     def any_outputs(self) -> bool:
         """Whether any task must create a file."""
-        return are_outputs_owed(self.flow) and any(self._outputs)
+        return are_outputs_owed(self.flow) and any(self.outputs)
 
     def absent(self, task: Name) -> list[str]:
         """The declared outputs of a task that do not exist."""
-        return [file for file in self._outputs[self.flow.dag.number(task)] if not self._is_there(file)]
+        return [file for file in self.outputs[self.flow.dag.number(task)] if not self._is_there(file)]
 
     def _is_there(self, file: str) -> bool:
         path = os.path.join(self.folder, file)
@@ -103,7 +104,7 @@ class TaskFiles:
         The time of the change of a file's state counts: the modification time may be that of an unpacked original.
         """
         with suppress(OSError):
-            return any(os.stat(os.path.join(self.folder, file)).st_ctime_ns < time for file in self._outputs[v])
+            return any(os.stat(os.path.join(self.folder, file)).st_ctime_ns < time for file in self.outputs[v])
         return False
 
     def check_inputs(self, done: Container[Name], is_written: Callable[[str], bool] = lambda file: False) -> None:
@@ -133,14 +134,15 @@ class TaskFiles:
     @cached_property
     def _places(self) -> dict[str, tuple[str, int]]:
         """Every output as it is spelt and its task, by absolute path."""
-        return {self._absolute(file): (file, v) for v, files in enumerate(self._outputs) for file in files}
+        return {self.absolute(file): (file, v) for v, files in enumerate(self.outputs) for file in files}
 
-    def _absolute(self, file: str) -> str:
+    def absolute(self, file: str) -> str:
+        """The absolute path of a file."""
         return os.path.normpath(os.path.join(self.folder, file))
 
     def _writer(self, file: str) -> tuple[str, int] | None:
         """The output and task that write a file, under any spelling, or a folder that contains it."""
-        path = self._absolute(file)
+        path = self.absolute(file)
         return self._places.get(path) or self._writer_of_folder(os.path.dirname(path))
 
     def _writer_of_folder(self, folder: str) -> tuple[str, int] | None:
@@ -174,7 +176,7 @@ class TaskFiles:
 
     def outdated(self, done: Iterable[int]) -> list[int]:
         """The done tasks whose files all exist and that have an input newer than an output."""
-        return [v for v in done if are_current(self._outputs[v], self._inputs[v], self.folder) is False]
+        return [v for v in done if are_current(self.outputs[v], self._inputs[v], self.folder) is False]
 
     def to_redo(self, done: Iterable[int], outdated: Collection[int] = ()) -> Redone:
         """The done tasks that must run again because an output is missing, or because they are *outdated*.
@@ -183,10 +185,10 @@ class TaskFiles:
         all done is not. A child without declared inputs counts as a reader of all outputs of its parents.
         """
         remaining, invalid, below = set(done), set[int](), set[int]()
-        suspects = [v for v in remaining if self._outputs[v] or v in outdated]
+        suspects = [v for v in remaining if self.outputs[v] or v in outdated]
         while suspects:
             v = suspects.pop()
-            owed = (file for file in self._outputs[v] if v in remaining and self._is_owed(file, v, remaining))
+            owed = (file for file in self.outputs[v] if v in remaining and self._is_owed(file, v, remaining))
             if v in remaining and (v in outdated or not all(map(self._is_there, owed))):
                 invalid.add(v)
                 fallen = [v, *self._dependants(v, remaining)]
@@ -198,9 +200,13 @@ class TaskFiles:
 
     def _is_owed(self, file: str, v: int, done: Collection[int]) -> bool:
         """Whether a file that task v wrote is final, or is read by a task that is not done."""
-        dag, inputs = self.flow.dag, self._inputs
-        readers = [*self._readers.get(plain_path(file), ()), *(w for w in dag.children_of(v).tolist() if not inputs[w])]
+        readers = self.readers_of(file, v)
         return not readers or any(w not in done for w in readers)
+
+    def spared(self, done: Collection[int]) -> set[str]:
+        """The temporary outputs that no task needs if these tasks are done."""
+        temporary = ((file, v) for v, files in enumerate(self.flow.column("temporary")) for file in files or ())
+        return {file for file, v in temporary if not self._is_owed(file, v, done)}
 
     def _dependants(self, v: int, among: Collection[int]) -> list[int]:
         """The tasks below v that may read what it writes, through tasks of this collection."""
@@ -214,7 +220,7 @@ class TaskFiles:
 
     def _is_reader(self, w: int, u: int) -> bool:
         """Whether a task may read what its parent u writes."""
-        return not (self._is_exact and self._outputs[u]) or not set(self._outputs[u]).isdisjoint(self._inputs[w])
+        return not (self._is_exact and self.outputs[u]) or not set(self.outputs[u]).isdisjoint(self._inputs[w])
 
     @cached_property
     def _is_exact(self) -> bool:
@@ -234,9 +240,58 @@ class TaskFiles:
                     readers.setdefault(file, []).append(v)
         return readers
 
+    def readers_of(self, file: str, v: int) -> list[int]:
+        """The tasks that may read a file that task v writes: those that declare it, or a folder above or a file below it.
+
+        A child of v without declared inputs may read all of its outputs.
+        """
+        dag, inputs = self.flow.dag, self._inputs
+        silent = (w for w in dag.children_of(v).tolist() if not inputs[w])
+        return [*self.declared_readers(file, v), *silent]
+
+    def declared_readers(self, file: str, v: int) -> list[int]:
+        """The tasks that declare to read a file that task v writes, or a folder above or a file below it."""
+        direct = self._readers.get(plain_path(file), [])
+        if not self._odd_inputs:
+            return direct
+        path = self.absolute(file)
+        around = (w for place in _upward(path) for w in self._odd_inputs.get(place, ()))
+        return list(dict.fromkeys([*direct, *(w for w in (*around, *self._below.get(path, ())) if w != v)]))
+
+    @cached_property
+    def _odd_inputs(self) -> dict[str, list[int]]:
+        """The readers of inputs, by absolute path, that no task writes under the same name: a folder, or another spelling."""
+        odd: dict[str, list[int]] = {}
+        for file, readers in self._readers.items():
+            if file not in self._writers and (self._writer(file) or self.absolute(file) in self._output_folders):
+                odd[self.absolute(file)] = readers
+        return odd
+
+    def has_outputs_below(self, path: str) -> bool:
+        """Whether an output is inside a folder, given by its absolute path."""
+        return path in self._output_folders
+
+    @cached_property
+    def _output_folders(self) -> set[str]:
+        """The folders that contain outputs, by absolute path."""
+        folders, waiting = set[str](), {os.path.dirname(path) for path in self._places}
+        while waiting:
+            folders |= waiting
+            waiting = {os.path.dirname(path) for path in waiting} - folders
+        return folders
+
+    @cached_property
+    def _below(self) -> dict[str, list[int]]:
+        """For each folder with such an input inside, by absolute path, the readers of these."""
+        readers: dict[str, list[int]] = {}
+        for path, tasks in self._odd_inputs.items():
+            for folder in _upward(os.path.dirname(path)):
+                readers.setdefault(folder, []).extend(tasks)
+        return readers
+
     @cached_property
     def _writers(self) -> dict[str, int]:
-        return {plain_path(file): v for v, files in enumerate(self._outputs) for file in files}
+        return {plain_path(file): v for v, files in enumerate(self.outputs) for file in files}
 
 
 def are_current(outputs: Sequence[str], inputs: Sequence[str], folder: str) -> bool | None:
@@ -246,6 +301,13 @@ def are_current(outputs: Sequence[str], inputs: Sequence[str], folder: str) -> b
         return None
     used = [change_time(os.path.join(folder, name)) or 0 for name in inputs]
     return max(used, default=0) <= min(time or 0 for time in output_times)
+
+
+def _upward(path: str) -> Iterator[str]:
+    """An absolute path, and the folders that contain it."""
+    while path != (above := os.path.dirname(path)):
+        yield path
+        path = above
 
 
 def change_time(path: str) -> int | None:

@@ -6,6 +6,7 @@ from eligo.stores.run_reader import (
     Position,
     Session,
     read_facts,
+    read_files,
     read_news,
     read_run,
     read_tasks,
@@ -16,6 +17,6 @@ from eligo.stores.run_store import Store
 from eligo.work.attempts import Attempt
 
 __all__ = [
-    "Attempt", "Kept", "Position", "Session", "Store", "added_names", "read_facts", "read_news", "read_run",
-    "read_tasks", "readable", "under_way",
+    "Attempt", "Kept", "Position", "Session", "Store", "added_names", "read_facts", "read_files", "read_news",
+    "read_run", "read_tasks", "readable", "under_way",
 ]  # fmt: skip

@@ -25,6 +25,7 @@ from eligo.stores.database import (
     version_of,
 )
 from eligo.work.attempts import Attempt, answer_to
+from eligo.work.files import FileChange
 
 STEPS = "run_steps"
 #: the tables with checksums, and their columns; the first column orders the rows
@@ -36,10 +37,12 @@ COLUMNS = {
     "attempt": "number, task, attempt, client, began, ended, answer, failure, code, memory",
     "session": "number, began, ended, policy, workers, engine",
     "curve": "name, points",
+    "file": "number, at, name, size",
 }
 SEALED_SINCE = 3  # the version of the schema; older runs have no checksums until they are resumed
 #: attempts had other columns before this version
 ATTEMPTS_SINCE, ATTEMPTS_BEFORE = 4, "number, task, client, began, ended, failure, code, memory, lost"
+FILES_SINCE = 5  # older runs have not recorded the sizes of files
 CURE = "restore a copy, or delete its folder to start over"
 #: SQLite's error codes for a file that cannot be accessed but may be valid
 NO_ACCESS = {
@@ -57,6 +60,7 @@ class Stock(NamedTuple):
     moves: int = 0
     additions: int = 0
     attempt: int = 0
+    file: int = 0
 
 
 class Session(NamedTuple):
@@ -71,17 +75,19 @@ class Session(NamedTuple):
 
 
 class Position(NamedTuple):
-    """How far a run was read: the number of moves, the number of the last attempt, and the checksums up to there."""
+    """How far a run was read: the number of moves, the last attempt and change of a file, and the checksums up to there."""
 
     moves: int
     attempt: int
+    file: int
     seals: dict[str, int]
 
 
 class Kept(NamedTuple):
     """Everything that is stored of a run, as one snapshot; tasks are given by their places in *tasks*.
 
-    `read_news` returns the present facts and sessions and the new moves and attempts; the other fields are empty.
+    `read_news` returns the present facts and sessions and the new moves, attempts and changes of files; the other fields
+    are empty.
     """
 
     facts: dict[str, str]
@@ -92,6 +98,7 @@ class Kept(NamedTuple):
     sessions: list[Session]
     curves: "dict[str, array[int]]"
     additions: list[Added]
+    files: list[FileChange]
     position: Position
 
 
@@ -105,6 +112,13 @@ def read_tasks(path: str | Path) -> dict[str, bytes]:
     """The tasks of a run, each with its digest."""
     with readable(path), closing(_reading(path)) as database:
         return {name: digest for _, name, digest in read_rows(database, "task", kept_seals(database))}
+
+
+def read_files(path: str | Path) -> list[FileChange]:
+    """What happened to the output files of a run; nothing is known about a run of an older version."""
+    with readable(path), closing(_reading(path)) as database:
+        rows = read_rows(database, "file", kept_seals(database)) if version_of(database) >= FILES_SINCE else []
+        return [FileChange._make(row[1:]) for row in rows]
 
 
 def read_run(path: str | Path) -> Kept:
@@ -129,7 +143,12 @@ def stock_of(path: str) -> Stock:
         rows, _ = all_rows(database)
         check_structure(database)
     moves = sum(len(packed) for _, packed in rows["journal"]) // 8
-    return Stock(dict(rows["fact"]), moves, len(rows["addition"]), rows["attempt"][-1][0] if rows["attempt"] else 0)
+    return Stock(dict(rows["fact"]), moves, len(rows["addition"]), _last(rows["attempt"]), _last(rows["file"]))
+
+
+def _last(rows: Sequence[Row], before: int = 0) -> int:
+    """The number of the last row; that *before*, if there is none."""
+    return rows[-1][0] if rows else before
 
 
 def _is_empty(database: sqlite3.Connection) -> bool:
@@ -142,14 +161,17 @@ def _news(database: sqlite3.Connection, before: Position) -> Kept | None:
     sessions = [Session._make(row) for row in read_rows(database, "session", seals)]
     moved = select(database, "journal", before.moves - 1, version=version).fetchall()
     tried = select(database, "attempt", before.attempt, version=version).fetchall()
-    now = {"journal": seal(moved, before.seals["journal"]), "attempt": seal(tried, before.seals["attempt"])}
+    changed = select(database, "file", before.file).fetchall() if version >= FILES_SINCE else []
+    rows = {"journal": moved, "attempt": tried} | ({"file": changed} if version >= FILES_SINCE else {})
+    now = {table: seal(each, before.seals.get(table, 0)) for table, each in rows.items()}
     if seals is None or not now.items() <= seals.items():  # restarted or damaged: `read_run` finds out which
         return None
     if tried and version < ATTEMPTS_SINCE:  # to number the attempts at each task, all attempts must be read
         return None
     moves = unpacked_numbers(b"".join(packed for _, packed in moved))
-    position = Position(before.moves + len(moves), tried[-1][0] if tried else before.attempt, now)
-    return Kept(facts, {}, moves, [attempt_of(row) for row in tried], sessions, {}, [], position)
+    position = Position(before.moves + len(moves), _last(tried, before.attempt), _last(changed, before.file), now)
+    files = [FileChange._make(row[1:]) for row in changed]
+    return Kept(facts, {}, moves, [attempt_of(row) for row in tried], sessions, {}, [], files, position)
 
 
 def attempt_of(row: Row) -> Attempt:
@@ -171,7 +193,8 @@ def _all(database: sqlite3.Connection) -> Kept:
         [Session._make(row) for row in rows["session"]],
         {name: unpacked_numbers(points) for name, points in rows["curve"]},
         [unpacked_addition(*row) for _, *row in rows["addition"]],
-        Position(len(moves), attempts[-1].number if attempts else 0, read),
+        [FileChange._make(row[1:]) for row in rows["file"]],
+        Position(len(moves), _last(rows["attempt"]), _last(rows["file"]), read),
     )
 
 
@@ -292,6 +315,8 @@ def check_structure(database: sqlite3.Connection) -> None:
 def all_rows(database: sqlite3.Connection) -> tuple[dict[str, list[Row]], dict[str, int] | None]:
     """The rows of every table, and the checksums; an older run has no checksums and not every table."""
     seals, tables = kept_seals(database), set(COLUMNS)
+    if version_of(database) < FILES_SINCE:
+        tables.remove("file")
     if seals is None:
         tables &= {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
         if "fact" not in tables:

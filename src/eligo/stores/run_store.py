@@ -12,6 +12,7 @@ import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,26 @@ from eligo.stores.database import (
 from eligo.stores.run_reader import COLUMNS, STEPS, Row, kept_seals, readable, seal, seal_all, select, stock_of
 from eligo.stores.tail import Extent, Tail
 from eligo.work.attempts import Attempt
+from eligo.work.files import FileChange
 
 LINGER = 0.05  # seconds in which moves are collected: each transaction costs as much as a task
 GONE = 2**31 - 1  # the number for tasks that the workflow no longer has; no added task gets it
+INSERT_FILE = f"INSERT INTO file ({COLUMNS['file']}) VALUES (?, ?, ?, ?)"  # noqa: S608 - our own words
 INSERT_ATTEMPT = f"INSERT INTO attempt ({COLUMNS['attempt']}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own words
+
+
+@dataclass
+class Queue:
+    """What is queued for the next transaction."""
+
+    moves: "array[int]" = field(default_factory=lambda: array("q"))
+    additions: list[Added] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    files: list[FileChange] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.moves or self.attempts or self.files or self.notes)
 
 
 class Store:
@@ -49,12 +66,9 @@ class Store:
         except BaseException:
             os.close(self._lock)
             raise
-        self._facts, self._first, self._grown, self._last = stock
+        self._facts, self._first, self._grown, self._last, self._last_file = stock
         self._writing = threading.Lock()
-        self._moves = array("q")
-        self._additions: list[Added] = []
-        self._attempts: list[Attempt] = []
-        self._notes: dict[str, str] = {}
+        self._queue = Queue()
         self._noted: dict[str, str] = {}
         self._session, self._opened_at = 0, (0.0, 0.0)
         self._wanted = threading.Condition()
@@ -72,10 +86,10 @@ class Store:
     def _recover(self) -> None:
         """Write what a killed process had queued."""
         (session,) = self._database.execute("SELECT coalesce(max(number), 0) FROM session").fetchone()
-        self._extent = Extent(session, self._first, self._last)
-        for moves, attempts in list(self._tail.behind(self._extent)):
-            self.add(moves, attempts)
-        if self._waiting():
+        self._extent = Extent(session, self._first, self._last, self._last_file)
+        for moves, attempts, files in list(self._tail.behind(self._extent)):
+            self.add(moves, attempts, files=files)
+        if self._queue:
             self.flush()
 
     @contextmanager
@@ -113,7 +127,7 @@ class Store:
         """Queue a changing fact of the run for writing, unless it is unchanged."""
         with self._wanted:
             if self._noted.get(name) != value:
-                self._noted[name] = self._notes[name] = value
+                self._noted[name] = self._queue.notes[name] = value
                 self._wanted.notify()
 
     def open_session(self, policy: str, workers: int, engine: str) -> None:
@@ -180,7 +194,7 @@ class Store:
     @property
     def kept(self) -> int:
         """The number of moves, including queued ones."""
-        return self._first + len(self._moves)
+        return self._first + len(self._queue.moves)
 
     def moves(self) -> "array[int]":
         """Every stored move."""
@@ -189,7 +203,7 @@ class Store:
     @property
     def grown(self) -> int:
         """The number of additions, including queued ones."""
-        return int(self._grown) + len(self._additions)
+        return int(self._grown) + len(self._queue.additions)
 
     def additions(self) -> list[Added]:
         """The tasks that were added to the workflow, in order."""
@@ -217,10 +231,18 @@ class Store:
         rows = self._database.execute(f"SELECT began, {later} FROM session WHERE ended IS NULL")  # noqa: S608 - our own words
         return [(began, float("inf") if until is None else until) for began, until in rows]
 
+    def files(self) -> list[FileChange]:
+        """What happened to the output files of the run."""
+        return [FileChange._make(row[1:]) for row in self._rows("file")]
+
     def add(
-        self, moves: Sequence[int], attempts: Sequence[Attempt] = (), additions: Sequence[tuple[Any, Any, Any]] = ()
+        self,
+        moves: Sequence[int],
+        attempts: Sequence[Attempt] = (),
+        additions: Sequence[tuple[Any, Any, Any]] = (),
+        files: Sequence[FileChange] = (),
     ) -> None:
-        """Queue moves, attempts and additions for writing; `error` and `flush` report write errors.
+        """Queue moves, attempts, additions and changes of files for writing; `error` and `flush` report write errors.
 
         Attempts get their numbers when they are written.
         """
@@ -229,19 +251,19 @@ class Store:
                 raise InputError(f"the name of an added task must be a string, got {shorten(repr(name))}")
         with self._wanted:
             if not additions:  # `flush` follows additions at once
-                self._tail.append(self._extent, moves, attempts)
-            session, before, ended = self._extent
-            self._extent = Extent(session, before + len(moves), ended + len(attempts))
-            self._moves.extend(moves)
-            self._attempts.extend(attempts)
-            self._additions.extend(additions)
+                self._tail.append(self._extent, moves, attempts, files)
+            self._extent = self._extent.behind(moves, attempts, files)
+            self._queue.moves.extend(moves)
+            self._queue.attempts.extend(attempts)
+            self._queue.additions.extend(additions)
+            self._queue.files.extend(files)
             self._wanted.notify()
 
     def flush(self) -> None:
         """Wait until everything queued is on disk."""
         self._hurry.set()
         with self._wanted:
-            self._wanted.wait_for(lambda: self.error or not (self._waiting() or self._busy))
+            self._wanted.wait_for(lambda: self.error or not (self._queue or self._busy))
         self._hurry.clear()
         if self.error is not None:
             raise InputError(f"{self.path}: cannot be written: {self.error}")
@@ -267,52 +289,51 @@ class Store:
             self._database.execute("UPDATE session SET ended = ? WHERE number = ?", (ended, self._session))
             seals.update(self._sealed_anew("session"))
 
-    def _waiting(self) -> bool:
-        return bool(self._moves or self._attempts or self._notes)
-
     def _write(self) -> None:
         """The thread that writes everything queued, one transaction after another."""
         while True:
             with self._wanted:
                 self._busy = False
                 self._wanted.notify_all()
-                self._wanted.wait_for(lambda: self._waiting() or self._closing)
+                self._wanted.wait_for(lambda: self._queue or self._closing)
             self._hurry.wait(LINGER)
             with self._wanted:
-                if not self._waiting():
+                if not self._queue:
                     return
-                moves, attempts, notes, additions = self._moves, self._attempts, self._notes, self._additions
-                self._moves, self._attempts, self._notes, self._additions, self._busy = array("q"), [], {}, [], True
+                queue, self._queue, self._busy = self._queue, Queue(), True
                 self._tail.turn()
             try:
-                self._keep(moves, attempts, notes, additions)
+                self._keep(queue)
             except Exception as error:  # any error must reach the threads that wait in `flush`
                 with self._wanted:
                     self.error = error
                     self._wanted.notify_all()
                 return
 
-    def _keep(
-        self, moves: "array[int]", attempts: list[Attempt], notes: dict[str, str], additions: list[Added]
-    ) -> None:
-        grown = [(number, *packed_addition(*added)) for number, added in enumerate(additions, self._grown)]
-        moved, tried = (
-            [(self._first, moves.tobytes())] if moves else [],
-            [_row(*each) for each in enumerate(attempts, self._last + 1)],
-        )
+    def _keep(self, queue: Queue) -> None:
+        rows: dict[str, list[Row]] = {
+            "journal": [(self._first, queue.moves.tobytes())] if queue.moves else [],
+            "addition": [
+                (number, *packed_addition(*added)) for number, added in enumerate(queue.additions, self._grown)
+            ],
+            "attempt": [_row(*each) for each in enumerate(queue.attempts, self._last + 1)],
+            "file": [(number, *change) for number, change in enumerate(queue.files, self._last_file + 1)],
+        }
         with self._transaction() as seals:
             database = self._database
-            database.executemany("INSERT INTO journal VALUES (?, ?)", moved)
-            database.executemany("INSERT INTO addition VALUES (?, ?, ?)", grown)
-            database.executemany(INSERT_ATTEMPT, tried)
-            database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", notes.items())
-            for table, rows in (("journal", moved), ("addition", grown), ("attempt", tried)):
-                seals[table] = seal(rows, seals[table])
-            seals.update(self._sealed_anew("fact") if notes else {})
-        self._first += len(moves)
-        self._grown += len(grown)
-        self._last += len(tried)
-        self._facts |= notes
+            database.executemany("INSERT INTO journal VALUES (?, ?)", rows["journal"])
+            database.executemany("INSERT INTO addition VALUES (?, ?, ?)", rows["addition"])
+            database.executemany(INSERT_ATTEMPT, rows["attempt"])
+            database.executemany(INSERT_FILE, rows["file"])
+            database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", queue.notes.items())
+            for table, added in rows.items():
+                seals[table] = seal(added, seals[table])
+            seals.update(self._sealed_anew("fact") if queue.notes else {})
+        self._first += len(queue.moves)
+        self._grown += len(rows["addition"])
+        self._last += len(rows["attempt"])
+        self._last_file += len(rows["file"])
+        self._facts |= queue.notes
 
 
 def _row(number: int, attempt: Attempt) -> Row:

@@ -22,7 +22,7 @@ from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
 from eligo.errors import FormatError, shorten
-from eligo.workflow import Timed
+from eligo.workflow import Measured, Timed
 
 #: The modules, in the order in which they examine a text.
 MODULES = ("nextflow", "snakemake", "htcondor", "ninja", "table")
@@ -41,10 +41,11 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Parsed(NamedTuple):
-    """The run times in a file, and remarks for the user, one sentence each."""
+    """The run times in a file, remarks for the user, one sentence each, and the sizes of files that tasks wrote."""
 
     records: Sequence[Timed]
     remarks: Sequence[str] = ()
+    sizes: Sequence[Measured] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class History:
     path: str
     #: remarks for the user, one sentence each
     remarks: tuple[str, ...] = ()
+    #: sizes of files that tasks wrote, if it is a run
+    sizes: tuple[Measured, ...] = ()
 
     def __repr__(self) -> str:
         return f"History({self.path!r}, {self.format!r}, {len(self.records):,} records)"

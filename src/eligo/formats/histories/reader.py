@@ -3,15 +3,20 @@
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
+from eligo.dag import Dag
 from eligo.errors import FormatError, InputError
-from eligo.estimates import all_kinds, kind_of
+from eligo.estimates import all_kinds, kind_of, measured_files
 from eligo.formats import detection as detecting
 from eligo.formats.histories import History, Parsed, detect, left_out, module
 from eligo.formats.histories.htcondor import refusal
 from eligo.formats.reader import located, read, read_loaded
 from eligo.formats.shared.files import COMPRESSED, LARGEST_FILE, Loaded, load_any, load_bytes
-from eligo.workflow import Timed
+from eligo.workflow import Timed, Workflow
+
+if TYPE_CHECKING:
+    from eligo.work.files import FileChange
 
 #: The number of bytes that show whether a file in a folder is a history.
 GLANCE = 10_000
@@ -32,8 +37,8 @@ def read_history(path: detecting.StrPath, limit: int = LARGEST_FILE) -> History:
     single = os.path.basename(path) == STATE and os.path.isfile(path)
     path = (os.path.dirname(path) or os.curdir) if single else path
     if single or is_run(path):
-        records, remarks = parse_run(path)
-        return History(tuple(records), "eligo", path, tuple(remarks))
+        records, remarks, sizes = parse_run(path)
+        return History(tuple(records), "eligo", path, tuple(remarks), tuple(sizes))
     if os.path.isdir(path):
         return _read_folder(path, limit)
     loaded = load_any(path, limit)
@@ -41,7 +46,7 @@ def read_history(path: detecting.StrPath, limit: int = LARGEST_FILE) -> History:
     if format is None:
         return _past_run(path, loaded, limit)
     try:
-        records, remarks = module(format).parse(loaded.text, path)
+        records, remarks, _ = module(format).parse(loaded.text, path)
     except InputError as error:
         raise located(error, path, loaded.text) from None
     return History(tuple(records), format, path, tuple(remarks))
@@ -60,7 +65,8 @@ def _past_run(path: str, loaded: Loaded, limit: int) -> History:
     flow = read_loaded(loaded, path, format, limit)
     tasks = (flow.task(name) for name in flow.dag.tasks)
     records = tuple(Timed(task.name, kind_of(task), task.seconds) for task in tasks if task.seconds is not None)
-    return History(records, format, path, () if records else ("no task in this file has a run time",))
+    remarks = () if records else ("no task in this file has a run time",)
+    return History(records, format, path, remarks, measured_files(flow, flow.file_sizes))
 
 
 def _has_times(format: str) -> bool:
@@ -80,7 +86,8 @@ def _read_folder(folder: str, limit: int) -> History:
     more = len(remarks) - MOST_REMARKS
     lines = [*remarks[:MOST_REMARKS], *([f"and {more:,} more remarks"] if more > 0 else [])]
     formats = " and ".join(sorted({each.format for each in histories}))
-    return History(tuple(record for each in histories for record in each.records), formats, folder, tuple(lines))
+    records = tuple(record for each in histories for record in each.records)
+    return History(records, formats, folder, tuple(lines), tuple(size for each in histories for size in each.sizes))
 
 
 def _files(folder: str) -> Iterator[tuple[str, int]]:
@@ -129,7 +136,7 @@ def is_run(folder: str) -> bool:
 
 
 def parse_run(folder: str) -> Parsed:
-    """The mean run time of the successful attempts at each task; the run may still be active.
+    """The mean run time of the successful attempts at each task, and the sizes of outputs; the run may still be active.
 
     The kinds of tasks come from the workflow that is stored in the same folder.
     """
@@ -141,9 +148,23 @@ def parse_run(folder: str) -> Parsed:
     failed = sum(attempt.failure is not None for attempt in state.attempts)
     good = (one for one in state.attempts if one.failure is None and one.client != CACHE)
     means = _means((one.task, one.ended - one.began) for one in good)
-    kinds = _kinds(os.path.join(folder, WORKFLOW))
+    flow = _stored_workflow(os.path.join(folder, WORKFLOW))
+    kinds = dict(zip(flow.dag.labels, all_kinds(flow), strict=True))
     records = [Timed(names[task], kinds.get(names[task]), seconds) for task, seconds in means if task < len(names)]
-    return Parsed(records, left_out(failed, "failed attempt", "failed attempts"))
+    sizes = measured_files(flow, sizes_in(state.files))
+    return Parsed(records, left_out(failed, "failed attempt", "failed attempts"), sizes)
+
+
+def read_sizes(folder: str) -> dict[str, int]:
+    """The size that each output of a run had when its task was done the last time."""
+    from eligo.stores import read_files
+
+    return sizes_in(read_files(os.path.join(folder, STATE)))
+
+
+def sizes_in(changes: Iterable["FileChange"]) -> dict[str, int]:
+    """The size that each output had when its task was done the last time."""
+    return {change.name: change.size for change in changes if change.size is not None}
 
 
 def _means(took: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
@@ -154,9 +175,8 @@ def _means(took: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
     return [(task, sum(seconds) / len(seconds)) for task, seconds in sorted(times.items())]
 
 
-def _kinds(path: str) -> dict[str, str]:
-    """The kind of every task of the workflow that was run; empty if the file is missing."""
+def _stored_workflow(path: str) -> Workflow:
+    """The workflow that was run; empty if the file is missing."""
     with suppress(InputError):
-        flow = read(path, "json")
-        return dict(zip(flow.dag.labels, all_kinds(flow), strict=True))
-    return {}
+        return read(path, "json")
+    return Workflow(Dag.from_arcs(()))

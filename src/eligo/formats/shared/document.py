@@ -16,16 +16,19 @@ depends on the task that writes it (`outputs`), unless the document has `"arcs_f
 a shell, or the words of one command. `seconds` may have a fraction; `memory` and the sizes of files are in bytes, or
 strings such as "2G"; a list of `memory` has an amount for each attempt after a failure. `gpus` is a number of graphics
 processors, and `resources` an object with amounts of anything else that tasks share. `labels` are what the machine must
-have. The keys of `eligo.launch` say how `run` is run. `defaults` has keys for all tasks (see
+have. An output that a run may remove once every task
+that reads it is done is `{"name": "b.o", "temporary": true}`, or matches a pattern in the list `temporary` of the document.
+The keys of `eligo.launch` say how `run` is run. `defaults` has keys for all tasks (see
 `eligo.formats.shared.defaults`). Names are strings, in quotes if they look like numbers. Unknown keys are refused.
 """
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fnmatch import translate
 from itertools import chain, pairwise, repeat
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +49,7 @@ Column = list[Any] | None
 #: checks a value, for the task's name and the key, and returns its meaning
 Reader = Callable[[object, str, str], Any]
 
-TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files", "arcs_from", "defaults", "hooks")
+TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files", "temporary", "arcs_from", "defaults", "hooks")
 #: the sources of arcs between tasks: `after` alone, or also files that one task writes and another reads
 AFTER, FILES = SOURCES = ("after", "files")
 TASK_KEYS = dict.fromkeys(  # a set in the order in which messages list it
@@ -59,6 +62,9 @@ TASK_KEYS = dict.fromkeys(  # a set in the order in which messages list it
 
 #: the keys of templates, which are expanded before a document is read; see `eligo.formats.shared.templates`
 PARAMS, FOREACH = "params", "foreach"
+#: of an output, or of the document, whose patterns match outputs
+TEMPORARY = "temporary"
+OUTPUT_KEYS = ("name", TEMPORARY)
 
 
 class MisfitError(FormatError):
@@ -219,7 +225,7 @@ class Described(LazyDetails):
 
     def column(self, what: str) -> list[Any]:
         """See `LazyDetails`."""
-        nothing = () if what in {"inputs", "outputs", "labels", "more_memory", "resources"} else None
+        nothing = () if what in {"inputs", "outputs", "temporary", "labels", "more_memory", "resources"} else None
         values = self._fields.get(what)
         return [nothing if value is None else value for value in values or repeat(None, len(self._dag))]
 
@@ -252,6 +258,7 @@ def _tasks(top: Mapping[str, Any]) -> tuple[Dag, Described]:
     fields = {_FIELDS.get(key, key): _read(table[key], names, key) for key in _READERS}
     fields["launch"] = _launches(table, names)
     _join_resources(fields)
+    _split_outputs(fields, strings(top.get(TEMPORARY), "the document", TEMPORARY))
     inputs, outputs = fields["inputs"], fields["outputs"]
     linking = _source_of_arcs(top) == FILES and outputs is not None
     dag = _dag(names, table["after"], (inputs or [None] * len(names), outputs or []) if linking else None)
@@ -267,6 +274,22 @@ def _join_resources(fields: dict[str, Column]) -> None:
     if any(type(each) is tuple for each in memory):
         fields["more_memory"] = [each[1:] if type(each) is tuple else None for each in memory]
         fields["memory"] = [each[0] if type(each) is tuple else each for each in memory]
+
+
+def _split_outputs(fields: dict[str, Column], patterns: Sequence[str]) -> None:
+    """Divide the values of `outputs` into the names of all files, and of those that are temporary or match a pattern."""
+    column = fields["outputs"] or []
+    flagged = any(type(each) is Outputs for each in column)
+    if flagged:
+        fields["temporary"] = [each.temporary if type(each) is Outputs else None for each in column]
+        column = fields["outputs"] = [each.files if type(each) is Outputs else each for each in column]
+    if patterns:
+        matches = re.compile("|".join(map(translate, patterns))).match
+        stated = fields["temporary"] if flagged else [None] * len(column)
+        fields["temporary"] = [
+            tuple(file for file in files or () if file in (own or ()) or matches(data_arcs.plain_path(file))) or None
+            for files, own in zip(column, stated or (), strict=True)
+        ]
 
 
 def _source_of_arcs(top: Mapping[str, Any]) -> str:
@@ -404,6 +427,8 @@ def _command(run: object, name: str, key: str) -> str | tuple[str, ...]:
 def _arcs(top: Mapping[str, Any]) -> Dag:
     if top.get("arcs_from") is not None:
         raise MisfitError('"arcs_from" needs "tasks", which this document does not have', "arcs_from")
+    if top.get(TEMPORARY) is not None:
+        raise MisfitError('"temporary" needs "tasks", which this document does not have', TEMPORARY)
     if top.get("arcs") is None and top.get("nodes") is None:
         raise MisfitError('no tasks (give "tasks", "arcs" or "nodes")')
     arcs, nodes = array(top.get("arcs"), '"arcs"'), top.get("nodes")
@@ -443,7 +468,7 @@ def _check_keys(value: object, what: str, keys: Collection[str]) -> dict[str, An
         raise MisfitError(f"{what} must be an object with the keys {', '.join(keys)}, got {kind(value)}")
     for key in value:
         if key not in keys:
-            template = () if keys is HOOKS else (PARAMS if "tasks" in keys else FOREACH,)
+            template = (PARAMS,) if "tasks" in keys else (FOREACH,) if "run" in keys else ()
             allowed = ", ".join((*keys, *template))
             message = f"{what} has the unknown key {shorten(str(key))!r} (known keys: {allowed})"
             raise MisfitError(message, str(key))
@@ -546,6 +571,41 @@ def _words(value: object, name: str, key: str) -> tuple[str, ...]:
     return tuple(strings(value, name, key))
 
 
+class Outputs(NamedTuple):
+    """The files that a task writes, and those of them that are temporary."""
+
+    files: tuple[str, ...]
+    temporary: tuple[str, ...] = ()
+
+    def entries(self) -> list[object]:
+        """The files as items of a document."""
+        return [{"name": file, TEMPORARY: True} if file in self.temporary else file for file in self.files]
+
+
+def outputs_in(value: object, name: str) -> Outputs:
+    """The outputs of the task *name*: names, or objects with a name."""
+    if type(value) is not list or dict not in set(map(type, value)):
+        return Outputs(_words(value, name, "outputs"))
+    entries = [_output(item, f"an item of {_of_task('outputs', name)}") for item in value]
+    return Outputs(tuple(file for file, _ in entries), tuple(file for file, is_temporary in entries if is_temporary))
+
+
+def _output(item: object, what: str) -> tuple[str, bool]:
+    """The name of an output, and whether it is temporary."""
+    if not isinstance(item, dict):
+        return string(item, what), False
+    values = _check_keys(item, what, OUTPUT_KEYS)
+    is_temporary = values.get(TEMPORARY) or False
+    if not isinstance(is_temporary, bool):
+        raise MisfitError(f'"{TEMPORARY}" of {what} must be true or false, got {actual(is_temporary)}', TEMPORARY)
+    return string(values.get("name"), f"the name of {what}"), is_temporary
+
+
+def _outputs(value: object, name: str, key: str) -> Outputs | tuple[str, ...]:
+    outputs = outputs_in(value, name)
+    return outputs if outputs.temporary else outputs.files
+
+
 def _labels(value: object, name: str, key: str) -> tuple[str, ...]:
     labels = tuple(dict.fromkeys(strings(value, name, key)))
     for label in labels:
@@ -586,7 +646,7 @@ def _resources(value: object, name: str, key: str) -> tuple[tuple[str, float], .
 
 
 _READERS: dict[str, Reader] = {
-    "run": _command, "inputs": _words, "outputs": _words, "seconds": number, "cores": number, "memory": _memory,
+    "run": _command, "inputs": _words, "outputs": _outputs, "seconds": number, "cores": number, "memory": _memory,
     "gpus": _gpus, "resources": _resources, "labels": _labels, "category": _word, "priority": _integer,
 }  # fmt: skip
 _FIELDS = {"run": "command"}
@@ -620,6 +680,8 @@ def row_of(
             value = joint[key] if key in joint else getattr(task, _FIELDS.get(key, key))
             if value is not None and value != ():
                 row[key] = list(value) if isinstance(value, tuple) else short(value)
+        if task.temporary:
+            row["outputs"] = Outputs(task.outputs, task.temporary).entries()
         if task.launch is not None and shared is None:
             row.update(task.launch.document())
     return row

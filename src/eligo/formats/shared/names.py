@@ -70,7 +70,12 @@ def with_files(flow: Workflow, fit: Callable[[str], str | None]) -> Workflow:
         return tuple(dict.fromkeys(new for name in names if (new := other.get(name, name)) is not None))
 
     details = {
-        name: replace(task, inputs=replace_names(task.inputs), outputs=replace_names(task.outputs))
+        name: replace(
+            task,
+            inputs=replace_names(task.inputs),
+            outputs=replace_names(task.outputs),
+            temporary=replace_names(task.temporary),
+        )
         for name, task in flow.details.items()
     }
     sizes = {new: size for file, size in flow.file_sizes.items() if (new := other.get(file, file)) is not None}

@@ -39,9 +39,11 @@ from eligo.formats.shared.document import (
     FOREACH,
     PARAMS,
     MisfitError,
+    Outputs,
     kind,
     mapping,
     misfits_in,
+    outputs_in,
     string,
     strings,
     workflow_of,
@@ -142,6 +144,8 @@ class _Member:
     values: Values
     name: str
     outputs: list[str]
+    #: those of them that a run may remove
+    temporary: list[str]
 
 
 @dataclass
@@ -185,13 +189,13 @@ def _family(row: object, number: int, params: Values, beside: Beside | None, roo
     twice = next((name for name in variables if name in params), None)
     if twice is not None:
         raise MisfitError(f'"{FOREACH}" of {shorten(label)!r} has the variable {twice!r}, which is a parameter', twice)
-    outputs, members = strings(row.get("outputs"), label, "outputs"), list[_Member]()
+    outputs, members = outputs_in(row.get("outputs"), label), list[_Member]()
     for values in bindings:
         text = _Text(label, {**params, **values})
         name = text.filled(label)
         if values and name == label:
             name = "-".join((label, *values.values()))
-        members.append(_Member(values, name, [text.filled(file) for file in outputs]))
+        members.append(_Member(values, name, *([text.filled(file) for file in files] for files in outputs)))
     names = Counter(member.name for member in members)
     if len(names) < len(members):
         name = shorten(names.most_common(1)[0][0])
@@ -433,7 +437,7 @@ class _Expansion:
             case "inputs":
                 return inputs
             case "outputs":
-                return member.outputs
+                return Outputs(tuple(member.outputs), tuple(member.temporary)).entries()
             case "after" if isinstance(value, list):
                 return list(chain.from_iterable(self._parents(name, member, text) for name in value))
             case "run":

@@ -10,6 +10,8 @@ from eligo.formats.shared.json_text import check_text
 
 #: The maximum depth of lists and mappings, four times what a document needs.
 DEEPEST = 16
+#: Other words that YAML reads as booleans, such as no, are refused.
+BOOLEANS = {"true": True, "false": False}
 #: A longer plain word is a string, whatever it looks like.
 LONGEST_NUMBER = 100
 
@@ -146,6 +148,8 @@ def _scalar(loader: Any, event: Any, line: int) -> object:
     if not event.implicit[0] or len(text) > LONGEST_NUMBER:
         return text
     tag = loader.resolve(yaml.ScalarNode, text, (True, False))
+    if tag == _tag("bool") and text in BOOLEANS:
+        return BOOLEANS[text]
     if tag in {_tag("bool"), _tag("timestamp")}:
         what = "a boolean" if tag == _tag("bool") else "a date"
         raise FormatError(f"YAML reads {text} as {what} (put it in quotes)", line=line)

@@ -225,27 +225,21 @@ class Travels:
     _first: int = 0  # place in `needs` of the first file that may be missing; files never go missing again
 
     def __post_init__(self) -> None:
-        for v, names in enumerate(self.flow.column("outputs")):
-            self.makers.update(dict.fromkeys(names, v))
-        self.inputs = self.flow.column("inputs")
-        for v, names in enumerate(self.inputs):
-            for file in names:
-                self.readers.setdefault(file, []).append(v)
-        self.needs = [name for name in self.readers if name not in self.makers]
+        self.grow(self.flow, self.flow)
 
     def grow(self, flow: Workflow, new: Workflow) -> None:
         """Add the tasks of *new*; *flow* is the workflow with them."""
         first, inputs, outputs = len(self.inputs), new.column("inputs"), new.column("outputs")
-        self.flow, self.inputs = flow, [*self.inputs, *inputs]
+        self.flow, self.inputs = flow, [*self.inputs, *inputs] if self.inputs else inputs
         self.makers.update((name, v) for v, names in enumerate(outputs, first) for name in names)
-        readers = dict[str, list[int]]()
+        fresh = dict[str, None]()  # files that no task has read so far
         for v, names in enumerate(inputs, first):
             for file in names:
-                readers.setdefault(file, []).append(v)
-        names = dict.fromkeys((*self.needs, *readers))
+                if file not in self.readers:
+                    self.readers[file], fresh[file] = [], None
+                self.readers[file].append(v)
+        names = (*self.needs, *fresh)
         self.needs, self._first = [name for name in names if name not in self.makers], 0
-        for file, tasks in readers.items():
-            self.readers.setdefault(file, []).extend(tasks)
 
     def is_need(self, name: str) -> bool:
         """Whether some task reads a file of this name and no task writes it."""
