@@ -166,7 +166,7 @@ EXCHANGES = 5_000  # pairs that are compared to improve one set
 MOST_ENUMERATED = 12  # remaining tasks, up to which every set is compared
 CHECKS = ((2_000, 12), (20_000, 4))  # up to this many remaining tasks, at most this many residuals are decided
 FEW_CHECKS = 1
-MOST_CHECKED = 2_000  # remaining tasks, up to which a set that is handed out is tried by the blocks that it leaves
+MOST_CHECKED = 500  # remaining tasks, up to which a set that is handed out is tried by the blocks that it leaves
 MOST_CERTIFIED = 20_000  # tasks: in larger dags the repaired condition is not checked just to give a reason
 
 STRATEGIES = ("auto", "direct", "staggered", "searched")
