@@ -131,7 +131,7 @@ bench: .venv/tools
 
 # The tables and figures of every paper, into out/; `python -m papers PAPER` for one.
 papers: .venv/tools
-	@for paper in comparison sweep batch clustering; do $(BIN)/python -m papers $$paper -o out || exit; done
+	@for paper in comparison sweep batch clustering statements; do $(BIN)/python -m papers $$paper -o out || exit; done
 
 # The drawing in docs/develop/architecture.md, from the imports of the modules; and the generated parts of docs/reference.
 docs: .venv/tools

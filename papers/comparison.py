@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 from eligo.simulation.experiments import Progress
 from eligo.simulation.reports import Report
-from papers.areas import area_sections
+from papers.areas import KINDS, area_sections
+from papers.compositions import DRAWN
 from papers.phases import phase_sections
 from papers.playing import AreaJob, DagName, PhaseJob, play_all
 
-KINDS = ("w", "m", "wnm", "q2")
 #: how partial dags are put together: with one another, as the paper says, or block after block as `eligo.families` does
 GENERATORS = ("", " joined")
+#: other limits of s and d than `LARGEST_BLOCK`, with which the paper's claims are compared
+OTHER_LIMITS = (10, 20, DRAWN)
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,13 @@ class Scale:
     rates: Sequence[int]
     pairs: dict[str, tuple[int, int]]
 
-    def areas(self) -> list[AreaJob]:
-        """The dags of Figures 4-7."""
+    def areas(self, limits: Sequence[int]) -> list[AreaJob]:
+        """The dags of Figures 4-7; compositions of blocks that have sizes also with other limits of these."""
         names = [DagName("fft", levels) for levels in self.fft]
         names += [DagName(family, levels) for family in ("reduction", "evolving") for levels in self.meshes]
         for seed, size in enumerate(self.targets):
             names += [DagName(kind + generator, size, seed) for kind in KINDS for generator in GENERATORS]
+            names += [DagName(f"{kind} {limit}", size, seed) for kind in KINDS[:3] for limit in limits]
         return [AreaJob(name, self.runs) for name in names]
 
     def phases(self) -> list[PhaseJob]:
@@ -65,26 +68,26 @@ WORDS = (
     "the mean of an exponential number of requests, and its rounding is not told: r = max(1, ceil(Exp(ρ))). 5.1: Δ is a "
     "difference per step and cannot grow faster than n; the printed exponents can only be those of n Δ, the area lost, which "
     "is what is drawn and fitted here.",
-    "Dags: the FFT with k levels has k levels of tasks (10 levels: 5,120 tasks, as many as the largest mesh). Compositions: "
-    "s and d up to 5, which the paper does not tell; partial dags are composed with one another as section 4.1.3 says (a "
-    "random bracketing of the ▷-sorted blocks). For comparison, eligo.families.random_composition, which joins each block to "
-    "the one dag so far, is played too and called 'joined'.",
+    "Dags: the FFT with k levels has k levels of tasks (10 levels: 5,120 tasks, as many as the largest mesh). The paper does "
+    "not tell the sizes of blocks in compositions: here s and d are up to 5, and other limits show what depends on it. "
+    "Partial dags are composed with one another as section 4.1.3 says (a random bracketing of the ▷-sorted blocks). For "
+    "comparison, eligo.families.random_composition, which joins each block to the one dag so far, is played too and called "
+    "'joined'.",
     "GREEDY breaks ties at random, as its definition says; GREEDY-FIFO breaks them by arrival, as its remark on FFT dags "
     "supposes.",
 )
 
 
-def report(quick: bool, processes: int, progress: Progress) -> Report:
-    """Play everything and compare."""
+def report(quick: bool, processes: int, progress: Progress, limits: Sequence[int] = OTHER_LIMITS) -> Report:
+    """Play everything and compare; *limits* are other limits of the sizes of blocks."""
     scale = QUICK if quick else FULL
-    areas, phases = play_all(scale.areas(), scale.phases(), processes, progress)
+    areas, phases = play_all(scale.areas(limits), scale.phases(), processes, progress)
     played = (
         f"{scale.runs} runs of each heuristic on each dag; {len(areas)} dags for the areas, {len(phases)} settings of "
         f"{2 * len(scale.pairs)} dags for the polls."
     )
-    smaller = ["This is the quick form, with smaller dags and fewer runs than the paper's 50."] if quick else []
     return Report(
         title="A comparison of dag-scheduling strategies, again",
-        words=(*WORDS, played, *smaller),
-        sections=(*area_sections(areas), *phase_sections(areas, phases)),
+        words=(*WORDS, played),
+        sections=(*area_sections(areas, limits), *phase_sections(areas, phases)),
     )

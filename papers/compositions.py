@@ -18,6 +18,8 @@ from eligo.families import clique_dag, m_dag, n_dag, w_dag
 from eligo.rows import Ints
 
 LARGEST_BLOCK = 5  # s and d, as in `eligo.families.random_composition`; the paper names no range
+DRAWN = 0  # in place of a limit: each dag has a limit of its own
+LARGEST_DRAWN = 20
 LETTERS = {"w": "W", "m": "M", "wnm": "WNM", "q2": "Q"}
 
 
@@ -35,8 +37,8 @@ class Bracketed(NamedTuple):
     order: Ints
 
 
-def bracketed_composition(kind: str, size: int, seed: int = 0) -> Bracketed:
-    """A random composition of blocks of a kind (w, m, wnm or q2), of about *size* tasks.
+def bracketed_composition(kind: str, size: int, seed: int = 0, largest: int = LARGEST_BLOCK) -> Bracketed:
+    """A random composition of blocks of a kind (w, m, wnm or q2), of about *size* tasks, with s and d up to *largest*.
 
     >>> found = bracketed_composition("wnm", 200, seed=1)
     >>> len(found.order) == len(found.dag)
@@ -45,7 +47,7 @@ def bracketed_composition(kind: str, size: int, seed: int = 0) -> Bracketed:
     if kind not in LETTERS:
         raise InputError(f"kind is {', '.join(LETTERS)}, and {kind!r} is not")
     rng = np.random.default_rng(seed)
-    blocks = _drawn(LETTERS[kind], size, rng)
+    blocks = _drawn(LETTERS[kind], size, rng, largest or int(rng.integers(2, LARGEST_DRAWN + 1)))
     starts = np.cumsum([0, *(len(block) for block in blocks)])
     parts = [_part(block, int(start)) for block, start in zip(blocks, starts[:-1], strict=True)]
     own = [list(part.sources) for part in parts]
@@ -56,13 +58,13 @@ def bracketed_composition(kind: str, size: int, seed: int = 0) -> Bracketed:
     return _numbered(blocks, starts[:-1].tolist(), own, image)
 
 
-def _drawn(letters: str, size: int, rng: np.random.Generator) -> list[Dag]:
+def _drawn(letters: str, size: int, rng: np.random.Generator, largest: int) -> list[Dag]:
     """Random blocks, sorted so that each has priority over the next; about a third of their tasks will be merged."""
     drawn: list[tuple[tuple[int, int, int], Dag]] = []
     tasks = 0.0
     while tasks < size or not drawn:
         letter = letters[int(rng.integers(len(letters)))]
-        s, d = int(rng.integers(1, LARGEST_BLOCK + 1)), int(rng.integers(2, LARGEST_BLOCK + 1))
+        s, d = int(rng.integers(1, largest + 1)), int(rng.integers(2, largest + 1))
         rank, block = {
             "W": ((0, -d, s), w_dag(s, d)),
             "N": ((1, 0, 0), n_dag(s)),

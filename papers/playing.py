@@ -14,7 +14,7 @@ from eligo.simulation.experiments import Progress, areas, spread, workers
 from eligo.simulation.tables import Floats
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
-from papers.compositions import bracketed_composition
+from papers.compositions import LARGEST_BLOCK, bracketed_composition
 
 ICO = "ready"  # the IC-optimal order
 APART = "plan, other requests"  # the same against requests of its own, as every scheduler of the paper had
@@ -78,9 +78,9 @@ def ideal(name: DagName) -> tuple[Dag, Ints]:
             return planned(in_mesh(name.size))
         case "evolving":
             return planned(out_mesh(name.size))
-    kind, _, joined = name.family.partition(" ")
-    if not joined:
-        return bracketed_composition(kind, name.size, name.seed)
+    kind, _, how = name.family.partition(" ")
+    if how != "joined":
+        return bracketed_composition(kind, name.size, name.seed, int(how or LARGEST_BLOCK))
     dag, pieces = random_composition_blocks(kind, name.size, name.seed)
     inner = [v for piece in pieces for v in piece.sources]
     return dag, np.concatenate([inner, np.flatnonzero(dag.outdegree == 0)]).astype(np.int32)

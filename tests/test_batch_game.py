@@ -12,7 +12,7 @@ from conftest import random_small_dag
 from eligo import Dag, InputError, families, is_schedule, plan, profile
 from eligo.cli import run
 from eligo.policies import from_order
-from eligo.simulation import Trace, batched, drawn_requests, scheduler, trace
+from eligo.simulation import Trace, batched, drawn_requests, rounds, scheduler, trace
 from papers.hardness import reduction, small_union
 from slow_theory import best_batch
 
@@ -45,6 +45,25 @@ def test_a_trace_takes_as_many_polls_as_the_compiled_game(rule: str) -> None:
         asked = drawn_requests(4.0, 0, seed, 60).tolist()
         policy = scheduler(rule, dag)
         assert trace(policy, asked).polls == batched(policy, requests=asked)[0]
+
+
+@pytest.mark.parametrize("rule", ["batch-optimal", "balanced", "ready"])
+def test_the_requests_that_find_nothing_are_those_beyond_the_tasks(rule: str) -> None:
+    """Every task meets one request, so of all requests up to the last poll the others are starved, compiled or traced."""
+    for seed in range(10):
+        dag = families.random_layered(5, 6, seed)
+        asked = drawn_requests(4.0, 0, seed, 60).tolist()
+        policy = scheduler(rule, dag)
+        game = trace(policy, asked)
+        share = 1 - len(dag) / sum(asked[: game.polls])
+        assert sum(game.starved) == sum(asked[: game.polls]) - len(dag)
+        assert rounds(policy, requests=asked).starved.tolist() == pytest.approx([share])
+        assert rounds(policy, 4.0, 1, seed).starved.tolist() == pytest.approx([share])
+
+
+def test_a_request_at_a_time_never_finds_nothing() -> None:
+    dag = families.random_layered(4, 5, seed=2)
+    assert rounds(scheduler("fifo", dag), requests=[1] * len(dag)).starved.tolist() == [0.0]
 
 
 def test_one_request_a_poll_is_the_plain_game() -> None:

@@ -18,6 +18,7 @@ from client_server import StandIn, task
 from eligo.client.options import WorkOptions
 from eligo.client.trust import DISTRUSTED, EXPIRED, OUTDATED, Seal, signed_task
 from eligo.client.worker import work
+from eligo.engines.worker import process_table
 from eligo.errors import InputError
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -145,6 +146,35 @@ def test_kill_and_restart_deliver_the_finished_once_and_return_the_rest(
     assert len(server.results) == 3, "each was delivered once"
     assert os.listdir(tmp_path / "client" / "scratch") == []
     assert server.known == {"c-1"}, "it is the same client, whose leases these are"
+
+
+STAYS = "echo $$ > {place}/pid; exec sleep 300"
+CLOSER = "import os, sys; os.closerange(0, 4096); os.execve('/bin/sh', ['sh', '-c', sys.argv[1]], {})"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"exec env -i sh -c '{STAYS}'",
+        f"exec setsid -w env -i sh -c '{STAYS}'",
+        f"(setsid env -i sh -c '{STAYS}' &); sleep 300",
+        f"exec env -i {sys.executable} {{place}}/closer '{STAYS}'",
+    ],
+    ids=["no environment", "own session", "daemon", "no files"],
+)
+def test_what_a_killed_client_left_is_ended_whatever_it_changed(
+    line: str, server: StandIn, start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "closer").write_text(CLOSER)
+    server.grant(task("long", line.replace("{place}", str(tmp_path))))
+    client = start()
+    wait_for(tmp_path / "pid")
+    client.kill()
+    client.wait()
+    stray = int((tmp_path / "pid").read_text())
+    assert process_table()[stray].state not in b"ZX"
+    ended(start("--idle-exit", "0"))
+    assert (process := process_table().get(stray)) is None or process.state in b"ZX"
 
 
 def test_what_is_half_written_is_not_believed(server: StandIn, start: Start, tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def test_a_table_a_page_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixt
     assert lines[0] == "Simulated how soon mesh.json finishes under 6 policies."
     assert re.search(r"(best|difference between)", lines[1])  # the answer comes first
     assert "mesh.json, 36 tasks, 3 runs" in lines
-    assert any(line.split() == ["ready", "2", "8", "time", "rules"] for line in lines)
+    assert any(line.split() == ["ready", "2", "8", "time", "rules", "starved"] for line in lines)
     assert re.search(r"\n\*ready +100 % +· +·", shown.out)
     assert "time: time to completion with 3 clients that come and go" in lines
     assert f"wrote {page}" in shown.err
@@ -258,7 +258,7 @@ def test_everything_fits_into_80_columns(monkeypatch: pytest.MonkeyPatch, capsys
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     heads = [line.split() for line in lines if line.split()[:1] == ["ready"]]
-    assert heads == 3 * [["ready", "2", "4", "8", "16", "32", "64", "128", "256", "time", "rules"]]
+    assert heads == 3 * [["ready", "2", "4", "8", "16", "32", "64", "128", "256", "time", "rules", "starved"]]
     assert sum(line.startswith(("*", " ")) and "fifo" in line for line in lines) == 3  # no row is broken
     assert run(["compare", *dags, "--runs", "2", "--rates", ",".join(map(str, range(100, 130)))]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -336,7 +336,7 @@ def test_an_experiment_is_run_and_resumed(tmp_path: Path, capsys: pytest.Capture
     assert "All 2 dags" in capsys.readouterr().out
     table = tmp_path / "e.csv"
     whole = table.read_bytes()
-    assert len(read_records(str(table))) == 8
+    assert len(read_records(str(table))) == 16
     assert run(["compare", str(file)]) == 0
     assert table.read_bytes() == whole
     assert run(["compare", str(file), "--family", "w 3 2"]) == 2

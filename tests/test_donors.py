@@ -1,5 +1,7 @@
 """Chains of blocks from which any fat task may be taken, by enumeration; the theorems that say too much of them."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,14 @@ def test_every_fat_task_of_every_small_straight_chain_leaves_a_chain(letters: st
         fat_tasks, spoiled = spoiling(dag)
         assert not spoiled
         assert all(chain_of(residual(dag, inside)) is not None for inside in fat_tasks)
+
+
+def test_no_certificate_of_a_dag_of_five_tasks_is_false() -> None:
+    pairs = list(combinations(range(5), 2))
+    chosen = ([pair for i, pair in enumerate(pairs) if mask >> i & 1] for mask in range(1, 1 << len(pairs)))
+    donors = [dag for arcs in chosen if straight(dag := Dag.from_arrays(5, *np.array(arcs, np.int32).T))]
+    assert len(donors) > 300
+    assert not any(spoiling(dag)[1] for dag in donors)
 
 
 BLOCKS = {

@@ -18,7 +18,7 @@ from eligo.simulation.reports import Curve, Panel, Picture, Report, Table
 from eligo.theory.eligibility import eligible_counts
 from papers import PAPERS, batch, clustering, comparison, reproduce, sweep
 from papers.__main__ import main
-from papers.areas import coefficient, of_family
+from papers.areas import KINDS, coefficient, of_family
 from papers.compositions import bracketed_composition
 from papers.files import save_folder
 from papers.findings import Checked, Finding, document_of, findings_of
@@ -42,7 +42,7 @@ TINY = replace(
     targets=[100, 150, 200],
     runs=4,
     rates=[2, 8, 64],
-    pairs={"reduction": (6, 12), "evolving": (6, 12), "fft": (3, 5)} | dict.fromkeys(comparison.KINDS, (60, 120)),
+    pairs={"reduction": (6, 12), "evolving": (6, 12), "fft": (3, 5)} | dict.fromkeys(KINDS, (60, 120)),
 )
 
 
@@ -64,7 +64,7 @@ def tiny() -> Report:
 # The comparison paper
 
 
-@pytest.mark.parametrize("kind", comparison.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_bracketed_compositions_are_scheduled_optimally_by_their_making(kind: str) -> None:
     """Theorem 2.1 holds for partial dags composed with one another."""
     for seed in range(4):
@@ -76,7 +76,9 @@ def test_bracketed_compositions_are_scheduled_optimally_by_their_making(kind: st
         assert len(dag.components()) == 1
 
 
-@pytest.mark.parametrize("family", ["fft", "reduction", "evolving", *comparison.KINDS, "w joined", "wnm joined"])
+@pytest.mark.parametrize(
+    "family", ["fft", "reduction", "evolving", *KINDS, "w joined", "wnm joined", "w 10", "m 20", "wnm 0"]
+)
 def test_the_ideal_order_loses_nothing(family: str) -> None:
     dag, order = ideal(DagName(family, 7 if family in {"fft", "reduction", "evolving"} else 90, 3))
     assert np.array_equal(eligible_counts(dag, order), plan(dag).counts)
@@ -150,6 +152,52 @@ def test_the_report_has_every_figure(tiny: Report) -> None:
     assert found["reduction meshes: neither FIFO nor GREEDY is IC-optimal"].agrees
     assert not found["FFT: exponent b of n Δ, for LIFO / FIFO / GREEDY-FIFO"].agrees
     assert all(finding.why for finding in findings_of(tiny) if finding.agrees is False)
+
+
+def test_what_disagrees_about_random_dags_tells_whether_that_depends_on_their_blocks(tiny: Report) -> None:
+    told = [finding.why for finding in findings_of(tiny) if "epend on the unpublished" in finding.why]
+    told += [finding.why for finding in findings_of(tiny) if "epends on the unpublished" in finding.why]
+    assert told
+    assert all("yes with" in why or "no with" in why for why in told)
+    table = next(section.tables[0] for section in tiny.sections if "other blocks" in section.title)
+    assert table.head == [
+        "claim",
+        "s, d <= 5",
+        "s, d <= 10",
+        "s, d <= 20",
+        "a limit for each dag",
+        "each block joins the dag so far",
+    ]
+    assert len(table.rows) == 5
+
+
+def test_quick_reports_say_so() -> None:
+    assert reproduce("sweep", quick=True).title.endswith("(quick: the same, as there is nothing to shorten)")
+    assert not reproduce("sweep").title.endswith(")")
+
+
+@pytest.fixture(scope="module")
+def others() -> Report:
+    """The statements, figures and times that have no report of their own."""
+    return reproduce("statements", quick=True)
+
+
+def test_all_statements_and_figures_hold_but_theorem_5(others: Report) -> None:
+    tried, figures, _ = others.sections
+    assert isinstance(tried, Checked)
+    assert isinstance(figures, Checked)
+    false = [finding for finding in (*tried.findings, *figures.findings) if finding.agrees is False]
+    assert [finding.what.partition(":")[0] for finding in false] == ["Clustering, Theorem 5"]
+    assert len(tried.findings) == 9
+    assert len(figures.findings) == 12
+
+
+def test_every_claim_about_time_is_measured(others: Report) -> None:
+    """Whether the exponent agrees is for a quiet machine to say."""
+    times = others.sections[2]
+    assert isinstance(times, Checked)
+    assert len(times.findings) == 8
+    assert all("exponent" in finding.ours for finding in times.findings)
 
 
 def test_what_disagrees_is_explained_in_every_paper() -> None:
@@ -251,7 +299,7 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_command_refuses_other_papers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(PAPERS) == ["comparison", "sweep", "batch", "clustering"]
+    assert list(PAPERS) == ["comparison", "sweep", "batch", "clustering", "statements"]
     with pytest.raises(SystemExit, match="2"):
         main(["dreams"])
     assert "invalid choice: 'dreams'" in capsys.readouterr().err

@@ -7,7 +7,7 @@ all sets of them. All others are left to the solvers for one size.
 callers that must answer quickly, such as a server, `BRIEF` also bounds the components that a solver may start on.
 
 **The knapsack.** For every total, it is distributed among functions so that the sum of their values is largest: max-plus.
-This is the procedure BBDP of [1]_, figure 4, with its bookkeeping. The functions are joined two by two, as in a tournament,
+This is the procedure BBDP of [1]_, Lemma 4.1, with its bookkeeping. The functions are joined two by two, as in a tournament,
 so that the work is bounded by the square of the summed ranges however many functions there are; neighbouring equal functions
 are joined once. The shares are computed from the stored tables afterwards, so no back-pointers are kept.
 

@@ -1,10 +1,11 @@
 """The folder of a client: its identity, and the results it owes the server, so that a crash loses no finished work.
 
-lock        held while a client uses the folder
-client.json the server, the client's name there, and its token
-owed/       one file per lease: the result to deliver if the client ends now
-files/      files by hash
-scratch/    where tasks run
+lock           held while a client uses the folder
+client.json    the server, the client's name there, and its token
+owed/          one file per lease: the result to deliver if the client ends now
+files/         files by hash
+scratch/       where tasks run
+processes.bin  the sessions of running tasks
 """
 
 import fcntl

@@ -17,6 +17,7 @@ from eligo.client.options import WorkOptions
 from eligo.client.results import Courier, Delivery, HeldLeases
 from eligo.client.sandbox import Cores, Sandbox, limit_command
 from eligo.client.scratch import Scratch
+from eligo.client.task_sessions import TaskSessions
 from eligo.client.transfers import Depot, HashedFile
 from eligo.client.trust import Trust
 from eligo.engines.cgroups import Cgroup, Cgroups
@@ -80,6 +81,7 @@ class Means:
     trust: Trust
     sandbox: Sandbox
     groups: Cgroups | None
+    sessions: TaskSessions
     will: Will
     #: the mark in the environment of tasks' processes
     mark: str
@@ -291,8 +293,12 @@ class TaskRun:
             argv = limit_command(self._means.sandbox.around(argv, scratch.folder, place), output, memory)
         if group is not None:
             argv = group.around(argv, environment)
-        command = Command(argv, place, {}, scratch.out, scratch.err)
-        return run_command(command, task.timeout, self._is_stopped, environment)
+        sessions = self._means.sessions
+        # what a sandbox runs ends with this client, and must not write to the file
+        marker = sessions.path if self._means.options.sandbox is None else ""
+        command = Command(argv, place, {}, scratch.out, scratch.err, marker)
+        with sessions.recording() as record:
+            return run_command(command, task.timeout, self._is_stopped, environment, record)
 
     def _site(self, place: str, environment: Mapping[str, str], memory: int | None) -> Site:
         """What the command needs to know of this machine; the variables of this client are not for containers."""

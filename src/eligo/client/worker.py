@@ -17,11 +17,10 @@ from eligo.client.options import WorkOptions
 from eligo.client.results import Courier, HeldLeases, Tally
 from eligo.client.sandbox import Cores, sandbox
 from eligo.client.task_run import GrantRun, Means, Will
+from eligo.client.task_sessions import TaskSessions
 from eligo.client.transfers import Depot
 from eligo.client.trust import Trust
 from eligo.engines.cgroups import groups
-from eligo.engines.job_run import MARK
-from eligo.engines.sessions import end_marked
 from eligo.errors import FormatError, InputError
 from eligo.launch import own_labels
 
@@ -54,8 +53,10 @@ class WorkLoop:
         leases, depot = HeldLeases(calls), Depot(f"{folder.path}/files", calls, options.cache)
         self._courier = Courier(calls, depot, folder, leases, say)
         cores = Cores(options.cores)
+        self._sessions = sessions = TaskSessions(folder.path, folder.mark)
+        limits = groups(folder.mark)
         self._means = Means(
-            options, depot, self._courier, leases, cores, trust, box, groups(folder.mark), will, folder.mark, say
+            options, depot, self._courier, leases, cores, trust, box, limits, sessions, will, folder.mark, say
         )
         self._labels = tuple(dict.fromkeys((*options.labels, *own_labels(isolated=options.sandbox is not None))))
         self._lock, self._runs = threading.Lock(), set[GrantRun]()
@@ -66,7 +67,7 @@ class WorkLoop:
 
     def work(self) -> Tally:
         """Work until there is nothing more to do."""
-        end_marked(MARK, self._folder.mark)
+        self._sessions.end()
         self._folder.clean()
         self._means.leases.start()
         threads = [threading.Thread(target=self._run_guarded, args=(self._begin,), name="eligo work")]
@@ -78,7 +79,8 @@ class WorkLoop:
             for thread in threads:
                 thread.join()
             self._means.leases.close()
-            end_marked(MARK, self._folder.mark)
+            self._sessions.end()
+            self._sessions.close()
         if isinstance(self._error, OSError):
             raise InputError(
                 f"{self._folder.path}: the client cannot continue: {self._error.strerror}"

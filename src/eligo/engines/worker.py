@@ -109,8 +109,11 @@ def run_command(
     timeout: float | None,
     stopped: Callable[[], bool] | None = None,
     base: Mapping[str, str] | None = None,
+    started: Callable[[int], object] = lambda session: None,
 ) -> Performed:
     """Run a command in its own session; stop it once *stopped* returns True. When it ends, the whole session is killed.
+
+    *started* gets the session as soon as it exists.
 
     The command's own environment is added to *base*, by default the environment of this process. Its own time limit replaces
     *timeout*.
@@ -123,6 +126,7 @@ def run_command(
     except (OSError, ValueError) as error:
         lacking = getattr(error, "errno", None) in SHORT
         return Performed(began, time.time(), describe_start_error(work, error), code=NO_PROGRAM, lost=lacking)
+    started(child.pid)
     why = _watch(child.pid, timeout, stopped)
     _, status, usage = os.wait4(child.pid, 0)
     code = child.returncode = os.waitstatus_to_exitcode(status)

@@ -11,4 +11,4 @@ cpdef void queued_pebbles(Board board, unsigned long long seed, int[::1] order, 
 
 @cython.locals(
     stream=Draws, polls=Py_ssize_t, count=Py_ssize_t, i=Py_ssize_t, wanted=cython.double, v=cython.int)
-cpdef Py_ssize_t batched_polls(Board board, unsigned long long seed, double mean, const long long[::1] requests, int[::1] batch)
+cpdef Py_ssize_t batched_polls(Board board, unsigned long long seed, double mean, const long long[::1] requests, int[::1] batch, double[::1] asked)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
     Ints = NDArray[np.int32]
     Longs = NDArray[np.int64]
 
@@ -62,16 +63,18 @@ def queued_pebbles(board: Board, seed: int, order: Ints, eligible: Ints) -> None
                 count += 1
 
 
-def batched_polls(board: Board, seed: int, mean: float, requests: Longs, batch: Ints) -> int:
+def batched_polls(board: Board, seed: int, mean: float, requests: Longs, batch: Ints, asked: Floats) -> int:
     """Play the batched game; returns the number of polls, or -1 if the requests end first.
 
     At each poll r tasks are requested and as many of the ready ones are handed out one by one; all are executed, in that
     order, before the next poll. r comes from *requests*, or if *mean* is above 0 it is max(1, ceil(mean * exponential)).
+    *asked* gets the number of requests, and of those that found no ready task.
     """
     stream = Draws(seed)
     stream.state = stream.branch(1)
     board.reset(seed)
     polls = 0
+    asked[0] = asked[1] = 0.0
     while board.done < board.n:
         if mean > 0.0:
             wanted = max(1.0, math.ceil(mean * stream.exponential()))
@@ -86,6 +89,8 @@ def batched_polls(board: Board, seed: int, mean: float, requests: Longs, batch: 
             board.take(v)
             batch[count] = v
             count += 1
+        asked[0] += wanted
+        asked[1] += wanted - count
         for i in range(count):
             board.finish(batch[i])
     return polls

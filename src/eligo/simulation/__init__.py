@@ -3,7 +3,7 @@
 | game | function | result |
 |---|---|---|
 | one task at a time | `play`, `orders`, `profiles` | orders and E(0..n) |
-| r requests at a time | `batched`; `trace` for one run, poll by poll | polls |
+| r requests at a time | `batched`; `rounds`; `trace` for one run, poll by poll | polls, starved requests |
 | clients that come and go | `volatile` | makespan, utilisation, stalls, waste |
 | workers that stay, or cores that tasks share | `finish_on` | makespan and its lower bound |
 | clients of different sizes, fat tasks | `deal` | results sent, makespan |
@@ -15,7 +15,7 @@ only on its seed and its number.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from eligo.simulation.batched import Trace, batched, drawn_requests, trace
+from eligo.simulation.batched import Rounds, Trace, batched, drawn_requests, rounds, trace
 from eligo.simulation.pebble import SCHEDULERS, Live, Player, orders, play, profiles, scheduler
 from eligo.simulation.steady import Finish, finish_on
 from eligo.simulation.volatile import Clients, Played, volatile
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from eligo.simulation.deals import Dealing, deal
 
 __all__ = [
-    "SCHEDULERS", "Clients", "Dealing", "Finish", "Live", "Played", "Player", "Trace", "batched", "deal",
-    "drawn_requests", "finish_on", "orders", "play", "profiles", "scheduler", "trace", "volatile",
+    "SCHEDULERS", "Clients", "Dealing", "Finish", "Live", "Played", "Player", "Rounds", "Trace", "batched",
+    "deal", "drawn_requests", "finish_on", "orders", "play", "profiles", "rounds", "scheduler", "trace", "volatile",
 ]  # fmt: skip
 
 

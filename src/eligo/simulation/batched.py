@@ -1,10 +1,10 @@
 """The batched game: at each poll of the server, several clients ask at once [1]_, section 4.3.
 
 At poll i there are r(i) requests; min(r(i), number of ready tasks) tasks are handed out, and all are executed before the next
-poll. The length of a game is its number of polls. The paper prints max where a(i) = min(r(i), E(a(0) + ... + a(i-1))) is
-meant. Its closed form holds only for a fixed order, so the game is simulated. The paper does not say how an exponential
-number becomes a number of requests: here r = max(1, ceil(mean * x)), where x is exponential with mean 1. Run k of a seed has
-the same requests for every policy.
+poll. The other requests are *starved*: their clients disappear. The length of a game is its number of polls. The paper
+prints max where a(i) = min(r(i), E(a(0) + ... + a(i-1))) is meant. Its closed form holds only for a fixed order, so the game
+is simulated. The paper does not say how an exponential number becomes a number of requests: here r = max(1, ceil(mean * x)),
+where x is exponential with mean 1. Run k of a seed has the same requests for every policy.
 
 .. [1] Hall, Rosenberg, Venkataramani (2006): A comparison of dag-scheduling strategies for Internet-based computing.
 """
@@ -28,6 +28,7 @@ from eligo.policies import Policy, from_order
 from eligo.simulation.pebble import Player, Runs, playing, run_seeds
 from eligo.theory.eligibility import Order, eligible_counts
 
+Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 #: requests for which the figures of an order have polls
@@ -35,30 +36,53 @@ REQUESTS = (4.0, 16.0, 64.0)
 MOST_RUNS, MOST_PLAYED = 30, 300_000  # games, and tasks in all games: about 0.1 s
 
 
+class Rounds(NamedTuple):
+    """For each run, the number of polls, and the share of requests that find no ready task."""
+
+    polls: Longs
+    starved: Floats
+
+
 def batched(
     player: Player, mean: float = 1.0, runs: Runs = 1, seed: int = 0, requests: Sequence[int] | None = None
 ) -> Longs:
-    """The number of polls that a player takes to execute its dag, for each run.
-
-    *mean* is the mean number of requests per poll before rounding up; or *requests* gives the number for each poll.
+    """The number of polls that a player takes to execute its dag, for each run; the arguments are those of `rounds`.
 
     >>> from eligo import Dag, policies
     >>> dag = Dag.from_arcs([("a", "c"), ("x", "y"), ("x", "z"), ("b", "c")], tasks="abxcyz")
     >>> batched(policies.balanced(dag), requests=[2, 2, 2, 2]).tolist()
     [3]
     """
+    return rounds(player, mean, runs, seed, requests).polls
+
+
+def rounds(
+    player: Player, mean: float = 1.0, runs: Runs = 1, seed: int = 0, requests: Sequence[int] | None = None
+) -> Rounds:
+    """The batched game of a player, run by run.
+
+    *mean* is the mean number of requests per poll before rounding up; or *requests* gives the number for each poll.
+
+    >>> from eligo import Dag, policies
+    >>> path = Dag.from_arcs([("a", "b"), ("b", "c")])
+    >>> rounds(policies.fifo(path), requests=[1, 0, 3, 1]).starved.tolist()  # two of five requests find nothing
+    [0.4]
+    """
     counts = _check_requests(mean, requests)
     seeds = run_seeds(runs, seed)
+    asked = np.zeros((len(seeds), 2))
     if isinstance(player, Policy):
         board, batch = player.board(), np.empty(len(player.dag), np.int32)
         rate = mean if requests is None else 0.0
-        polls = [games.batched_polls(board, run, rate, counts, batch) for run in seeds]
+        each = zip(seeds, asked, strict=True)
+        polls = [games.batched_polls(board, run, rate, counts, batch, row) for run, row in each]
     else:
         played = [trace(player, _draw_requests(run, mean) if requests is None else counts) for run in seeds]
         polls = [one.polls if one.finished else -1 for one in played]
+        asked[:] = [(sum(one.handed) + sum(one.starved), sum(one.starved)) for one in played]
     if -1 in polls:
         raise InputError(f"{len(counts)} polls are not enough to execute every task")
-    return np.array(polls, np.int64)
+    return Rounds(np.array(polls, np.int64), asked[:, 1] / np.maximum(1.0, asked[:, 0]))
 
 
 def drawn_requests(mean: float, run: int, seed: int, polls: int) -> Longs:
@@ -76,9 +100,13 @@ def _draw_requests(run: int, mean: float) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Trace:
-    """A game poll by poll: the number of tasks that each poll handed out, and the number of ready tasks after it."""
+    """A game poll by poll: the number of tasks that each poll handed out, and the number of ready tasks after it.
+
+    `starved` is the number of requests of each poll that found no ready task.
+    """
 
     handed: tuple[int, ...]
+    starved: tuple[int, ...]
     ready: tuple[int, ...]
     order: tuple[Name, ...]
     finished: bool
@@ -100,17 +128,20 @@ def trace(player: Player, requests: Iterable[int], seed: int = 0) -> Trace:
     game = Execution(player.dag)
     allocator = playing(player, game, seed)
     handed: list[int] = []
+    starved: list[int] = []
     ready: list[int] = []
     for wanted in requests if not game.finished else ():
-        asks = [Ask()] * min(int(_check_requests(1.0, [wanted])[0]), len(game.eligible))
+        count = int(_check_requests(1.0, [wanted])[0])
+        asks = [Ask()] * min(count, len(game.eligible))
         grants = allocator.hand_out(asks)
         for grant in grants:
             game.complete(*grant.tasks)
         handed.append(len(grants))
+        starved.append(count - len(grants))
         ready.append(len(game.eligible))
         if game.finished:
             break
-    return Trace(tuple(handed), tuple(ready), tuple(game.executed), game.finished)
+    return Trace(tuple(handed), tuple(starved), tuple(ready), tuple(game.executed), game.finished)
 
 
 def _check_requests(mean: float, requests: Sequence[int] | None) -> Longs:

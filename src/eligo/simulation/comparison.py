@@ -12,6 +12,7 @@ from eligo.simulation.tables import Record, mean_of
 USUAL = "fifo"
 MOST_PANELS = 24
 TIE, PERHAPS, NEVER, NOT_ALWAYS, BEST = "·", "~", "no end", "!", "*"
+STARVED = "starved"
 
 
 def comparison(records: Iterable[Record], title: str = "Which order is best") -> Report:
@@ -243,7 +244,12 @@ def _table(contest: Contest) -> Table:
         [(BEST if name in best else " ") + name_of(name), *(_share_text(contest, name, column) for column in heads)]
         for name in contest.ranking
     ]
-    return Table(title="", head=["", *heads.values()], rows=rows, marked={(i, 0): "best" for i in range(len(best))})
+    head = ["", *heads.values()]
+    if contest.usual is not None:
+        head.append(STARVED)
+        for row, name in zip(rows, contest.ranking, strict=True):
+            row.append(percent(contest.starved[name, contest.usual]))
+    return Table(title="", head=head, rows=rows, marked={(i, 0): "best" for i in range(len(best))})
 
 
 def _heads(contest: Contest) -> dict[Column, str]:
@@ -307,6 +313,8 @@ def _heads_told(contest: Contest) -> list[str]:
     if contest.rates:
         span = " to ".join(dict.fromkeys(heads[contest.rates[i]] for i in (0, -1)))
         lines.append(f"{span}: mean number of simultaneous requests; values: rounds to completion")
+    if contest.usual is not None:
+        lines.append(f"{STARVED}: share of requests that find no ready task, at {contest.usual.rate:g} at a time")
     for column, head in heads.items():
         if column.game == "volatile":
             again = column.prudent and any(c.crowd == column.crowd and not c.prudent for c in heads)

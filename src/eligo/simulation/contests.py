@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ MAIN = {
     "steady": ("over", False),
 }
 CERTAIN = ("pebble", "steady")  # games without chance
+USUAL_RATE = 16.0  # requests at a time
 ALIKE = 0.005  # two orders that differ by at most this share count as equally good
 
 
@@ -83,6 +85,8 @@ class Contest:
     values: Mapping[tuple[str, Column], Floats]
     #: the number of runs that never end
     endless: Mapping[tuple[str, Column], int] = field(default_factory=dict)
+    #: in the batched game, the share of requests that find no ready task
+    starved: Mapping[tuple[str, Column], float] = field(default_factory=dict)
 
     @cached_property
     def schedulers(self) -> list[str]:
@@ -103,6 +107,12 @@ class Contest:
     def pools(self) -> list[Column]:
         """The columns of the steady game, by the number of workers."""
         return sorted((column for column in self.columns if column.workers is not None), key=lambda c: c.workers or 0)
+
+    @property
+    def usual(self) -> Column | None:
+        """The column of the batched game whose rate is nearest to `USUAL_RATE`, for which starved requests are shown."""
+        near = min(self.rates, key=lambda c: abs(math.log((c.rate or 1.0) / USUAL_RATE)), default=None)
+        return near if any(column == near for _, column in self.starved) else None
 
     @property
     def decisive(self) -> list[Column]:
@@ -217,14 +227,21 @@ class Contest:
 def contests_of(records: Iterable[Record]) -> list[Contest]:
     """The results as one contest per dag; the runs of all seeds are combined."""
     by_dag: dict[str, dict[tuple[str, Column], list[Record]]] = {}
+    starved: dict[str, dict[tuple[str, Column], list[float]]] = {}
     for record in records:
+        cell = record.scheduler, Column(record.game, record.setting)
         if record.measure == MAIN[record.game][0]:
-            cell = record.scheduler, Column(record.game, record.setting)
             by_dag.setdefault(record.dag, {}).setdefault(cell, []).append(record)
-    return [_contest(dag, cells) for dag, cells in by_dag.items()]
+        elif record.measure == "starved":
+            starved.setdefault(record.dag, {}).setdefault(cell, []).append(record.mean or 0.0)
+    return [_contest(dag, cells, starved.get(dag, {})) for dag, cells in by_dag.items()]
 
 
-def _contest(dag: str, cells: Mapping[tuple[str, Column], Sequence[Record]]) -> Contest:
+def _contest(
+    dag: str,
+    cells: Mapping[tuple[str, Column], Sequence[Record]],
+    starved: Mapping[tuple[str, Column], Sequence[float]],
+) -> Contest:
     first = next(iter(cells.values()))
     parts = {cell: [part for record in rows for part in record.parts] for cell, rows in cells.items()}
     return Contest(
@@ -233,6 +250,7 @@ def _contest(dag: str, cells: Mapping[tuple[str, Column], Sequence[Record]]) -> 
         sum(record.runs for record in first),
         {cell: np.array([math.nan if part is None else part for part in values]) for cell, values in parts.items()},
         {cell: sum(record.endless for record in rows) for cell, rows in cells.items()},
+        {cell: fmean(shares) for cell, shares in starved.items()},
     )
 
 
@@ -246,7 +264,9 @@ def together(contests: Sequence[Contest]) -> Contest:
         scaled[name, column] = np.mean([values[:runs] for values in each], axis=0)
     endless = {cell: sum(contest.endless.get(cell, 0) for contest in contests) for cell in shared}
     tasks, runs = sum(contest.tasks for contest in contests), sum(contest.runs for contest in contests)
-    return Contest(f"All {len(contests)} dags", tasks, runs, scaled, endless)
+    counted = [cell for cell in contests[0].starved if all(cell in contest.starved for contest in contests)]
+    starved = {cell: fmean(contest.starved[cell] for contest in contests) for cell in counted}
+    return Contest(f"All {len(contests)} dags", tasks, runs, scaled, endless, starved)
 
 
 def _scale(contest: Contest, column: Column) -> float:

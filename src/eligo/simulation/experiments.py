@@ -30,7 +30,7 @@ from eligo.policies import PLAN_EFFORT, Policy
 from eligo.prioritising import finishing_rules, soonest_on
 from eligo.rows import Ints
 from eligo.schedules import terms_of
-from eligo.simulation import SCHEDULERS, Player, batched, profiles, scheduler, volatile
+from eligo.simulation import SCHEDULERS, Player, profiles, rounds, scheduler, volatile
 from eligo.simulation.settings import Cell, Experiment, Source, crowd_of
 from eligo.simulation.steady import makespans
 from eligo.simulation.tables import CellKey, Record, Results, record_of
@@ -46,7 +46,7 @@ MOST_PROCESSES = 4096
 #: the measures of each game, the main one first
 MEASURES = {
     "pebble": ("share", "area"),
-    "batched": ("polls",),
+    "batched": ("polls", "starved"),
     "volatile": ("makespan", "utilisation", "stalled", "wasted"),
     "steady": ("over", "makespan"),
 }
@@ -229,7 +229,8 @@ class _Arena:
                 area = areas(player, cell.runs, cell.seed)
                 return {"share": area / max(1, self.planned.area_bound), "area": area}
             case "batched":
-                return {"polls": np.asarray(batched(player, game.rate, cell.runs, cell.seed), np.float64)}
+                polls, starved = rounds(player, game.rate, cell.runs, cell.seed)
+                return {"polls": polls.astype(np.float64), "starved": starved}
             case "steady":
                 ends = self._steady(cell)
                 return {"over": ends / self.bound(game.workers), "makespan": ends}

@@ -8,10 +8,12 @@ IC-optimal, and the concatenated profiles are maximal.
 **The extended regimen** uses sums of blocks as building blocks [2]_, section 4.2. Remove from the super-dag, repeatedly, (a)
 a source ▷ every other source that is there once it is gone; if there is none, (b) all sources together, if their sum can be
 swept and each ▷ every source that appears. The blocks removed at a time are a *unit*; run unit after unit, the blocks of one
-interleaved by Sweep, the schedule is IC-optimal.
+interleaved by Sweep, the schedule is IC-optimal: a sum ▷ what each summand ▷ (Theorem 4.1, Corollary 4.1). Composition is
+associative ([3]_, Lemma 2.1), so the order in which a dag was composed does not matter.
 
 .. [1] Malewicz, Rosenberg, Yurkewych (2006), IEEE Trans. Comput. 55, 757-768.
 .. [2] Cordasco, Malewicz, Rosenberg: Extending IC-scheduling via the Sweep algorithm.
+.. [3] Malewicz, Rosenberg (2006): On batch-scheduling dags for Internet-based computing.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """The priority relation: G1 ▷ G2 if running all of G1 before G2 is never worse than any mixture of the two.
 
-It is transitive on profiles with at least one step, but neither reflexive nor total: (0, 1, 1) does not even precede
-itself, so two copies of it must be interleaved, or cannot be run optimally at all.
+It is transitive on profiles with at least one step (Lemma 1 of the clustering paper), but neither reflexive nor total:
+(0, 1, 1) does not even precede itself, so two copies of it must be interleaved, or cannot be run optimally at all.
 """
 
 import itertools

@@ -83,6 +83,9 @@ def sweep_two(first: Sequence[int] | Profile, second: Sequence[int] | Profile) -
 def sweep(profiles: Sequence[Sequence[int] | Profile]) -> Interleaving | None:
     """IC-Sweep for any number of dags, folded from the left; the sum admits exactly when the fold succeeds.
 
+    That is Theorem 3.2 of [1]_. The dags are a ▷-chain exactly if their concatenated schedules are optimal for the sum (part
+    2 of the theorem).
+
     >>> sweep([[0, 3, 4, 5], [0, 3, 4, 5]]).profile.tolist()
     [0, 3, 6, 7, 8, 9, 10]
     """
