@@ -24,9 +24,9 @@ from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.document import packed
 from eligo.server.rules.leaf import KEY, Leaf, grant_of, prepare_grant
 from eligo.server.rules.prepared import Prepared, Wishes
-from eligo.server.rules.requests import Request, Ticket
+from eligo.server.rules.requests import Ticket
 from eligo.server.rules.service import Service
-from eligo.server.schema import ResultWords, encode
+from eligo.server.schema import AskWords, ResultWords, encode
 from eligo.server.view.answers import grants_words
 from eligo.stores.service import Changes
 from eligo.workflow import Workflow
@@ -74,7 +74,7 @@ class Site:
     def ask(self, now: float, client: Client, call: str) -> None:
         """Add the request of a client, which waits."""
         with self.node.work(call):
-            ticket = self.node.service.ask(now, client, str(id(client)) + str(now), Request(wait=1e9))
+            ticket = self.node.service.ask(now, client, str(id(client)) + str(now), AskWords(wait=1e9))
             self.waiting[ticket] = client
 
     def deliver(self, tick: int) -> None:
@@ -135,7 +135,7 @@ class LeafSite:
             want = self.leaf.want(now)
         if want is not None and self.ticket is None:
             size = min(want.tasks, MOST)
-            request = Request(grants=-(-want.tasks // size), size=size, wait=1e9)
+            request = AskWords(count=-(-want.tasks // size), size=size, wait=1e9)
             with self.parent.work("ask"):
                 self.ticket = self.parent.service.ask(now, self.client, f"{id(self)} {now}", request)
 

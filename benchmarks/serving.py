@@ -255,9 +255,8 @@ def half_done(store: str, n: int) -> None:
     """A store with a workflow of which the first half of every chain is done."""
     from eligo.dag import Dag
     from eligo.server.rules.prepared import Wishes, prepared
-    from eligo.server.rules.requests import Request
     from eligo.server.rules.service import Service
-    from eligo.server.schema import ResultWords
+    from eligo.server.schema import AskWords, ResultWords
     from eligo.stores.service_sqlite import SqliteServiceStore
     from eligo.workflow import Task, Workflow
 
@@ -271,7 +270,7 @@ def half_done(store: str, n: int) -> None:
     client.quota, done, now = 1000.0, 0, 0.0
     while done < n // 2:
         now += 1.0
-        ticket = service.ask(now, client, f"k{done}", Request(1, 500))
+        ticket = service.ask(now, client, f"k{done}", AskWords(1, 500))
         service.serve(now)
         told = [ResultWords(lease.id, "done", 0.1) for grant in ticket.grants for lease in grant.leases]
         done += service.deliver(now, client, told).count("accepted")

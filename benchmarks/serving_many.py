@@ -19,9 +19,8 @@ from benchmarks.timing import heading, row, verdict
 from eligo.dag import Dag
 from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.prepared import Prepared, Wishes, prepared
-from eligo.server.rules.requests import Request
 from eligo.server.rules.service import Service
-from eligo.server.schema import ResultWords
+from eligo.server.schema import AskWords, ResultWords
 from eligo.stores.service_sqlite import SqliteServiceStore
 from eligo.workflow import Task, Workflow
 
@@ -83,7 +82,7 @@ class Rules:
     def pair(self, client: Client) -> None:
         """A request and its result, including the rows to store."""
         self.now += 0.001
-        ticket = self.service.ask(self.now, client, self.key(), Request())
+        ticket = self.service.ask(self.now, client, self.key(), AskWords())
         self.service.serve(self.now)
         leases = [lease.id for grant in ticket.grants for lease in grant.leases]
         self.service.deliver(self.now, client, [ResultWords(lease, "done", 0.1) for lease in leases])
@@ -141,12 +140,12 @@ def waiting(count: int, fits: bool = True) -> float:
     details = {name: Task(name=name, command="true") for name in names}
     rules = Rules(1, prepared(Workflow(dag, details, name="chain"), Wishes(files=False, copies=1)))
     worker, crowd = rules.enrol(), [rules.enrol() for _ in range(count)]
-    tickets = [rules.service.ask(0.0, worker, "first", Request(wait=60.0))]
+    tickets = [rules.service.ask(0.0, worker, "first", AskWords(wait=60.0))]
     rules.service.serve(0.0)
     if not fits:
         rules.ready = prepared(flow(cores=8), Wishes(files=False))
         rules.submit()
-    tickets += [rules.service.ask(0.0, one, rules.key(), Request(wait=1e9)) for one in crowd]
+    tickets += [rules.service.ask(0.0, one, rules.key(), AskWords(wait=1e9)) for one in crowd]
     rules.service.serve(0.0)
     held = [tickets[0]]
 
@@ -156,7 +155,7 @@ def waiting(count: int, fits: bool = True) -> float:
         client, lease = ticket.client, ticket.grants[0].leases[0].id
         rules.service.deliver(rules.now, client, [ResultWords(lease, "done", 0.1)])
         held.extend(rules.service.serve(rules.now))
-        rules.service.ask(rules.now, client, rules.key(), Request(wait=1e9))
+        rules.service.ask(rules.now, client, rules.key(), AskWords(wait=1e9))
         rules.service.serve(rules.now)
         rules.service.take_changes()
 
@@ -181,7 +180,7 @@ def fill(path: str, count: int) -> None:
     client = rules.enrol()
     for _ in range(count):
         rules.submit()
-    tickets = [rules.service.ask(0.0, client, rules.key(), Request()) for _ in range(min(count, 1000))]
+    tickets = [rules.service.ask(0.0, client, rules.key(), AskWords()) for _ in range(min(count, 1000))]
     rules.service.serve(0.0)
     leases = [grant.leases[0].id for ticket in tickets for grant in ticket.grants]
     rules.service.deliver(0.0, client, [ResultWords(lease, "done", 0.1) for lease in leases[::2]])

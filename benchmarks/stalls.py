@@ -30,9 +30,8 @@ from eligo.rows import Ints
 from eligo.server.app import SELDOM
 from eligo.server.operations import RETRIED
 from eligo.server.rules.prepared import MOST_ARCS, MOST_TASKS, Prepared, Wishes, needed_arcs, prepared
-from eligo.server.rules.requests import Request
 from eligo.server.rules.service import Service
-from eligo.server.schema import ResultWords, encode
+from eligo.server.schema import AskWords, ResultWords, encode
 from eligo.server.view.answers import workflow_words
 from eligo.server.view.followed import WatchedServed
 from eligo.workflow import Workflow
@@ -151,7 +150,7 @@ class Served:
     def ask(self, size: int = 1) -> list[str]:
         """The leases that the client gets, once its workflow has caught up."""
         service, self.asked = self.service, self.asked + 1
-        ticket = service.ask(0.0, self.client, str(self.asked), Request(size=size))
+        ticket = service.ask(0.0, self.client, str(self.asked), AskWords(size=size))
         self.steps.take("grant", service.serve, 0.0)
         while service.books.agenda.behind:
             self.steps.take("grant", service.serve, 0.0)

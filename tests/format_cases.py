@@ -18,6 +18,15 @@ MEGABYTE = 2**20
 
 
 @st.composite
+def dags(draw: st.DrawFn, tasks: st.SearchStrategy[str]) -> Dag:
+    """A dag of at most 8 tasks, listed in an order that has nothing to do with its arcs."""
+    ordered = draw(st.lists(tasks, max_size=8, unique=True))
+    pairs = [(a, b) for i, a in enumerate(ordered) for b in ordered[i + 1 :]]
+    chosen = draw(st.lists(st.sampled_from(pairs), max_size=12)) if pairs else []
+    return Dag.from_arcs(chosen, draw(st.permutations(ordered)))
+
+
+@st.composite
 def workflows(
     draw: st.DrawFn, /, tasks: st.SearchStrategy[str], text: st.SearchStrategy[str], **known: Any
 ) -> Workflow:

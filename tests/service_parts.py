@@ -13,10 +13,10 @@ from eligo.execution import ALLOCATED, HELD
 from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.outcomes import Archive
 from eligo.server.rules.prepared import Wishes, prepared
-from eligo.server.rules.requests import Granted, Request, Ticket
+from eligo.server.rules.requests import Granted, Ticket
 from eligo.server.rules.served import Served
 from eligo.server.rules.service import Service
-from eligo.server.schema import Outcome, ResultWords
+from eligo.server.schema import AskWords, Outcome, ResultWords
 from eligo.stores.database import Added, unpacked_addition
 from eligo.stores.service import Changes, ClientRow, FileRow, TokenRow, Upshot, WorkflowRow, upshot_of
 from eligo.stores.service_sql import ServiceStore
@@ -94,7 +94,7 @@ class MemoryStore(ServiceStore):
         for (client,) in one.clients_gone:
             self.known.pop(client, None)
 
-    def pages(self, workflow: str) -> list[int]:
+    def pages(self, workflow: str, first: int = 0) -> list[int]:
         return sorted({number // 256 for id, number in self.ends if id == workflow})
 
     def finish(self) -> None:
@@ -268,7 +268,7 @@ class Scene:
 
     def ask(self, client: str, key: str | None = None, **request: Any) -> Ticket:
         return self.service.ask(
-            self.now, self.client(client), next(self.keys) if key is None else key, Request(**request)
+            self.now, self.client(client), next(self.keys) if key is None else key, AskWords(**request)
         )
 
     def serve(self) -> list[Ticket]:

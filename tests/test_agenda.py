@@ -15,10 +15,10 @@ from eligo.server.rules.agenda import TurnQueue, Turns
 from eligo.server.rules.clients import Client
 from eligo.server.rules.needs import Match, Needs, Offer, Supply
 from eligo.server.rules.prepared import Wishes, prepared
-from eligo.server.rules.requests import MOST_OFFERS, Request, Requests, Ticket
+from eligo.server.rules.requests import MOST_OFFERS, Requests, Ticket
 from eligo.server.rules.served import Fitting, Served
 from eligo.server.rules.service import Service
-from eligo.server.schema import ResultWords
+from eligo.server.schema import AskWords, ResultWords
 from eligo.workflow import Task, Workflow
 from service_parts import Scene, many
 
@@ -65,7 +65,7 @@ class World:
     def enrol(self, now: float) -> None:
         self.clients.append(self.service.enrol(now, "one"))
 
-    def ask(self, now: float, client: int, request: Request) -> None:
+    def ask(self, now: float, client: int, request: AskWords) -> None:
         self.tickets.append(self.service.ask(now, self.clients[client], f"a{len(self.tickets)}", request))
 
     def deliver(self, now: float, place: int, outcome: Any, digest: str, seconds: float) -> None:
@@ -110,7 +110,7 @@ def steps(random: Random, world: World) -> Iterator[tuple[str, tuple[Any, ...]]]
             yield "submit", (now, flow, wishes)
         elif kind < 0.45:
             client = random.randrange(len(cores))
-            request = Request(random.choice((1, 1, 3)), wait=random.choice((0.0, 20.0, 50.0)), cores=cores[client])
+            request = AskWords(random.choice((1, 1, 3)), wait=random.choice((0.0, 20.0, 50.0)), cores=cores[client])
             yield "ask", (now, client, request)
         elif kind < 0.75 and world.leases:
             place = random.randrange(len(world.leases))

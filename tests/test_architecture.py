@@ -2,6 +2,8 @@
 
 import ast
 import os
+import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +118,36 @@ def test_no_public_name_is_defined_twice() -> None:
     assert {name: paths for name, paths in homes.items() if len({*paths}) > 1} == {}
 
 
+#: what is said once in the rules, by its fields, and the only classes that may have these: beside it, messages at the wire
+ONCE: dict[frozenset[str], set[str]] = {
+    frozenset({"began", "ended", "failure"}): {
+        "work.attempts.Attempt", "engines.worker.Performed", "server.schema.AttemptWords",
+    },
+    frozenset({"task", "attempt", "since"}): {"work.attempts.Lease"},
+    frozenset({"count", "size", "wait"}): {"server.schema.AskWords"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fields", ONCE, ids=lambda fields: "-".join(sorted(fields)))
+def test_an_attempt_a_lease_and_a_request_have_one_type_each(fields: frozenset[str]) -> None:
+    classes = set()
+    for module, path in draw.modules().items():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                own = {ast.unparse(row.target) for row in node.body if isinstance(row, ast.AnnAssign)}
+                classes |= {f"{module.removeprefix('eligo.')}.{node.name}"} if fields <= own else set()
+    assert classes == ONCE[fields]
+
+
+def test_a_retry_is_decided_in_one_module() -> None:
+    """No module but `work.tries` compares the failures or losses of a task with anything."""
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))) if path.name != "tries.py" else ():
+            names = {ast.unparse(each) for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+            counts = {name for name in names if name.endswith(("tries.failures", "tries.losses"))}
+            assert not (isinstance(node, ast.Compare) and counts), f"{path}: {ast.unparse(node)}"
+
+
 def test_the_library_does_not_speak_of_the_commands_options() -> None:
     """Messages raised below the command line name no option of it."""
     options = {"--to", "--from", "--in-place", "--override", "--allow-outside", "--effort", "--json", "--history", "-o"}
@@ -130,6 +162,16 @@ def test_the_library_does_not_speak_of_the_commands_options() -> None:
 def test_the_drawing_of_the_house_is_true() -> None:
     text = draw.PAGE.read_text("utf-8")
     assert draw.page(text) == text, "run `make docs`"
+
+
+def test_the_walks_of_a_task_have_at_most_twelve_steps_each_of_which_exists() -> None:
+    walks = re.findall(r"\| step \| where \|.*\n\|[-|]+\n((?:\|.*\n)+)", draw.PAGE.read_text("utf-8"))
+    assert len(walks) == 3
+    for rows in map(str.splitlines, walks):
+        assert len(rows) <= 12
+        for row in rows:
+            for place in re.findall(r"`([\w.]+)`", row.split("|")[2]):
+                assert pkgutil.resolve_name(f"eligo.{place}") is not None
 
 
 def test_a_module_has_one_subject_that_its_first_line_names() -> None:
@@ -166,6 +208,18 @@ def test_planning_imports_no_more_than_it_needs(tmp_path: Path) -> None:
     assert not rooms & {"batches", "clusters", "plotting", "explaining", "running", "engines", "server", "families"}
     assert not {"eligo.simulation.deals", "ortools", "matplotlib", "rich", "yaml"} & set(out)
     assert not {"numpy.ma", "numpy.random", "OPENBLAS_NUM_THREADS"} & set(out)
+
+
+def test_running_imports_no_more_than_it_needs(tmp_path: Path) -> None:
+    """A run on this machine calls no address and reads one format; two thirds of its CPU without tasks are imports."""
+    file = tmp_path / "flow.json"
+    file.write_text('{"tasks": [{"name": "a", "run": "true"}]}', "utf-8")
+    code = f"import sys, eligo.cli; eligo.cli.run(['run', '-q', {str(file)!r}]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out = set(done.stdout.split())
+    assert "eligo.engines.local" in out
+    assert not {"eligo.formats.dot", "eligo.formats.jx", "eligo.formats.dagman", "eligo.client.worker"} & out
+    assert not {"http.client", "ssl", "email", "multiprocessing", "webbrowser", "numpy.ma", "rich", "yaml"} & out
 
 
 def test_what_is_imported_when_first_used_is_all_there() -> None:

@@ -13,8 +13,8 @@ from eligo.execution import ELIGIBLE, Execution
 from eligo.policies import POLICIES, policy
 from eligo.rows import SLACK, Arrivals
 from eligo.server.rules.needs import Needs, Supply
-from eligo.server.rules.requests import Request, Ticket
-from eligo.server.schema import ResultWords
+from eligo.server.rules.requests import Ticket
+from eligo.server.schema import AskWords, ResultWords
 from eligo.workflow import Task, Workflow
 from service_parts import Scene, flow_of, many
 
@@ -161,7 +161,7 @@ class Behind:
         self.service.deliver(0.0, self.client, [ResultWords(granted.leases[0].id, "done", 0.1)])
 
     def ask(self, key: str, wait: float = 0.0) -> Ticket:
-        ticket = self.service.ask(0.0, self.client, key, Request(wait=wait))
+        ticket = self.service.ask(0.0, self.client, key, AskWords(wait=wait))
         self.service.serve(0.0)
         return ticket
 

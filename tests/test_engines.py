@@ -32,12 +32,13 @@ from eligo.dag import Dag
 from eligo.engines import Command, Ending, Engine, Function, Job, Work
 from eligo.engines.dask import DaskEngine
 from eligo.engines.futures import FutureEngine, on_executor
-from eligo.engines.job_run import Performed, ending_of, perform
+from eligo.engines.job_run import ending_of, perform
 from eligo.engines.local import LocalEngine
 from eligo.engines.registry import engine_on
 from eligo.engines.room import Wants
 from eligo.engines.sessions import POOL, marked
 from eligo.engines.threads import ThreadEngine
+from eligo.engines.worker import Performed
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.names import Name

@@ -48,9 +48,9 @@ def unmet(scene: Scene, workflow: str) -> list[str]:
 def test_a_task_goes_only_to_a_client_that_has_all_its_labels(scene: Scene) -> None:
     scene.submit(flow(plain={}, gpu={"labels": ("gpu",)}, both={"labels": ("gpu", "site-a")}))
     ann, bob, eve = scene.enrol("ann"), scene.enrol("bob"), scene.enrol("eve")
-    assert scene.tasks(scene.leases(ann, grants=3)) == ["plain"]
-    assert scene.tasks(scene.leases(bob, grants=3, labels=GPU)) == ["gpu"]
-    assert scene.tasks(scene.leases(eve, grants=3, labels=BOTH | {"spare"})) == ["both"]
+    assert scene.tasks(scene.leases(ann, count=3)) == ["plain"]
+    assert scene.tasks(scene.leases(bob, count=3, labels=GPU)) == ["gpu"]
+    assert scene.tasks(scene.leases(eve, count=3, labels=BOTH | {"spare"})) == ["both"]
 
 
 def test_labels_cores_and_memory_hold_together(scene: Scene) -> None:

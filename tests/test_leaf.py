@@ -187,7 +187,7 @@ def test_a_grant_goes_down_its_results_come_up_and_nothing_stays() -> None:
     pair.take(size=4)
     assert [len(grant.tasks) for grant in pair.leaf.grants.values()] == [4]
     assert pair.work(ann) == 1  # what depends on it is not handed out before
-    assert pair.work(ann, grants=5) == 2
+    assert pair.work(ann, count=5) == 2
     assert pair.deliver() == ["accepted"] * 3
     assert pair.work(ann) == 1
     assert pair.deliver() == ["accepted"]
@@ -265,7 +265,7 @@ def test_a_leaf_that_was_cut_off_delivers_late() -> None:
     pair = Pair()
     workflow, ann = pair.submit(many(2)), pair.below.enrol()
     pair.take(size=2)
-    pair.work(ann, grants=2)
+    pair.work(ann, count=2)
     pair.parent.later(500.0)
     assert pair.deliver() == ["accepted", "accepted"]
     assert pair.parent.state(workflow) == "done"
@@ -298,7 +298,7 @@ def test_a_leaf_asks_for_what_its_clients_wait_for_and_will_soon_have_done() -> 
     assert pair.leaf.want(0.0) is None
     ann = pair.below.enrol()
     pair.submit(many(50))
-    pair.below.ask(ann, grants=2, size=3, wait=30.0, cores=8.0, memory=1e9)
+    pair.below.ask(ann, count=2, size=3, wait=30.0, cores=8.0, memory=1e9)
     pair.below.serve()
     want = pair.leaf.want(0.0)
     assert want is not None
@@ -364,7 +364,7 @@ class Chaos:
 
     def take(self) -> None:
         kill = self.rng.choice(["early", "kept"]) if self.killed("leaf takes") else ""
-        self.pair.take(kill, size=self.rng.randint(1, 6), grants=self.rng.randint(1, 2))
+        self.pair.take(kill, size=self.rng.randint(1, 6), count=self.rng.randint(1, 2))
 
     def deliver(self) -> None:
         self.pair.deliver(self.killed("leaf delivers"))

@@ -15,7 +15,8 @@ import pytest
 import eligo
 from eligo.cli import run
 from eligo.engines import Job
-from eligo.engines.job_run import Performed, ending_of
+from eligo.engines.job_run import ending_of
+from eligo.engines.worker import Performed
 from eligo.formats import write
 from eligo.running.task_files import Inspection
 from eligo.workflow import Task, Workflow

@@ -23,9 +23,10 @@ from eligo.dag import Dag
 from eligo.engines import Ending, Function, Job
 from eligo.engines.command_line import words_of
 from eligo.engines.futures import FutureEngine
-from eligo.engines.job_run import Performed, ending_of, perform
+from eligo.engines.job_run import ending_of, perform
 from eligo.engines.local import LocalEngine
 from eligo.engines.room import Wants
+from eligo.engines.worker import Performed
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.formats import read, write

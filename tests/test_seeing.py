@@ -29,7 +29,8 @@ from eligo.cli.output import harmless
 from eligo.cli.top_style import bar
 from eligo.dag import Dag
 from eligo.engines import Job
-from eligo.engines.job_run import Performed, ending_of
+from eligo.engines.job_run import ending_of
+from eligo.engines.worker import Performed
 from eligo.errors import InputError
 from eligo.execution import COMPLETE, Execution, unpacked
 from eligo.pages.folder_source import WatchedProcess, WatchedRun, looked_at

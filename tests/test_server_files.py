@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
+from starlette.routing import Router
 
 import uvicorn_thread as live
 from eligo.server import files
 from eligo.server.files import Blobs, routes
-from eligo.server.http.guard import HANDLERS, Bounds, Guard
+from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.refusals import RefusedError
 
 TEXT = b"content" * 1000
@@ -35,7 +35,7 @@ def blobs(tmp_path: Path) -> Blobs:
 
 @pytest.fixture
 def address(blobs: Blobs) -> Iterator[Address]:
-    app = Guard(Starlette(routes=[*routes(blobs)], exception_handlers=HANDLERS), Bounds(file=6_000_000, patience=0.4))
+    app = Guard(Router([*routes(blobs)]), Bounds(file=6_000_000, patience=0.4))
     with live.served(app) as address:
         yield address
 

@@ -112,9 +112,9 @@ def test_requests_of_who_has_voted_on_all_there_is() -> None:
     scene = Scene(first_quota=1e9, most_quota=1e9)
     scene.submit(flow_of({f"t{i}": [] for i in range(2_500)}), quorum=2)
     ann = scene.enrol(owner="ann")
-    leases = scene.leases(ann, grants=1_000)
+    leases = scene.leases(ann, count=1_000)
     assert set(scene.tell(ann, *(ResultWords(lease.id, "done") for lease in leases))) == {"voted"}
-    ticket = scene.ask(ann, grants=1_000)
+    ticket = scene.ask(ann, count=1_000)
     within(scene.serve)
     assert len(ticket.grants) == 1_000
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
+from starlette.routing import Router
 
 import uvicorn_thread as live
 from eligo.server.files import Blobs, routes
 from eligo.server.http.budgets import Account, Capacity
-from eligo.server.http.guard import HANDLERS, Bounds, Guard
+from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.routes import ApiCall, Application, Caller, Endpoint
 from eligo.server.schema import DoneWords
 from server_faults import Reply, ServerProcess
@@ -243,7 +243,7 @@ def shelf(folder: Path, **bounds: Any) -> Iterator[tuple[Guard, Place]]:
     incoming = blobs.begin(HASH, 0, len(FILE))
     incoming.write(FILE)
     incoming.finish()
-    app = Starlette(routes=[*routes(blobs)], exception_handlers=HANDLERS)
+    app = Router([*routes(blobs)])
     with guarded(Guard(app, Bounds(files=16, patience=SOON, **bounds), enter=enter)) as both:
         yield both
 

@@ -13,9 +13,8 @@ from eligo.server.cluster.neighbours import Neighbour, Reply
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
 from eligo.server.rules.prepared import Wishes, prepared
-from eligo.server.rules.requests import Request
 from eligo.server.rules.service import Service
-from eligo.server.schema import ResultWords
+from eligo.server.schema import AskWords, ResultWords
 from eligo.stores.service import Changes
 from eligo.stores.service_sql import ServiceStore
 from eligo.workflow import Workflow
@@ -57,7 +56,7 @@ def begun() -> tuple[Service, list[str]]:
 
 
 def granted(service: Service, client: Any, key: str, grants: int = 1) -> list[str]:
-    ticket = service.ask(2.0, client, key, Request(grants=grants))
+    ticket = service.ask(2.0, client, key, AskWords(count=grants))
     service.serve(2.0)
     return [lease.id for grant in ticket.grants for lease in grant.leases]
 

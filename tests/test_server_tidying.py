@@ -16,9 +16,8 @@ from eligo.server.app import Server, Setup
 from eligo.server.cleanup import MOST, SPENT, Tidying
 from eligo.server.rules.clients import DAY
 from eligo.server.rules.prepared import Wishes, prepared
-from eligo.server.rules.requests import Request
 from eligo.server.rules.service import Service
-from eligo.server.schema import FileWords, ResultWords
+from eligo.server.schema import AskWords, FileWords, ResultWords
 from eligo.stores.service_sqlite import service_store
 from eligo.workflow import Workflow
 from running_cases import written
@@ -73,7 +72,7 @@ def test_who_did_something_keeps_its_name_and_who_has_something_its_place(tmp_pa
         service.submit(time.monotonic(), prepared(many(2), Wishes(files=False)), "k")
         done, busy = (service.enrol(time.monotonic(), name) for name in ("done", "busy"))
         for client in (done, busy):
-            ticket = service.ask(time.monotonic(), client, "k", Request())
+            ticket = service.ask(time.monotonic(), client, "k", AskWords())
             service.serve(time.monotonic())
         assert service.deliver(time.monotonic(), done, [ResultWords(_lease(service, done.id), "done")]) == ["accepted"]
         assert ticket.grants
@@ -124,7 +123,7 @@ def test_worthless_tokens_are_forgotten_a_day_later_and_no_others(tmp_path: Path
         for row in server.gate.rows():
             ends: dict[str, Any] = {"expires": now - 1.5 * DAY} if row.name == "old" else {}
             ends |= {"revoked": now - 0.5 * DAY} if row.name == "revoked" else {}
-            server.entrance.keep([server.gate._insert(row._replace(**ends))])
+            server.service.books.changes.tokens.append(server.gate._insert(row._replace(**ends)))
         await tidying.turn()
         assert {row.name for row in server.store.tokens()} == {"operator", "revoked", "good"}
         assert {row.name for row in server.gate.rows()} == {"operator", "revoked", "good"}
@@ -185,7 +184,7 @@ def ended(server: Server, key: str) -> tuple[str, str, str]:
     workflow = service.submit(now, prepared(flow_with_files(), Wishes()), key)
     assert service.provide(now, workflow, [("in", given, 1)]) == []
     client = service.enrol(now, "ann")
-    service.ask(now, client, key, Request())
+    service.ask(now, client, key, AskWords())
     service.serve(now)
     told = ResultWords(_lease(service, client.id), "done", outputs={"out": FileWords(found, 1)})
     assert service.deliver(now, client, [told]) == ["accepted"]

@@ -11,11 +11,11 @@ from eligo.server.auth.tokens import (
     PATIENCE,
     WORTHLESS,
     Gate,
-    Token,
     demand,
     hashed,
 )
 from eligo.server.http.refusals import RefusedError
+from eligo.stores.service import TokenRow
 
 
 def header(token: str) -> bytes:
@@ -32,8 +32,8 @@ def test_a_token_is_known_and_not_kept() -> None:
     gate = Gate()
     token, row = gate.make("host-1", ["work"], 5.0, client="c-1")
     bearer = gate.bearer(header(token), 6.0)
-    assert (bearer.client, bearer.scopes, bearer.name) == ("c-1", frozenset({"work"}), "host-1")
-    assert row == Token(hashlib.sha256(token.encode()).hexdigest(), ("work",), "c-1", "host-1", 5.0)
+    assert (bearer.client, bearer.allows, bearer.name) == ("c-1", frozenset({"work"}), "host-1")
+    assert row == TokenRow(hashlib.sha256(token.encode()).hexdigest(), "work", "c-1", "host-1", 5.0)
     assert token not in repr(gate.rows())
     assert len(token) == 43
     assert gate.make("host-1", ["work"], 5.0)[0] != token
@@ -90,11 +90,11 @@ def test_scopes_are_demanded() -> None:
     gate = Gate()
     worker = gate.bearer(header(gate.make("a", ["work"], 0.0)[0]), 0.0)
     admin = gate.bearer(header(gate.make("b", ["admin"], 0.0)[0]), 0.0)
-    demand(worker.scopes, "work")
-    demand(worker.scopes, "read", "work")
-    demand(admin.scopes, "submit")
+    demand(worker.allows, "work")
+    demand(worker.allows, "read", "work")
+    demand(admin.allows, "submit")
     with pytest.raises(RefusedError, match="needs a token with the scope submit or read") as caught:
-        demand(worker.scopes, "submit", "read")
+        demand(worker.allows, "submit", "read")
     assert caught.value.status == 403
     for wrong in (["root"], []):
         with pytest.raises(InputError, match="unknown scope"):
@@ -109,7 +109,7 @@ def test_a_client_asks_and_is_approved() -> None:
     assert gate.waiting(1.0) == [row]
     (changed,) = gate.approve("c-1", 2.0)
     assert gate.bearer(header(token), 3.0).client == "c-1"
-    assert Gate([changed]).bearer(header(token), 3.0).scopes == {"work"}
+    assert Gate([changed]).bearer(header(token), 3.0).allows == {"work"}
     with pytest.raises(RefusedError, match="client 'c-1' is not waiting") as caught:
         gate.approve("c-1", 4.0)
     assert caught.value.status == 404

@@ -6,12 +6,11 @@ from typing import Annotated, Any
 
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families as parsed
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 
-from eligo.server.http.guard import HANDLERS, Guard
+from eligo.server.http.guard import Guard
 from eligo.server.http.routes import ApiCall, Endpoint, openapi
 from eligo.server.metrics import Census, Metrics, Spread
 
@@ -37,7 +36,7 @@ def test_requests_are_counted_by_route_and_status() -> None:
     metrics = Metrics()
     routes = [Route("/v1/workflows/{name}/tasks", tasks), Route("/health", health)]
     metrics.know(routes)
-    guard = Guard(Starlette(routes=routes, exception_handlers=HANDLERS), seen=metrics.seen)
+    guard = Guard(Router(routes), seen=metrics.seen)
     for path in ("/v1/workflows/a/tasks", "/v1/workflows/b/tasks", "/nothing", "/else", "/health"):
         asyncio.run(call(guard, path))
     found = figures(metrics)

@@ -79,7 +79,7 @@ def test_a_result_of_what_is_done_is_a_duplicate_or_differs(scene: Scene, tail: 
     ann, bob = scene.enrol(), scene.enrol("bob")
     late = scene.lease(ann)
     scene.later(100.0)
-    other = next(one for one in scene.leases(bob, grants=2) if one.task == late.task)
+    other = next(one for one in scene.leases(bob, count=2) if one.task == late.task)
     assert scene.bring(other, tail="1") == "accepted"
     for _ in range(2):
         assert scene.bring(late, tail=tail) == answer
@@ -212,7 +212,7 @@ def test_a_workflow_fails_also_where_a_late_result_came_for_what_waited_to_be_tr
     ann, bob = scene.enrol(), scene.enrol("bob")
     late = scene.lease(ann)
     scene.later(100.0)
-    leases = {lease.task: lease for lease in scene.leases(bob, grants=2)}
+    leases = {lease.task: lease for lease in scene.leases(bob, count=2)}
     scene.bring(leases[1 - late.task], "failed")
     scene.later(10.0, bob)
     scene.bring(scene.lease(bob), "failed")
@@ -282,7 +282,7 @@ def test_a_restart_counts_no_failure_again(scene: Scene) -> None:
     scene.submit(many(2), retries=0)
     scene.submit(many(1), retries=5)
     ann, _ = scene.enrol(), scene.enrol("bob")
-    for lease in scene.leases(ann, grants=3) + scene.leases(ann, grants=3):
+    for lease in scene.leases(ann, count=3) + scene.leases(ann, count=3):
         scene.bring(lease, "failed")
     assert (scene.service.books.failed, scene.service.books.retries) == (2, 1)
     scene.restart()
@@ -326,7 +326,7 @@ def test_losses_and_failures_are_counted_apart_also_after_a_restart() -> None:
 def test_a_quota_doubles_with_good_results_and_halves_with_failures(scene: Scene) -> None:
     scene.submit(many(100))
     ann, _ = scene.enrol(), scene.enrol("bob")
-    leases = scene.leases(ann, grants=50)
+    leases = scene.leases(ann, count=50)
     assert len(leases) == 4
     scene.bring(leases.pop())
     assert scene.client(ann).quota == 8
@@ -347,7 +347,7 @@ def test_a_client_that_fails_everything_harms_little_and_the_others_finish(scene
     hole, honest = scene.enrol("hole"), [scene.enrol(f"c{i}") for i in range(3)]
     failed = []  # when
     while workflow in scene.service.served:
-        for lease in scene.leases(hole, grants=1000):
+        for lease in scene.leases(hole, count=1000):
             scene.bring(lease, "failed")
             failed.append(scene.now)
         for client in honest:
@@ -383,7 +383,7 @@ def test_a_client_that_is_alone_is_never_left_without_work(scene: Scene) -> None
 def test_a_pause_is_not_longer_because_the_clock_on_the_wall_was_set_back(scene: Scene) -> None:
     scene.submit(many(20))
     ann, _ = scene.enrol(), scene.enrol("bob")
-    for lease in scene.leases(ann, grants=3):
+    for lease in scene.leases(ann, count=3):
         scene.bring(lease, "failed")
     assert scene.client(ann).paused == 60
     scene.ahead -= 1e8
@@ -500,7 +500,7 @@ def test_a_copy_that_fails_leaves_the_other_one(scene: Scene) -> None:
 
 def test_nobody_gets_a_copy_of_what_it_has_itself_after_a_restart(scene: Scene) -> None:
     workflow, ann = scene.submit(many(2), copies=2), scene.enrol()
-    first, _ = scene.leases(ann, grants=2)
+    first, _ = scene.leases(ann, count=2)
     scene.restart()
     scene.now += 1.0
     scene.bring(first, seconds=1.0)
@@ -591,7 +591,7 @@ def test_what_only_waited_is_not_lost_to_a_task_however_often() -> None:
 def test_two_clients_may_use_the_same_key(scene: Scene) -> None:
     scene.submit(flow_of({"r": [], "x": ["r"], "y": ["x"], "a": [], "b": ["a"]}))
     ann, bob, eve = (scene.enrol(name) for name in ("ann", "bob", "eve"))
-    root = next(lease for lease in scene.leases(eve, grants=2) if lease.task == 0)
+    root = next(lease for lease in scene.leases(eve, count=2) if lease.task == 0)
     scene.later(100.0, eve)
     scene.bring(next(lease for lease in scene.held(eve) if lease is not root), "returned")
     first = scene.get(ann, key="1", size=2)[0].leases
@@ -762,10 +762,10 @@ def test_the_same_key_gets_the_same_leases(scene: Scene, restart: bool) -> None:
     scene.submit(many(9))
     scene.submit(flow_of(CHAIN), owner="two")
     ann = scene.enrol()
-    first = scene.get(ann, key="1", grants=2, size=2)
+    first = scene.get(ann, key="1", count=2, size=2)
     if restart:
         scene.restart()
-    again = scene.get(ann, key="1", grants=2, size=2)
+    again = scene.get(ann, key="1", count=2, size=2)
     assert [grant.leases for grant in again] == [grant.leases for grant in first]
     check(scene)
 
@@ -773,7 +773,7 @@ def test_the_same_key_gets_the_same_leases(scene: Scene, restart: bool) -> None:
 def test_who_may_have_nothing_more_waits_until_it_may(scene: Scene) -> None:
     scene.submit(many(9))
     ann = scene.enrol()
-    leases = scene.leases(ann, grants=4)
+    leases = scene.leases(ann, count=4)
     ticket = scene.ask(ann, wait=30.0)
     assert scene.serve() == []
     scene.bring(leases[0])
@@ -952,7 +952,7 @@ def test_nobody_gets_a_copy_of_what_it_gets_in_the_same_moment(scene: Scene) -> 
     scene.submit(many(2), copies=2)
     ann = scene.enrol()
     scene.bring(scene.lease(ann), seconds=0.0)
-    assert len(scene.leases(ann, grants=4)) == 1
+    assert len(scene.leases(ann, count=4)) == 1
 
 
 # Taken back

@@ -35,7 +35,7 @@ def test_all_is_done_whoever_chooses(policy: str) -> None:
     clients = [scene.enrol(name) for name in ("ann", "bob", "eve")]
     for _ in range(100):
         for client in clients:
-            for lease in scene.leases(client, grants=2):
+            for lease in scene.leases(client, count=2):
                 scene.bring(lease, tail="x")
         if scene.state(workflow) == "done":
             return
@@ -90,7 +90,7 @@ def lie(scene: Scene, clients: list[str], rounds: int = 60) -> list[str]:
     answers = []
     for _ in range(rounds):
         for client in clients:
-            answers += [scene.bring(lease, tail="lie") for lease in scene.leases(client, grants=4)]
+            answers += [scene.bring(lease, tail="lie") for lease in scene.leases(client, count=4)]
         scene.later(1.0, *clients)
         check(scene)
     return answers
@@ -104,7 +104,7 @@ def test_a_client_that_trusts_nobody_who_signed_a_workflow_gets_no_more_of_it() 
     served = scene.served(workflow)
     assert (served.tries.failures.total(), served.tries.losses.total(), scene.client(ann).failures) == (0, 0, 0)
     assert "all connected clients refuse its tasks" in scene.service.notes(served, np.empty(0, np.int32), "task")[0]
-    assert len(scene.leases(scene.enrol("bob"), grants=2)) == 2
+    assert len(scene.leases(scene.enrol("bob"), count=2)) == 2
 
 
 def test_many_clients_of_one_owner_are_one_vote() -> None:
@@ -121,7 +121,7 @@ def test_many_clients_of_one_owner_are_one_vote() -> None:
     honest = [scene.enrol(f"honest{i}", owner=f"token{i}") for i in range(3)]
     for _ in range(200):
         for client in honest:
-            for lease in scene.leases(client, grants=4):
+            for lease in scene.leases(client, count=4):
                 scene.bring(lease, tail="right")
         scene.later(1.0, *honest)
         if scene.state(workflow) == "done":

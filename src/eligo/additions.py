@@ -12,7 +12,7 @@ have a command. An addition is accepted as a whole or not at all.
 ('make c', ('a',))
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -164,7 +164,8 @@ class LiveWorkflow:
         rows = [row for row in new.rows if row["name"] in tasks]
         self.execution.grow([name for name in new.flow.dag.tasks if name in tasks], arcs, rows)
         self._details.learn(tasks)
-        self._note_files(tasks)
+        for name, task in tasks.items():
+            _note_files(self._files, name, task.outputs, task.inputs)
         return tuple(tasks)
 
     def most_arcs(self, new: NewTasks) -> int:
@@ -211,12 +212,10 @@ class LiveWorkflow:
     @cached_property
     def _files(self) -> tuple[dict[str, Name], dict[str, list[Name]]]:
         """The writer of each file, and its readers."""
-        writers, readers, flow = dict[str, Name](), dict[str, list[Name]](), self.flow
+        files, flow = (dict[str, Name](), dict[str, list[Name]]()), self.flow
         for name, outputs, inputs in zip(flow.dag.tasks, flow.column("outputs"), flow.column("inputs"), strict=True):
-            writers.update((plain_path(file), name) for file in outputs or ())
-            for file in inputs or ():
-                readers.setdefault(plain_path(file), []).append(name)
-        return writers, readers
+            _note_files(files, name, outputs or (), inputs or ())
+        return files
 
     @property
     def _writers(self) -> dict[str, Name]:
@@ -226,11 +225,13 @@ class LiveWorkflow:
     def _readers(self) -> dict[str, list[Name]]:
         return self._files[1]
 
-    def _note_files(self, tasks: Mapping[str, Task]) -> None:
-        for name, task in tasks.items():
-            self._writers.update((plain_path(file), name) for file in task.outputs)
-            for file in task.inputs:
-                self._readers.setdefault(plain_path(file), []).append(name)
+
+def _note_files(
+    files: tuple[dict[str, Name], dict[str, list[Name]]], name: Name, outputs: Iterable[str], inputs: Iterable[str]
+) -> None:
+    files[0].update((plain_path(file), name) for file in outputs)
+    for file in inputs:
+        files[1].setdefault(plain_path(file), []).append(name)
 
 
 class _Details(LazyDetails):

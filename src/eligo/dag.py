@@ -257,6 +257,14 @@ class Dag:
         height.setflags(write=False)
         return height
 
+    def longest_paths(self, seconds: NDArray[np.float64], up: bool = False) -> NDArray[np.float64]:
+        """The seconds on the longest path after every task, or before it with *up*, excluding the task."""
+        order = self.order if up else np.ascontiguousarray(self.order[::-1])
+        ptr, rows = (self.parent_ptr, self.parent) if up else (self.child_ptr, self.child)
+        length = np.zeros(len(self))
+        graph.longest_after(ptr, rows, order, seconds, length)
+        return length
+
     @property
     def depth(self) -> int:
         """The number of tasks on the longest path."""

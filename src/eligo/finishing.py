@@ -33,7 +33,7 @@ from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import InputError, counted, shorten
 from eligo.estimates import estimate
-from eligo.kernels import graph, pools
+from eligo.kernels import pools
 from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints, distinct
 from eligo.workflow import Workflow
@@ -161,10 +161,7 @@ def window_bound(
 
 def heads_and_tails(dag: Dag, seconds: Floats) -> tuple[Floats, Floats]:
     """The longest path before and after every task, excluding the task."""
-    heads, tails = np.zeros(len(dag)), np.zeros(len(dag))
-    graph.longest_after(dag.parent_ptr, dag.parent, dag.order, seconds, heads)
-    graph.longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, tails)
-    return heads, tails
+    return dag.longest_paths(seconds, up=True), dag.longest_paths(seconds)
 
 
 @dataclass(frozen=True, eq=False)

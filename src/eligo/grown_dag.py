@@ -13,7 +13,6 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import InputError, StateError, UnknownTaskError, shorten
-from eligo.kernels.graph import longest_after
 from eligo.names import Name, checked_names
 from eligo.rows import Ints, gathered, latest, places
 
@@ -268,8 +267,6 @@ def reached(dag: Dag, tasks: Iterable[int] | Ints, up: bool = False) -> Ints:
     >>> reached(Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c")]), [0]).tolist()
     [1, 2]
     """
-    ptr, near = (dag.child_ptr, dag.child) if up else (dag.parent_ptr, dag.parent)
-    these, most = np.zeros(len(dag)), np.zeros(len(dag))  # the most of them on a path to each task
+    these = np.zeros(len(dag))
     these[tasks if isinstance(tasks, np.ndarray) else list(tasks)] = 1.0
-    longest_after(ptr, near, np.ascontiguousarray(dag.order[::-1]) if up else dag.order, these, most)
-    return np.flatnonzero(most).astype(np.int32)
+    return np.flatnonzero(dag.longest_paths(these, up=not up)).astype(np.int32)  # with any of them on a path to it

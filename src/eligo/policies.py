@@ -28,7 +28,6 @@ from eligo.estimates import estimate
 from eligo.formats import read_order
 from eligo.kernels.boards import Board
 from eligo.kernels.games import pebbles
-from eligo.kernels.graph import longest_after
 from eligo.planning import plan
 from eligo.rows import Ints, distinct, places
 from eligo.theory.eligibility import Order, eligible_steps, order_indices
@@ -147,9 +146,7 @@ def _in_mean_tasks(dag: Dag, seconds: Floats) -> Floats:
 
 def _paths(dag: Dag, seconds: Floats) -> Floats:
     """The longest path from every task down to a sink, including the task."""
-    length = np.zeros(len(dag))
-    longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, length)
-    return length + seconds
+    return dag.longest_paths(seconds) + seconds
 
 
 def _chain_credit(dag: Dag) -> Floats:

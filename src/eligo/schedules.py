@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.kernels.boards import Board
-from eligo.kernels.graph import longest_after
 from eligo.kernels.pools import Crew
 from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints, places
@@ -127,9 +126,7 @@ class Terms:
     @cached_property
     def tails(self) -> Floats:
         """The seconds on the longest path after every task, excluding the task."""
-        length = np.zeros(len(self.dag))
-        longest_after(self.dag.child_ptr, self.dag.child, self.dag.order[::-1].copy(), self.seconds, length)
-        return length
+        return self.dag.longest_paths(self.seconds)
 
     @cached_property
     def least(self) -> float:

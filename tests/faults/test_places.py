@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from eligo.formats import read_history
+from hardship_scenarios import small_disk
 from running_cases import COMMAND, completed, lines, started, state_of, written
 
 MEGABYTE = 2**20
@@ -16,52 +17,44 @@ PRINTED = 200 * 10**6
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of few bytes; only the administrator can make one."""
-    place = tmp_path / "small"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=False, capture_output=True
-    )
-    if made.returncode:
-        pytest.skip(f"A FULL DISK WAS NOT TESTED: no disk can be made here: {made.stderr.decode().strip()}")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "small", "1m") as place:
+        yield place
 
 
-def test_a_disk_that_fills(tmp_path: Path, small_disk: Path) -> None:
+def test_a_disk_that_fills(tmp_path: Path, disk: Path) -> None:
     tasks = [{"name": f"t{i:03}", "run": f"echo >> out/{i:03}; test $(wc -l < out/{i:03}) -lt 99"} for i in range(300)]
     filler = {"name": "fill", "run": "test -e roomy || dd if=/dev/zero of=small/fill bs=4096 2> /dev/null; true"}
     (tmp_path / "out").mkdir()
     flow = written(
         tmp_path, [*tasks[:100], filler | {"after": ["t099"]}, *[t | {"after": ["fill"]} for t in tasks[100:]]]
     )
-    options = ("--workers", "2", "--run", str(small_disk / "run"), "--retries", "0")
+    options = ("--workers", "2", "--run", str(disk / "run"), "--retries", "0")
     with started(flow, *options) as run:
         _, err = run.communicate(timeout=240)
     assert run.returncode == 2
     assert "cannot be written" in err
     assert "disk" in err
     assert "Traceback" not in err
-    kept = completed(small_disk / "run")
+    kept = completed(disk / "run")
     assert set(kept.values()) <= {1}
     before = {name: len(lines(tmp_path / "out" / name[1:])) for name in kept if name != "fill"}
     (tmp_path / "roomy").touch()
-    (small_disk / "fill").unlink()
+    (disk / "fill").unlink()
     with started(flow, *options) as run:
         _, err = run.communicate(timeout=240)
     assert run.returncode == 0, err
-    assert completed(small_disk / "run") == {str(t["name"]): 1 for t in [*tasks, filler]}
+    assert completed(disk / "run") == {str(t["name"]): 1 for t in [*tasks, filler]}
     assert {name: len(lines(tmp_path / "out" / name[1:])) for name in before} == before
-    with closing(state_of(small_disk / "run")) as database:
+    with closing(state_of(disk / "run")) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path, small_disk: Path) -> None:
+def test_a_folder_that_cannot_be_written(tmp_path: Path, disk: Path) -> None:
     flow = written(tmp_path, [{"name": "a", "run": "touch ran"}])
-    options = ("--run", str(small_disk / "run"))
-    (small_disk / "other").mkdir()
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    options = ("--run", str(disk / "run"))
+    (disk / "other").mkdir()
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     with started(flow, *options) as run:
         _, err = run.communicate(timeout=240)
     assert run.returncode == 2
@@ -69,12 +62,12 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, small_disk: Path) -> No
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_run_is_a_history_where_nothing_can_be_written(tmp_path: Path, small_disk: Path) -> None:
+def test_a_run_is_a_history_where_nothing_can_be_written(tmp_path: Path, disk: Path) -> None:
     flow = written(tmp_path, [{"name": "a", "run": "true"}])
-    with started(flow, "--run", str(small_disk / "run")) as run:
+    with started(flow, "--run", str(disk / "run")) as run:
         run.communicate(timeout=240)
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    assert [timed.task for timed in read_history(small_disk / "run").records] == ["a"]
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    assert [timed.task for timed in read_history(disk / "run").records] == ["a"]
 
 
 def test_tasks_that_print_without_end_cost_no_memory(tmp_path: Path) -> None:

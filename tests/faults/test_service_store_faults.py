@@ -5,7 +5,6 @@ import random
 import shutil
 import signal
 import sqlite3
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from eligo.stores.service import Changes
+from hardship_scenarios import small_disk
 from sqlite_place import SqlitePlace
 from store_contract import KilledContract, writer
 from store_writing import commit_of, commits_in, fill, submitted
@@ -83,23 +83,15 @@ def _checked(folder: Path) -> int:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of few bytes; only the administrator can make one."""
-    place = tmp_path / "small"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], check=False, capture_output=True
-    )
-    if made.returncode:
-        pytest.skip(f"A FULL DISK WAS NOT TESTED: no disk can be made here: {made.stderr.decode().strip()}")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "small", "2m") as place:
+        yield place
 
 
-def test_a_full_disk_heals_once_there_is_room(small_disk: Path) -> None:
-    with closing(SqlitePlace(small_disk).open()) as store:
+def test_a_full_disk_heals_once_there_is_room(disk: Path) -> None:
+    with closing(SqlitePlace(disk).open()) as store:
         store.commit([submitted()])
-        filler = small_disk / "filler"
+        filler = disk / "filler"
         filler.write_bytes(b"x" * (1024 * 1024))
         with pytest.raises(OSError, match=r"server\.db: cannot be written: .*(full|disk)"):
             fill(store)
@@ -112,7 +104,7 @@ def test_a_full_disk_heals_once_there_is_room(small_disk: Path) -> None:
         for number in range(kept + 1, kept + 20):
             store.commit(commit_of(number))
         assert commits_in(store) == kept + 19
-    with closing(SqlitePlace(small_disk).open()) as again:
+    with closing(SqlitePlace(disk).open()) as again:
         assert commits_in(again) == kept + 19
         assert again._writing.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         again.commit([Changes(facts=[("healed", "yes")])])

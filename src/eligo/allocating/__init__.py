@@ -11,9 +11,8 @@
 Several allocators may serve one execution: each follows its journal. docs/howto/hand-out-tasks.md shows how.
 """
 
-from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from eligo.allocating.asks import Allocator, Ask, Grant
 from eligo.allocating.by_policy import ByPolicy
@@ -48,37 +47,8 @@ __all__ = [
 ]
 
 
-class _Case(NamedTuple):
-    """The workflow, its execution, and the options of an allocator."""
-
-    flow: Workflow
-    execution: Execution
-    order: Order | None
-    seed: int
-    goal: str
-
-
-def _by_policy(name: str, case: _Case) -> Allocator:
-    estimates = estimate(case.flow)
-    rule = policy(name, case.flow, case.order)
-    seconds = estimates.seconds if estimates.level == "seconds" else None
-    return ByPolicy(rule, case.execution, case.seed, seconds, case.flow)
-
-
-def _by_batch(case: _Case) -> Allocator:
-    from eligo.allocating.by_batch import ByBatch
-
-    return ByBatch(case.execution)
-
-
-def _by_cluster(case: _Case) -> Allocator:
-    from eligo.allocating.by_batch import ByCluster
-
-    return ByCluster(case.flow, case.execution, goal=case.goal)
-
-
 #: the allocators by name, apart from policies: every policy and every file with an order also names an allocator
-ALLOCATORS: dict[str, Callable[[_Case], Allocator]] = {"batch-optimal": _by_batch, "cluster": _by_cluster}
+ALLOCATORS = ("batch-optimal", "cluster")
 
 
 @overload
@@ -133,20 +103,26 @@ def allocator(  # noqa: PLR0913
     game = Execution(workflow) if execution is None else execution
     if not isinstance(game, Execution):
         raise InputError(f"an allocator needs an eligo.Execution, got {execution!r}")
-    case = _Case(*_for_execution(workflow, game, order), seed, goal)
-    plain = ALLOCATORS[name](case) if name in ALLOCATORS else _by_policy(name, case)
+    workflow, order = _for_execution(workflow, game, order)
+    if name in ALLOCATORS:
+        from eligo.allocating.by_batch import ByBatch, ByCluster
+
+        plain: Allocator = ByBatch(game) if name == "batch-optimal" else ByCluster(workflow, game, goal=goal)
+    else:
+        estimates, rule = estimate(workflow), policy(name, workflow, order)
+        plain = ByPolicy(rule, game, seed, estimates.seconds if estimates.level == "seconds" else None, workflow)
     if rules is None:
         return plain
-    return Prudent(plain, informed(rules, case.flow) if rules is PRUDENT else rules)
+    return Prudent(plain, informed(rules, workflow) if rules is PRUDENT else rules)
 
 
-def _for_execution(flow: Workflow, game: Execution, order: Order | None) -> tuple[Workflow, Execution, Order | None]:
+def _for_execution(flow: Workflow, game: Execution, order: Order | None) -> tuple[Workflow, Order | None]:
     """The workflow and the order with the tasks of the execution, which may have grown since they were made."""
     if game.dag is flow.dag or game.dag == flow.dag:
-        return flow, game, order
+        return flow, order
     if not game.additions or (game.begun is not flow.dag and game.begun != flow.dag):
         raise InputError("this execution belongs to another workflow")
-    return flow.grown(game.dag), game, None if order is None else order_grown(game.dag, rank_of(flow.dag, order))
+    return flow.grown(game.dag), None if order is None else order_grown(game.dag, rank_of(flow.dag, order))
 
 
 def __getattr__(name: str) -> Any:

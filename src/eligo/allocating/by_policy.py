@@ -218,10 +218,7 @@ class ByPolicy:
 
     def _move_on(self) -> None:
         """Follow some moves, up to one that makes many tasks ready, because these arrive before the next move."""
-        moves, bursts = (
-            self._moves,
-            {} if self._grown else self.execution.bursts,
-        )  # bursts are those of a smaller dag
+        moves, bursts = self._moves, {} if self._grown else self.execution.bursts  # those of a smaller dag
         some = self.execution.since(self._seen)[:SOME]
         for place, (kind, v) in enumerate(unpacked(some), 1):
             if bursts and kind == COMPLETE and v in bursts:

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Protocol
 
 from eligo.allocating.asks import Ask, NothingFits
@@ -151,9 +152,8 @@ class Room:
     def _reserve(self, task: Name, share: Amounts) -> Reservation:
         """The reservation for a task: the jobs are expected to release its share one after another."""
         free, start = dict(self._free), self._clock()
-        for end, freed in sorted(
-            ((self._end(*each), each[0]) for each in self._inside.values()), key=lambda one: one[0]
-        ):
+        ends = ((self._end(*each), each[0]) for each in self._inside.values())
+        for end, freed in sorted(ends, key=itemgetter(0)):
             if is_within(share, free):
                 break
             start = end

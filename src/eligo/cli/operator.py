@@ -313,7 +313,7 @@ def _print_token(token: str, name: str, request: TokenRequest) -> None:
 
 def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:
     """Create a token in the store, for operators who have lost every admin token."""
-    from eligo.server.auth.admission import DAY, as_row
+    from eligo.server.auth.admission import DAY
     from eligo.server.auth.tokens import Gate
     from eligo.stores.database import locked
     from eligo.stores.service import Changes
@@ -328,7 +328,7 @@ def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:
     lasting = None if request.days is None else request.days * DAY
     token, row = Gate().make(str(name), request.scopes, time.time(), lasting=lasting)
     with closing(service_store(store)) as database:
-        database.prepare([Changes(tokens=[as_row(row)])])
+        database.prepare([Changes(tokens=[row])])
         database.finish()
     tell([f"added a token to {store}; a running server accepts it after its next start"])
     _print_token(token, str(name), request)

@@ -30,23 +30,15 @@ def parser() -> argparse.ArgumentParser:
     """The command's argument parser."""
     argument_parser = argparse.ArgumentParser("eligo work", description="Run tasks for a server.", allow_abbrev=False)
     argument_parser.add_argument("url", help="URL of the server, such as https://host:8765")
+    add, suppress = argument_parser.add_argument, argparse.SUPPRESS
     for name, text in HELP.items():
-        argument_parser.add_argument(
-            f"--{name.replace('_', '-')}", type=KINDS.get(name, str), help=text, default=argparse.SUPPRESS
-        )
-    argument_parser.add_argument(
-        "--trust", action="append", help="run only commands signed by this public key; repeatable", default=[]
-    )
-    argument_parser.add_argument(
-        "--label",
-        dest="labels",
-        action="append",
-        help="feature that tasks may require, such as gpu; repeatable",
-        default=[],
-    )
-    argument_parser.add_argument("--sandbox-network", action="store_true", help="allow network access in the sandbox")
-    argument_parser.add_argument("--once", action="store_true", help="exit after one assignment")
-    argument_parser.add_argument("-v", "--verbose", action="store_true", help="print a line for every task")
+        add(f"--{name.replace('_', '-')}", type=KINDS.get(name, str), help=text, default=suppress)
+    add("--trust", action="append", help="run only commands signed by this public key; repeatable", default=[])
+    needed = "feature that tasks may require, such as gpu; repeatable"
+    add("--label", dest="labels", action="append", help=needed, default=[])
+    add("--sandbox-network", action="store_true", help="allow network access in the sandbox")
+    add("--once", action="store_true", help="exit after one assignment")
+    add("-v", "--verbose", action="store_true", help="print a line for every task")
     return argument_parser
 
 

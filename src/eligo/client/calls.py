@@ -117,7 +117,11 @@ class Calls:
 
     def get(self, path: str, until: Callable[[], bool] = never) -> dict[str, Any]:
         """The server's answer to a GET."""
-        return reply_object(self.insist(lambda: self.exchange(Outgoing("GET", path), read_reply), until))
+        return self.call(Outgoing("GET", path), until)
+
+    def call(self, sending: Outgoing, until: Callable[[], bool] = never) -> dict[str, Any]:
+        """The server's answer to a request."""
+        return reply_object(self.insist(lambda: self.exchange(sending, read_reply), until))
 
     def insist(self, attempt: Callable[[], Replied], until: Callable[[], bool] = never) -> Replied:
         """Retry until the server answers and is not busy."""
@@ -134,7 +138,7 @@ class Calls:
             if until():
                 raise ServerAwayError(f"cannot reach {self.url}: {why}")
             if longest > FIRST_WAIT:  # the first failure is not reported
-                self._tell_away(why)
+                self._tell(True, f"cannot reach {self.url}, retrying: {shorten(why, 200)}")
             pause((retry_after or 0.0) + random.uniform(0, longest), until)  # noqa: S311 - no secret
             longest = min(2 * longest, LONGEST_WAIT)
 
@@ -164,7 +168,7 @@ class Calls:
             if not ended:
                 self.close()
         self.met = True
-        self._tell_back()
+        self._tell(False, f"connected to {self.url} again")
         return result
 
     def _connection(self) -> http.client.HTTPConnection:
@@ -215,17 +219,12 @@ class Calls:
         if isinstance(error, ssl.SSLCertVerificationError) and not self.met:
             raise InputError(f"the certificate of {self.url} is not trusted: {error.verify_message}").cured_by("ca")
 
-    def _tell_away(self, why: str) -> None:
+    def _tell(self, away: bool, message: str) -> None:
+        """Tell the user that the server is away, or there again."""
         with self._lock:
-            was_away, self._away = self._away, True
-        if not was_away:
-            self._say(f"cannot reach {self.url}, retrying: {shorten(why, 200)}")
-
-    def _tell_back(self) -> None:
-        with self._lock:
-            was_away, self._away = self._away, False
-        if was_away:
-            self._say(f"connected to {self.url} again")
+            was_away, self._away = self._away, away
+        if was_away != away:
+            self._say(message)
 
 
 def read_reply(response: http.client.HTTPResponse) -> Replied:
@@ -245,9 +244,8 @@ def reply_object(replied: Replied) -> dict[str, Any]:
     except (ValueError, RecursionError):
         words = None
     if not isinstance(words, dict):
-        raise ServerRefusedError(
-            replied.code, "the answer is not a JSON object (check that the URL is that of an eligo server)"
-        )
+        why = "the answer is not a JSON object (check that the URL is that of an eligo server)"
+        raise ServerRefusedError(replied.code, why)
     return words
 
 

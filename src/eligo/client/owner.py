@@ -10,13 +10,14 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import finalize
 
-from eligo.client.calls import Calls, Outgoing, ServerAwayError, read_reply, reply_object
+from eligo.client.calls import Calls, Outgoing, ServerAwayError, never
 from eligo.client.options import check_address, token_for
 from eligo.client.transfers import Depot, HashedFile, parse_file
 from eligo.errors import InputError
 
 ALL = 2**62  # bytes: no limit
 SOME = 10_000  # signatures per call
+EVERY = 0.5  # seconds between two looks at a workflow that is followed
 ONCE = 5.0  # seconds after which an unreachable server is given up
 
 
@@ -54,8 +55,7 @@ class Owner:
 
     def look(self, path: str) -> dict[str, Any]:
         """The document at a path, requested once, for callers that ask again soon."""
-        sending = Outgoing("GET", path, patience=ONCE)
-        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), lambda: True))
+        return self._calls.call(Outgoing("GET", path, patience=ONCE), lambda: True)
 
     def post(self, path: str, words: Mapping[str, Any]) -> dict[str, Any]:
         """The API's answer to a POST."""
@@ -63,16 +63,16 @@ class Owner:
 
     def submit(self, text: str, wishes: Mapping[str, str], key: str) -> dict[str, Any]:
         """Submit a workflow; the same key again refers to the same workflow."""
-        headers = {"Idempotency-Key": key, "Content-Type": "application/octet-stream"}
         path = f"/v1/workflows?{urlencode(wishes)}" if wishes else "/v1/workflows"
-        sending = Outgoing("POST", path, text.encode(), headers, patience=600.0)
-        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), self._patient()))
+        return self._post_text(path, text, {"Idempotency-Key": key})
 
     def add(self, workflow: str, text: str) -> dict[str, Any]:
         """Add the tasks of a document to a workflow; the same document again changes nothing."""
-        headers = {"Content-Type": "application/octet-stream"}
-        sending = Outgoing("POST", f"/v1/workflows/{quote(workflow)}/tasks", text.encode(), headers, patience=600.0)
-        return reply_object(self._calls.insist(lambda: self._calls.exchange(sending, read_reply), self._patient()))
+        return self._post_text(f"/v1/workflows/{quote(workflow)}/tasks", text, {})
+
+    def _post_text(self, path: str, text: str, headers: Mapping[str, str]) -> dict[str, Any]:
+        headers = {**headers, "Content-Type": "application/octet-stream"}
+        return self._calls.call(Outgoing("POST", path, text.encode(), headers, patience=600.0), self._patient())
 
     def provide(self, workflow: str, files: Mapping[str, HashedFile], folder: str | Path) -> list[str]:
         """Send the server the files in a folder that no task writes; returns those that are still missing."""
@@ -97,27 +97,24 @@ class Owner:
         """The state of a workflow."""
         return self.get(f"/v1/workflows/{quote(workflow)}")
 
-    def followed(
-        self, workflow: str, until: Callable[[], bool] = lambda: False, every: float = 0.5
-    ) -> Iterator[dict[str, Any]]:
+    def followed(self, workflow: str, until: Callable[[], bool] = never) -> Iterator[dict[str, Any]]:
         """The state of a workflow, repeatedly until it has ended; waits for a server that is unreachable."""
         while not until():
             try:
                 status = self.status(workflow)
             except ServerAwayError:
-                time.sleep(every)
+                time.sleep(EVERY)
                 continue
             yield status
             if status["state"] in {"done", "failed", "cancelled", "unavailable"}:
                 return
-            time.sleep(every)
+            time.sleep(EVERY)
 
     def fetch(self, workflow: str, folder: str | Path, outputs: Collection[str]) -> int:
         """Fetch the *outputs* of a workflow into a folder, and no other file that a server names."""
         reply = self.get(f"/v1/workflows/{quote(workflow)}/results")
-        return self._bring(
-            Path(folder).resolve(), {name: reply["files"][name] for name in reply["files"] if name in outputs}
-        )
+        files = {name: words for name, words in reply["files"].items() if name in outputs}
+        return self._bring(Path(folder).resolve(), files)
 
     def fetch_made(self, workflow: str, folder: str | Path, force: bool) -> tuple[str, list[str], int]:
         """Fetch all files that tasks wrote into a folder; returns the state, the names, and the number of new files."""

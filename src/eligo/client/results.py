@@ -79,9 +79,9 @@ class HeldLeases:
         reply = self._calls.post("/v1/renew", {"leases": leases}, lambda: True, patience=max(1.0, self._seconds / 3))
         expired = reply.get("gone")
         with self._lock:
-            self._gone |= {
-                lease: True for lease in (expired if isinstance(expired, list) else ()) if lease in self._gone
-            }
+            for lease in expired if isinstance(expired, list) else ():
+                if lease in self._gone:
+                    self._gone[lease] = True
 
 
 @dataclass(frozen=True, slots=True)

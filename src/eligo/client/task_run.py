@@ -168,9 +168,8 @@ class GrantRun:
         together = len(self._held) if broken else self._together()
         held, self._held = self._held[:together], self._held[together:]
         ready = list[Delivery]()
-        ours = {
-            lease for lease in self._done if not self._means.leases.gone(lease)
-        }  # results of lost leases are not delivered
+        # results of lost leases are not delivered
+        ours = {lease for lease in self._done if not self._means.leases.gone(lease)}
         for finished in held:
             waited_for = [name for name in finished.inside if not self._readers(finished.task, name) <= ours]
             ready += self._deliveries(self._add_inside_files(finished, waited_for, scratch))
@@ -354,10 +353,10 @@ class TaskRun:
         if any(os.path.getsize(path) >= most for path in (self._scratch.out, self._scratch.err)):
             return f"printed more than the limit of {most:,} bytes"
         paths = {name: os.path.join(self._scratch.folder, name) for name in self._task.makes}
-        large = next(
-            (name for name, path in paths.items() if os.path.isfile(path) and os.path.getsize(path) >= most), ""
-        )
-        return f"{large!r} exceeded the size limit of {most:,} bytes" if large else str(result.failure)
+        for name, path in paths.items():
+            if os.path.isfile(path) and os.path.getsize(path) >= most:
+                return f"{name!r} exceeded the size limit of {most:,} bytes"
+        return str(result.failure)
 
     def _return_task(self, error: OSError) -> _Finished:
         """Return a task after a failure of this machine, such as a full disk, and pause before asking for another."""

@@ -46,9 +46,8 @@ class Depot:
         os.makedirs(folder, exist_ok=True)
         self._folder, self._calls, self._most = folder, calls, most
         self._lock, self._pins = threading.Lock(), Counter[str]()
-        self._fetching = [
-            threading.Lock() for _ in range(256)
-        ]  # each file is fetched by one thread; locks by first byte
+        # each file is fetched by one thread; locks by first byte
+        self._fetching = [threading.Lock() for _ in range(256)]
         self._shared = OrderedDict[str, None]()  # hashes of files here that this server knows, the last used at the end
         #: bytes received, sent, and saved because the file was already there
         self.fetched = self.sent = self.saved = 0

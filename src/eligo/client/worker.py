@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from types import FrameType
 from typing import Any
 
 from eligo.client.assignment import Assigned, assignments
@@ -32,11 +34,11 @@ CONFUSED = 30.0  # maximum seconds until the next request after an invalid respo
 
 def work(options: WorkOptions, say: Callable[[str], None] | None = None) -> Tally:
     """Work for a server until it has no more tasks or a signal arrives; returns a tally."""
-    will = Will()
-    with catch_signals(will) as signals:
+    signals: list[int] = []
+    with heeding(lambda received, _: signals.append(received)):
         folder = WorkFolder(options.home(), options.url)
         try:
-            return WorkLoop(options, folder, will, signals, say or tell).work()
+            return WorkLoop(options, folder, Will(), signals, say or tell).work()
         finally:
             folder.close()
 
@@ -54,10 +56,8 @@ class WorkLoop:
         self._courier = Courier(calls, depot, folder, leases, say)
         cores = Cores(options.cores)
         self._sessions = sessions = TaskSessions(folder.path, folder.mark)
-        limits = groups(folder.mark)
-        self._means = Means(
-            options, depot, self._courier, leases, cores, trust, box, limits, sessions, will, folder.mark, say
-        )
+        limits = (cores, trust, box, groups(folder.mark), sessions)
+        self._means = Means(options, depot, self._courier, leases, *limits, will, folder.mark, say)
         self._labels = tuple(dict.fromkeys((*options.labels, *own_labels(isolated=options.sandbox is not None))))
         self._lock, self._runs = threading.Lock(), set[GrantRun]()
         self._busy, self._asked = time.monotonic(), False
@@ -82,9 +82,8 @@ class WorkLoop:
             self._sessions.end()
             self._sessions.close()
         if isinstance(self._error, OSError):
-            raise InputError(
-                f"{self._folder.path}: the client cannot continue: {self._error.strerror}"
-            ) from self._error
+            why = f"{self._folder.path}: the client cannot continue: {self._error.strerror}"
+            raise InputError(why) from self._error
         if self._error is not None:
             raise self._error
         return self._courier.tally()
@@ -135,9 +134,8 @@ class WorkLoop:
         owed = self._courier.owed()
         self._enrolment.call(lambda: self._courier.deliver(owed, self._should_give_up))
         number = 1 if self._options.once else self._options.cores
-        helpers = [
-            threading.Thread(target=self._run_guarded, args=(self._serve,), name="eligo work") for _ in range(number)
-        ]
+        serve = partial(threading.Thread, target=self._run_guarded, args=(self._serve,), name="eligo work")
+        helpers = [serve() for _ in range(number)]
         for thread in helpers:
             thread.start()
         for thread in helpers:
@@ -227,16 +225,12 @@ class WorkLoop:
 
 
 @contextmanager
-def catch_signals(will: Will) -> Iterator[list[int]]:
-    """Collect the stop signals received; only a program's main thread receives them."""
-    signals: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield signals
-        return
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.signal(number, lambda received, _: signals.append(received)) for number in numbers}
+def heeding(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Call a function on signals to stop; only a program's main thread receives them."""
+    main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, handler) for number in ((signal.SIGTERM, signal.SIGINT) if main else ())}
     try:
-        yield signals
+        yield
     finally:
         for number, usual in before.items():
             signal.signal(number, usual)

@@ -111,10 +111,8 @@ def checked_size(size: SupportsIndex) -> int:
         count = None if isinstance(size, bool) else index(size)
     except TypeError:
         count = None
-    if count is None:
+    if count is None or count < 1:
         raise InputError(f"size must be a positive integer, got {size!r}")
-    if count < 1:
-        raise InputError(f"size must be a positive integer, got {count}")
     return count
 
 

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
-from eligo.allocating import Ask
 from eligo.allocating.rooms import Needs, Room
 from eligo.engines import worker
 from eligo.engines.job_run import ending_of
-from eligo.engines.jobs import ALIKE, Command, Ending, Job
+from eligo.engines.jobs import Command, Ending, Job
+from eligo.engines.slots import SlotEngine
 from eligo.engines.worker import BEGUN, DONE, STOPPED, Performed
 from eligo.errors import InputError, shorten
 from eligo.work.demands import GPUS
@@ -127,31 +127,28 @@ class _Out:
     stopped: bool = False
 
 
-class QueueEngine:
+class QueueEngine(SlotEngine):
     """Runs a limited number of jobs at a time in a batch system, so that eligo decides the order, not the queue."""
 
     #: the resources, besides cores and memory, that it requests for each job, and that need no total
     requests = frozenset({GPUS})
 
     def __init__(self, queue: Queue, workers: int, folder: str | Path, python: str | None = None) -> None:
-        self.name = queue.name
+        super().__init__(workers, queue.name, Room(math.inf))
         self._queue = queue
         self._folder = Path(folder).resolve() / secrets.token_hex(4)
         self._words = (python or sys.executable, "-I", "-S", "-B", "worker.py")
-        self.room = Room(math.inf)
         self._out: dict[int, _Out] = {}
-        self.resize(workers)
         self._ended: list[Ending] = []
         self._pause, self._gathers = SOON, 0.0
         self._look_pause, self._looks = queue.looks[0], 0.0
 
     def resize(self, workers: int) -> None:
         """See `Resizable`."""
-        names = [f"{self.name} {number}" for number in range(workers, 0, -1)]
         busy = {str(out.job.client) for out in self._out.values()}
-        self._clients = tuple(names)
+        self.slots, self._clients = workers, tuple(f"{self.name} {number}" for number in range(workers, 0, -1))
         self._asks = self._possible_asks()
-        self._free = [client for client in names if client not in busy]
+        self._free = dict.fromkeys(client for client in self._clients if client not in busy)
 
     def limited(self, room: Room) -> Self:
         """This engine, which counts the resources of its jobs in a room, as far as the room has them."""
@@ -159,18 +156,10 @@ class QueueEngine:
         self._asks = self._possible_asks()
         return self
 
-    def _possible_asks(self) -> dict[str, Ask]:
-        return {client: Ask(client, speed=ALIKE, fits=self.room.admits) for client in self._clients}
-
     def heed(self, needs: Needs) -> None:
         """See `Heeding`."""
         if self.room.counts_others:
-            self.room.heed(needs)
-            self._asks = self._possible_asks()
-
-    def asks(self) -> Sequence[Ask]:
-        """One ask for every job that may be submitted."""
-        return self.room.one_at_a_time([self._asks[client] for client in reversed(self._free)])
+            super().heed(needs)
 
     def start(self, job: Job) -> None:
         """Submit a job, or submit it later if the system does not answer."""
@@ -178,8 +167,7 @@ class QueueEngine:
         self._prepare()
         text = json.dumps({"works": works, "timeout": job.timeout, "again": False})
         (self._folder / f"{job.number}.json").write_text(text, "ascii")
-        self._free.remove(str(job.client))
-        self.room.enter(job)
+        self.occupy(job)
         out = self._out[job.number] = _Out(job)
         self._submit(out)
         self._stir()
@@ -234,9 +222,7 @@ class QueueEngine:
         """Delete the files of a job that is over, and free its slot."""
         number = out.job.number
         del self._out[number]
-        if (client := str(out.job.client)) in self._asks:
-            self._free.append(client)
-        self.room.leave(out.job)
+        self.vacate(out.job, ())
         for name in (f"{number}.json", f"{number}.json{BEGUN}", f"{number}.txt", f"{DONE}/{number}.json"):
             (self._folder / name).unlink(missing_ok=True)
         self._stir()
@@ -334,9 +320,8 @@ class QueueEngine:
             try:
                 self._queue.end_strays(mark)
             except UnansweredError as error:
-                raise InputError(
-                    f"cannot tell whether jobs of an earlier run are still in the queue: {error}"
-                ) from None
+                why = f"cannot tell whether jobs of an earlier run are still in the queue: {error}"
+                raise InputError(why) from None
             for folder in self._folder.parent.glob("*/worker.py"):
                 if folder.parent != self._folder:
                     shutil.rmtree(folder.parent, ignore_errors=True)
@@ -358,9 +343,9 @@ def read_performed(path: Path) -> list[Performed]:
     return []
 
 
-def wait_until_gone(remaining: Callable[[], object], seconds: float = PARTING) -> None:
+def wait_until_gone(remaining: Callable[[], object]) -> None:
     """Wait until *remaining* returns nothing; raise `InputError` if that takes too long."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + PARTING
     while remaining():
         if time.monotonic() > until:
             raise InputError("jobs of an earlier run are still in the queue: remove them, then resume")

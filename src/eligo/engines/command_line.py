@@ -83,9 +83,8 @@ def words_of(command: str | Words, launch: Launch = PLAIN, elsewhere: bool = Fal
         program = _find_program(words[0]) if words and "=" not in words[0] else None
         if program is not None:
             return (program, *words[1:])
-    line = (
-        _as_one_line(command) if launch.conda and "\n" in command and isinstance(launch.shell, str | None) else command
-    )
+    splits = launch.conda and "\n" in command and isinstance(launch.shell, str | None)
+    line = _as_one_line(command) if splits else command
     return (*shell_words(launch.shell, elsewhere or bool(launch.container)), line)
 
 
@@ -147,24 +146,18 @@ def _with_modules(words: Words, modules: Words) -> Words:
 def _in_container(words: Words, image: str, site: Site) -> Words:
     """The words behind the program that runs containers, with the run's folder at its own place and the caller as user."""
     engine = program_for(CONTAINER_ENGINES) or CONTAINER_ENGINES[0]
-    folders = list(
-        dict.fromkeys([site.folder, *(each for each in (site.place, *site.folders) if not _is_in(each, site))])
-    )
+    outside = (each for each in (site.place, *site.folders) if not _is_in(each, site))
+    folders = [*dict.fromkeys([site.folder, *outside])]
     if os.path.basename(engine) in {"apptainer", "singularity"}:
         binds = [word for folder in folders for word in ("--bind", folder)]
         return (engine, "exec", *binds, "--pwd", site.place, _apptainer_image(image), *words)
     user, group = os.getuid(), os.getgid()
     keep = ("--userns=keep-id",) if os.path.basename(engine) == "podman" and user else ()
+    volumes, variables = [f"--volume={each}:{each}" for each in folders], [f"--env={name}" for name in site.variables]
     options = (
         *("--rm", "--init", *keep, f"--user={user}:{group}", "--cap-drop=all", "--security-opt=no-new-privileges"),
-        *("--security-opt=label=disable", *(f"--volume={folder}:{folder}" for folder in folders)),
-        *(
-            f"--workdir={site.place}",
-            *site.limits,
-            *(f"--env={name}" for name in site.variables),
-            "--entrypoint=",
-            image,
-        ),
+        *("--security-opt=label=disable", *volumes, f"--workdir={site.place}", *site.limits, *variables),
+        *("--entrypoint=", image),
     )
     return ("/bin/sh", "-c", _CONTAIN, "eligo", engine, site.name, *options, *words)
 

@@ -17,23 +17,23 @@ from functools import partial
 from typing import Any
 
 from eligo.engines.futures import SOON, FutureEngine, Out
-from eligo.engines.job_run import MARK, Performed, ResultPayload, perform
+from eligo.engines.job_run import MARK, ResultPayload, perform
 from eligo.engines.jobs import Function, Job, Work
-from eligo.engines.registry import Wanted, absent
+from eligo.engines.registry import Wanted, package_of
 from eligo.engines.sessions import die_with_parent, signal_marked
+from eligo.engines.worker import Performed
 from eligo.errors import InputError
 
 PATIENCE = "10s"  # time limit for the scheduler's first answer
-GATHERING = (
-    0.001  # seconds between two messages to a scheduler; Dask's default of ten milliseconds would keep workers waiting
-)
+#: seconds between two messages to a scheduler; Dask's default of ten milliseconds would keep workers waiting
+GATHERING = 0.001
 
 
 class DaskEngine(FutureEngine):
     """Runs jobs as tasks of a Dask cluster."""
 
     def __init__(self, wanted: Wanted) -> None:
-        self._distributed = _package()
+        self._distributed = package_of("distributed", "dask.distributed", "dask")
         self._own: Any = None if wanted.address else _cluster(self._distributed, wanted.slots)
         self._client = _client(self._distributed, wanted.address or self._own)
         slots = wanted.workers or sum(self._client.nthreads().values())
@@ -63,18 +63,9 @@ class DaskEngine(FutureEngine):
 
     async def _submit_to_cluster(self, job: Job, mark: str) -> list[Performed]:
         """Run a job as a task of the cluster."""
-        client = self._client
-        there = client.submit(
-            perform_packed,
-            job.works,
-            job.timeout,
-            mark,
-            key=f"eligo-{mark}",
-            priority=job.priority,
-            retries=0,
-            pure=False,
-        )
-        return _unpack(await client.gather(there, asynchronous=True))
+        how = {"key": f"eligo-{mark}", "priority": job.priority, "retries": 0, "pure": False}
+        there = self._client.submit(perform_packed, job.works, job.timeout, mark, **how)
+        return _unpack(await self._client.gather(there, asynchronous=True))
 
     async def _send_to_idle_worker(self, job: Job, mark: str) -> list[Performed]:
         """Run a job on an idle worker; if the caller stops waiting, the worker stays busy until the job ends."""
@@ -151,13 +142,6 @@ def _pickling() -> Any:
     return importlib.import_module("cloudpickle")
 
 
-def _package() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ModuleNotFoundError:
-        raise absent("dask.distributed", "dask") from None
-
-
 def _cluster(distributed: Any, workers: int) -> Any:
     """Single-threaded workers that listen only on this machine."""
     dask = importlib.import_module("dask")
@@ -191,6 +175,4 @@ def _client(distributed: Any, where: Any) -> Any:
     return client
 
 
-def engine(wanted: Wanted) -> DaskEngine:
-    """The engine for a Dask cluster."""
-    return DaskEngine(wanted)
+engine = DaskEngine  # as the registry calls it

@@ -12,10 +12,11 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from eligo.allocating.rooms import Room
-from eligo.engines.job_run import GRACE, MARK, ResultPayload, endings, from_payload, lost_ending, perform
+from eligo.engines.job_run import MARK, ResultPayload, endings, from_payload, lost_ending, perform
 from eligo.engines.jobs import Ending, Job
 from eligo.engines.sessions import signal_marked
 from eligo.engines.slots import SlotEngine, arrived, stopped
+from eligo.engines.worker import GRACE
 
 SOON = 0.05  # seconds between two checks whether processes have ended
 #: submits a job with the mark for its processes; returns the future of its results
@@ -63,9 +64,8 @@ class FutureEngine(SlotEngine):
             future.set_exception(error)
         number, done = job.number, self._done
         self._out[number] = Out(job, mark, future)
-        future.add_done_callback(
-            lambda _: done.put(number)
-        )  # not the job: a future keeps its callbacks, and they its result
+        # not the job: a future keeps its callbacks, and they its result
+        future.add_done_callback(lambda _: done.put(number))
 
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""

@@ -12,38 +12,8 @@ from threading import TIMEOUT_MAX, Thread
 from typing import Any
 
 from eligo.engines.jobs import Command, Ending, Function, Job, Work
-from eligo.engines.worker import (
-    GRACE,
-    NO_PROGRAM,
-    STOPPED,
-    Performed,
-    describe_exit,
-    describe_start_error,
-    describe_timeout,
-    run_command,
-)
+from eligo.engines.worker import STOPPED, Performed, describe_timeout, run_command
 from eligo.work.attempts import Attempt, Lease, answer_to
-
-__all__ = [
-    "GRACE",
-    "MARK",
-    "NO_PROGRAM",
-    "STOPPED",
-    "Payload",
-    "Performed",
-    "ResultPayload",
-    "describe_exit",
-    "describe_start_error",
-    "ending_of",
-    "endings",
-    "from_payload",
-    "lost_ending",
-    "perform",
-    "perform_sent",
-    "raised",
-    "to_payload",
-    "withdrawn_result",
-]  # fmt: skip
 
 MARK = "ELIGO_JOB"  # environment variable of the processes of a job
 

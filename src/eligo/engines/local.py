@@ -20,7 +20,7 @@ from typing import cast
 from eligo.allocating import Ask
 from eligo.allocating.rooms import Needs, Room
 from eligo.engines.cgroups import Cgroup, groups
-from eligo.engines.job_run import GRACE, NO_PROGRAM, Performed, describe_exit, describe_start_error, ending_of
+from eligo.engines.job_run import ending_of
 from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
 from eligo.engines.output import Printed
 from eligo.engines.registry import Wanted
@@ -28,10 +28,15 @@ from eligo.engines.sessions import SessionFile
 from eligo.engines.threads import ThreadEngine
 from eligo.engines.worker import (
     ASKED_TO_STOP,
+    GRACE,
     KILOBYTE,
+    NO_PROGRAM,
     SHORT,
     STOPPED,
+    Performed,
     alive,
+    describe_exit,
+    describe_start_error,
     describe_timeout,
     is_in_use,
     kill_sessions,
@@ -148,13 +153,7 @@ class LocalEngine:
 
     name = "local"
 
-    def __init__(
-        self,
-        workers: int,
-        room: Room | None = None,
-        scratch: str | None = None,
-        mark: str = "",
-    ) -> None:
+    def __init__(self, workers: int, room: Room | None = None, scratch: str | None = None, mark: str = "") -> None:
         if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
             cure = "set it to signal.SIG_DFL"
             raise InputError(f"SIGCHLD is ignored in this process, so task exits cannot be detected: {cure}")
@@ -332,15 +331,9 @@ class LocalEngine:
     ) -> int:
         with open(printed[0], "r+b") as out, open(printed[1], "r+b") as err:
             child = subprocess.Popen(  # noqa: S603 - the command is the user's own
-                argv,
-                cwd=folder,
-                env=environment,
-                start_new_session=True,
-                stdin=self._nothing,
-                stdout=out,
-                stderr=err,
-                pass_fds=self._marker(),
-            )
+                argv, cwd=folder, env=environment, start_new_session=True,
+                stdin=self._nothing, stdout=out, stderr=err, pass_fds=self._marker(),
+            )  # fmt: skip
         child.returncode = 0  # it is reaped here, not by subprocess
         return child.pid
 

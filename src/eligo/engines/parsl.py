@@ -21,7 +21,7 @@ from typing import Any
 from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.job_run import Payload, ResultPayload, perform_sent, to_payload, withdrawn_result
 from eligo.engines.jobs import Job
-from eligo.engines.registry import Wanted, absent
+from eligo.engines.registry import Wanted, package_of
 from eligo.engines.sessions import POOL, end_marked
 
 LABEL = "eligo"
@@ -39,7 +39,7 @@ class ParslEngine(FutureEngine):
     """Runs jobs as apps of Parsl."""
 
     def __init__(self, wanted: Wanted) -> None:
-        self._parsl, slots = _package(), wanted.own().slots
+        self._parsl, slots = package_of("parsl", "parsl", "parsl"), wanted.own().slots
         with ExitStack() as stack:
             folder = wanted.scratch or stack.enter_context(tempfile.TemporaryDirectory(prefix="eligo-parsl-"))
             end_marked(POOL, wanted.mark)  # Parsl's processes outlive their parent
@@ -53,9 +53,8 @@ class ParslEngine(FutureEngine):
     def _submit_job(self, job: Job, mark: str) -> "Future[ResultPayload]":
         place = {"priority": -job.priority}  # smaller numbers go first
         fence = os.path.join(self._fence, mark)
-        future: Future[ResultPayload] = self._app(
-            _by_value(to_payload(job, mark)), fence, parsl_resource_specification=place
-        )
+        payload = _by_value(to_payload(job, mark))
+        future: Future[ResultPayload] = self._app(payload, fence, parsl_resource_specification=place)
         return future
 
     def withdraw(self, out: Out) -> None:
@@ -90,13 +89,6 @@ def _by_value(payload: Payload) -> bytes | Callable[[], Payload]:
     return partial(dill.loads, dill.dumps(payload))
 
 
-def _package() -> Any:
-    try:
-        return importlib.import_module("parsl")
-    except ModuleNotFoundError:
-        raise absent("parsl", "parsl") from None
-
-
 def _kernel(parsl: Any, workers: int, folder: str, mark: str) -> Any:
     """Worker processes that listen only on this machine, and have the mark in their environment."""
     marking = ["env", f"{POOL}={mark}"] if mark else []
@@ -114,13 +106,8 @@ def _kernel(parsl: Any, workers: int, folder: str, mark: str) -> Any:
         interchange_launch_cmd=[*MORTAL, *(f"{programs}/{word}" for word in launching.DEFAULT_INTERCHANGE_LAUNCH_CMD)],
         provider=parsl.providers.LocalProvider(init_blocks=1, min_blocks=1, max_blocks=1),
     )
-    return parsl.DataFlowKernel(
-        parsl.Config(
-            executors=[pool], run_dir=folder, strategy="simple", strategy_period=PERIOD, initialize_logging=False
-        )
-    )
+    how = {"strategy": "simple", "strategy_period": PERIOD, "initialize_logging": False}
+    return parsl.DataFlowKernel(parsl.Config(executors=[pool], run_dir=folder, **how))
 
 
-def engine(wanted: Wanted) -> ParslEngine:
-    """The engine for Parsl."""
-    return ParslEngine(wanted)
+engine = ParslEngine  # as the registry calls it

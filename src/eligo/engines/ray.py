@@ -6,7 +6,6 @@ its job is lost. Cancelled commands are stopped and functions interrupted on eve
 start. Workers need the same versions of Python and Ray, and eligo.
 """
 
-import importlib
 import logging
 import signal
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from typing import Any
 from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.job_run import ResultPayload, perform_sent, to_payload
 from eligo.engines.jobs import Job
-from eligo.engines.registry import Wanted, absent
+from eligo.engines.registry import Wanted, package_of
 from eligo.engines.sessions import POOL, end_marked, marking
 from eligo.errors import InputError
 from eligo.work.demands import CORES, GPUS, MEMORY
@@ -27,7 +26,7 @@ class RayEngine(FutureEngine):
     """Runs jobs as remote functions of Ray."""
 
     def __init__(self, wanted: Wanted) -> None:
-        self._ray = ray = _package()
+        self._ray = ray = package_of("ray", "ray", "ray")
         self._joined = ray.is_initialized()  # the user's own session, which is not shut down
         if not self._joined:
             _begin(ray, wanted)
@@ -74,13 +73,6 @@ class RayEngine(FutureEngine):
             self._ray.shutdown()
 
 
-def _package() -> Any:
-    try:
-        return importlib.import_module("ray")
-    except ModuleNotFoundError:
-        raise absent("ray", "ray") from None
-
-
 def _begin(ray: Any, wanted: Wanted) -> None:
     """Join a cluster, or start one here; signal handlers are restored."""
     if wanted.address is None:
@@ -101,6 +93,4 @@ def _begin(ray: Any, wanted: Wanted) -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-def engine(wanted: Wanted) -> RayEngine:
-    """The engine for Ray."""
-    return RayEngine(wanted)
+engine = RayEngine  # as the registry calls it

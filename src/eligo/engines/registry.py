@@ -4,6 +4,7 @@ import math
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from importlib import import_module
+from typing import Any
 
 from eligo.allocating.rooms import Needs, Room
 from eligo.engines.jobs import Engine
@@ -57,9 +58,8 @@ class Wanted:
     def room(self, cores: float, memory: int | None = None, others: Amounts | None = None) -> Room:
         """The resources for all tasks, if the engine has this many cores and, if known, bytes of memory and others."""
         limit = memory if self.memory is None else self.memory
-        return Room(
-            cores if self.cores is None else self.cores, limit, self.needs, {**(others or {}), **self.resources}
-        )
+        resources = {**(others or {}), **self.resources}
+        return Room(cores if self.cores is None else self.cores, limit, self.needs, resources)
 
     def counted(self) -> Room:
         """The resources that even a batch system does not count: those with a total."""
@@ -138,6 +138,14 @@ def shares_machine(name: object) -> bool:
     from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
     return isinstance(name, ThreadPoolExecutor | ProcessPoolExecutor)
+
+
+def package_of(module: str, package: str, extra: str) -> Any:
+    """The module of an engine's package; refused if the package is not installed."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        raise absent(package, extra) from None
 
 
 def absent(package: str, extra: str) -> InputError:

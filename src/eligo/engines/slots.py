@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from eligo.allocating import Ask
 from eligo.allocating.rooms import Needs, Room
-from eligo.engines.job_run import STOPPED
 from eligo.engines.jobs import ALIKE, Ending, Job
+from eligo.engines.worker import STOPPED
 
 BRIEF = 0.02  # seconds: jobs shorter than this wait longer for their turn than they run
 OLD = 0.8  # weight of the past in the moving average of job times
@@ -57,7 +57,8 @@ class SlotEngine:
 
     def vacate(self, job: Job, ended: Sequence[Ending]) -> None:
         """Free the slot of a job with these endings."""
-        self._free[str(job.client)] = None
+        if (client := str(job.client)) in self._asks:  # else there are fewer slots now
+            self._free[client] = None
         self.room.leave(job)
         took = sum(max(0.0, each.attempt.ended - each.attempt.began) for each in ended)
         self._usual = min(self._usual, 1.0) * OLD + took * (1.0 - OLD)

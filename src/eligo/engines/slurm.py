@@ -151,9 +151,8 @@ class Nice:
         self._count += 1
         waiting, room = self._waiting.values(), self._room
         better = max((back for priority, _, back in waiting if priority >= job.priority), default=None)
-        worse = min(
-            (back + at - self._count for priority, at, back in waiting if priority < job.priority), default=None
-        )
+        worse_jobs = (back + at - self._count for priority, at, back in waiting if priority < job.priority)
+        worse = min(worse_jobs, default=None)
         if better is None:
             chosen = 2 * room if worse is None else worse - room
         else:

@@ -6,9 +6,10 @@ from threading import Thread
 from time import time
 
 from eligo.allocating.rooms import Room
-from eligo.engines.job_run import Performed, endings, perform, raised, withdrawn_result
+from eligo.engines.job_run import endings, perform, raised, withdrawn_result
 from eligo.engines.jobs import Ending, Job
 from eligo.engines.slots import SlotEngine, arrived, stopped
+from eligo.engines.worker import Performed
 
 AHEAD = 32  # functions that wait for a thread, so that a thread need not wait for the next one
 BRIEF = 0.001  # seconds: shorter functions take less time than to change threads twice

@@ -131,9 +131,8 @@ def run_command(
     _, status, usage = os.wait4(child.pid, 0)
     code = child.returncode = os.waitstatus_to_exitcode(status)
     end_session(child.pid)
-    return Performed(
-        began, time.time(), why or describe_exit(code), None, code, own_memory(usage.ru_maxrss), why == STOPPED
-    )
+    memory = own_memory(usage.ru_maxrss)
+    return Performed(began, time.time(), why or describe_exit(code), None, code, memory, why == STOPPED)
 
 
 def _start(work: "Command", base: Mapping[str, str], stopped: Callable[[], bool] | None) -> "subprocess.Popen[bytes]":
@@ -155,15 +154,9 @@ def _spawn(work: "Command", base: Mapping[str, str]) -> "subprocess.Popen[bytes]
         out, err = [stack.enter_context(open(path, "wb")) for path in (work.out, work.err)]
         marker = _open_marker(getattr(work, "marker", ""), stack)
         return subprocess.Popen(  # noqa: S603 - the words are the user's own
-            work.argv,
-            cwd=work.folder,
-            env={**base, **work.environment},
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            pass_fds=marker,
-        )
+            work.argv, cwd=work.folder, env={**base, **work.environment}, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=out, stderr=err, pass_fds=marker,
+        )  # fmt: skip
 
 
 def _open_marker(marker: str, stack: ExitStack) -> tuple[int, ...]:

@@ -9,7 +9,6 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
 from eligo.grown_dag import reached
-from eligo.kernels.graph import longest_after
 from eligo.pages.watched import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG, Watched
 from eligo.rows import Ints
 from eligo.running.states import blocking_failures, explain_state, nearest, place_of, waits_for
@@ -106,12 +105,7 @@ def lineage(watched: Watched, name: str) -> dict[str, Any]:
 def _chain(dag: Dag, v: int, seconds: "np.ndarray[Any, Any]", up: bool) -> list[int]:
     """The longest path up or down from a task, without the task."""
     near = dag.parents_of if up else dag.children_of
-    length = np.zeros(len(dag))
-    if up:
-        longest_after(dag.parent_ptr, dag.parent, dag.order, seconds, length)
-    else:
-        longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, length)
-    chain, u = [], v
+    length, chain, u = dag.longest_paths(seconds, up), [], v
     while len(further := near(u)):
         u = int(further[np.argmax((length + seconds)[further])])
         chain.append(u)

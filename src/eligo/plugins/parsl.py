@@ -6,7 +6,6 @@ ones are passed on. When more apps are called, the tasks that were not passed on
 wait at the executor.
 """
 
-import importlib
 import logging
 import threading
 import time
@@ -14,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from eligo.engines.registry import absent
+from eligo.engines.registry import package_of
 from eligo.errors import InputError
 from eligo.plugins.numbers import quick_order
 from eligo.prioritising import check_order
@@ -139,8 +138,5 @@ def between(low: float, taken: Sequence[float], count: int) -> Iterable[float]:
 
 
 def _executor() -> type:
-    try:
-        executor: type = importlib.import_module("parsl").HighThroughputExecutor
-    except ModuleNotFoundError:
-        raise absent("parsl", "parsl") from None
+    executor: type = package_of("parsl", "parsl", "parsl").HighThroughputExecutor
     return executor

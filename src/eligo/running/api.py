@@ -306,19 +306,9 @@ def prepare_run(
         tries = Tries(lambda v: commands.own_retries(resumed.execution.graph.name(v)))
         operate = _operations(folder)
         runner = Runner(
-            resumed.execution,
-            chosen,
-            engine,
-            commands,
-            folder.store,
-            settings,
-            devices=devices,
-            cache=cache,
-            growth=growth,
-            outputs=outputs,
-            tries=tries,
-            operate=operate,
-        )
+            resumed.execution, chosen, engine, commands, folder.store, settings, devices=devices, cache=cache,
+            growth=growth, outputs=outputs, tries=tries, operate=operate,
+        )  # fmt: skip
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
 
 

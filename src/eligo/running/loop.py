@@ -14,8 +14,9 @@ from eligo.allocating.asks import all_or_none
 from eligo.allocating.prudent import SLOW
 from eligo.allocating.rooms import Needs
 from eligo.engines import Command, Ending, Engine, Job, Work
-from eligo.engines.job_run import STOPPED, Performed, ending_of, lost_ending
+from eligo.engines.job_run import ending_of, lost_ending
 from eligo.engines.room import Devices, Wants, equipped, machine_cores
+from eligo.engines.worker import STOPPED, Performed
 from eligo.errors import EligoError, InputError, is_amount, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name

@@ -16,7 +16,6 @@ from eligo.estimates import all_kinds, estimate, lasting, stem
 from eligo.execution import ALLOCATED, EXECUTED, FAILED, HELD, Execution
 from eligo.execution import WAITING as NOT_READY
 from eligo.grown_dag import reached
-from eligo.kernels.graph import longest_after
 from eligo.policies import in_classes, policy
 from eligo.rows import Ints, gathered, places
 from eligo.work.attempts import Lease
@@ -240,9 +239,7 @@ class Forecast:
             seconds[v] = max(seconds[v] - elapsed, LATE * max(seconds[v], elapsed))
         if not len(rest) or np.isnan(seconds).any():
             return TimeLeft(0.0, 0.0) if not len(rest) else None
-        path = np.zeros(len(dag))
-        longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, path)
-        work, longest = float(seconds.sum()) / workers, float((path + seconds).max())
+        work, longest = float(seconds.sum()) / workers, float((dag.longest_paths(seconds) + seconds).max())
         error = float((off[rest] * seconds[rest]).sum() / seconds.sum()) if seconds.any() else ANY
         most = work + longest * (1 - 1 / workers)
         return TimeLeft(
@@ -333,9 +330,7 @@ def place_of(looked: Looked, v: int, order: Ints | None) -> Place | None:
 
 def _path_seconds(looked: Looked, v: int, seconds: NDArray[np.float64]) -> float:
     """The length in seconds of the longest path from a task to an end."""
-    dag, after = looked.flow.dag, np.zeros(len(looked.flow))
-    longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, after)
-    return float(after[v] + seconds[v])
+    return float(looked.flow.dag.longest_paths(seconds)[v] + seconds[v])
 
 
 def waits_for(looked: Looked, v: int) -> list[int]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.engines import Ending, Job
-from eligo.engines.job_run import STOPPED
+from eligo.engines.worker import STOPPED
 from eligo.errors import InputError, shorten
 from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Execution
 from eligo.formats.shared.data_arcs import plain_path

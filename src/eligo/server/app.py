@@ -3,11 +3,9 @@
 import asyncio
 import gc
 import logging
-import signal
 import socket
 import ssl
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,9 +20,10 @@ import msgspec
 import uvicorn
 from starlette.types import Scope
 
+from eligo.client.worker import heeding
 from eligo.errors import InputError
 from eligo.pages.views import count_words
-from eligo.server.auth.admission import Entrance, Learning, OperatorToken, as_token
+from eligo.server.auth.admission import Entrance, Learning, OperatorToken
 from eligo.server.auth.tokens import Gate
 from eligo.server.cleanup import Tidying
 from eligo.server.cluster.holders import Holding, take_free
@@ -126,7 +125,7 @@ class Server:
         self.blobs = Blobs(setup.files_folder, setup.most_file, setup.most_files)
         began = time.monotonic()
         ahead = time.time() - began
-        self.gate = Gate(map(as_token, store.tokens()), setup.host not in LOOPBACK) if setup.tokens else None
+        self.gate = Gate(store.tokens(), setup.host not in LOOPBACK) if setup.tokens else None
         self.service = Service(setup.terms, self.gate, ahead=ahead, archive=Archive.of(store), has_file=self.blobs.has)
         for fault in self.service.restore(began, store, take_free(store) if store.shared else None):
             log_unavailable(fault.row.id, fault.reason)
@@ -312,15 +311,8 @@ class _Uvicorn(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         """Handle signals to end; uvicorn would raise them again, and end the process before the last commit."""
-        if threading.current_thread() is not threading.main_thread():
+        with heeding(self.handle_exit):
             yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, usual in before.items():
-                signal.signal(number, usual)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end after a signal."""

@@ -5,7 +5,6 @@ files.
 """
 
 import asyncio
-import logging
 import secrets
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from eligo.server.auth.tokens import Gate
 from eligo.server.files import Blobs
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
+from eligo.server.logs import LOGGER
 from eligo.server.rules.service import Service
 from eligo.stores.service_sql import ServiceStore
 
@@ -38,16 +38,16 @@ class Tidying:
 
     async def for_ever(self) -> None:
         """Run turns until cancelled; errors are logged."""
-        logger, more = logging.getLogger("eligo.server"), False
+        more = False
         while True:
             await asyncio.sleep(SOON if more else EVERY)
             try:
                 more = await self.turn()
             except (OSError, RefusedError) as error:
-                logger.info("cleanup is delayed: %s", error)
+                LOGGER.info("cleanup is delayed: %s", error)
                 more = False
             except Exception:
-                logger.exception("cleanup failed")
+                LOGGER.exception("cleanup failed")
                 more = False
 
     async def turn(self) -> bool:
@@ -107,9 +107,7 @@ class Tidying:
         if freed is None and time.monotonic() - self._began > ROUND:
             self._began = time.monotonic()
             if not await self._owns(self.blobs):
-                logging.getLogger("eligo.server").warning(
-                    "%s belongs to another store: removing nothing from it", self.blobs.folder
-                )
+                LOGGER.warning("%s belongs to another store: removing nothing from it", self.blobs.folder)
                 return False
             self._files = self.blobs.swept(self._needed)
             freed = await asyncio.to_thread(next, self._files, None)

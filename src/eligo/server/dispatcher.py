@@ -6,18 +6,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, 
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
+from msgspec.structs import replace
+
 from eligo.additions import NewTasks
 from eligo.server.group_commit import Keeper, Waiter
 from eligo.server.http.refusals import RefusedError
 from eligo.server.logs import emit
 from eligo.server.rules.clients import Client
 from eligo.server.rules.outcomes import UNKNOWN, ForgottenError
-from eligo.server.rules.requests import Request, Ticket
+from eligo.server.rules.requests import Ticket
 from eligo.server.rules.results import ReadAdditions
 from eligo.server.rules.served import Served, UnreadError
 from eligo.server.rules.service import Service
 from eligo.server.rules.state import parts_of
-from eligo.server.schema import ResultWords
+from eligo.server.schema import AskWords, ResultWords
 
 #: receives the next message of a connection
 Gone = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -51,7 +53,7 @@ class Desk:
         """The number of requests that wait for tasks."""
         return len(self._tickets)
 
-    async def ask(self, client: Client, key: str, request: Request, gone: Gone | None = None) -> Ticket:
+    async def ask(self, client: Client, key: str, request: AskWords, gone: Gone | None = None) -> Ticket:
         """Answer a request as soon as a task is ready or its time is over; *gone* returns when the caller disconnects."""
         self.keeper.check()
         ticket = self.service.ask(time.monotonic(), client, key, request)
@@ -121,7 +123,7 @@ class Desk:
         client: Client,
         deliveries: Sequence[ResultWords],
         key: str = "",
-        request: Request | None = None,
+        request: AskWords | None = None,
         added: ReadAdditions | None = None,
     ) -> tuple[list[str], Ticket | None]:
         """Process results, with the tasks that they add, and answer at once a request for tasks that came with them."""
@@ -132,7 +134,7 @@ class Desk:
             self.wake()
             await self.keeper.kept()
             return answers, None
-        return answers, await self.ask(client, key, request._replace(wait=0.0) if request.wait else request)
+        return answers, await self.ask(client, key, replace(request, wait=0.0) if request.wait else request)
 
     async def _deliver_in_turn(
         self, client: Client, deliveries: Sequence[ResultWords], added: ReadAdditions
@@ -158,9 +160,8 @@ class Desk:
             try:
                 return results.deliver(time.monotonic(), client, deliveries, past, added)
             except UnreadError:  # this server has taken over the workflow since the additions were read
-                raise RefusedError(
-                    503, "the server has just started to serve this workflow; try again", after=1
-                ) from None
+                sentence = "the server has just started to serve this workflow; try again"
+                raise RefusedError(503, sentence, after=1) from None
             except ForgottenError:
                 lacking, at = results.wanted(client, deliveries), self.service.books.ends
             try:

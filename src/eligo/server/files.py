@@ -414,9 +414,8 @@ def _range(header: str | None, size: int) -> tuple[int, int]:
     first = int(begin) if begin else max(0, size - int(end))
     last = min(int(end), size - 1) if begin and end else size - 1
     if first > last:
-        raise RefusedError(
-            416, f"the range starts beyond the end of the file ({size} bytes)", content_range=f"bytes */{size}"
-        )
+        sentence = f"the range starts beyond the end of the file ({size} bytes)"
+        raise RefusedError(416, sentence, content_range=f"bytes */{size}")
     return first, last
 
 

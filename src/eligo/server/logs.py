@@ -36,9 +36,8 @@ class JsonLines(logging.Formatter):
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     name = getattr(record, "event", "error" if record.exc_info else "message")
     fields: dict[str, Any] = getattr(record, "fields", {})
-    return (
-        {"event": record.msg, **fields} if name is None else {"event": name, "message": record.getMessage(), **fields}
-    )
+    about = {"event": record.msg} if name is None else {"event": name, "message": record.getMessage()}
+    return {**about, **fields}
 
 
 def event(name: str | None = None, /, **fields: Any) -> dict[str, Any]:

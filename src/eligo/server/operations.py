@@ -36,28 +36,23 @@ class Operations:
 
     # Workflows
 
-    @endpoint("POST", f"{FLOW}/pause", "submit")
+    @endpoint("POST", f"{FLOW}/pause", "submit", changes=True)
     async def pause(self, call: ApiCall) -> ChangedWords:
         """Pause a workflow until it is resumed, also across restarts; running tasks finish."""
-        self.desk.keeper.check()
         served = self.api.own(call)
         changed = self._service.pause(time.monotonic(), served.id)
-        await self.desk.settle()
         return ChangedWords(changed, served.state)
 
-    @endpoint("POST", f"{FLOW}/resume", "submit")
+    @endpoint("POST", f"{FLOW}/resume", "submit", changes=True)
     async def resume(self, call: ApiCall) -> ChangedWords:
         """Resume a paused workflow."""
-        self.desk.keeper.check()
         served = self.api.own(call)
         changed = self._service.resume(time.monotonic(), served.id)
-        await self.desk.settle()
         return ChangedWords(changed, served.state)
 
-    @endpoint("POST", f"{FLOW}/retry", "submit", takes=RetryWords)
+    @endpoint("POST", f"{FLOW}/retry", "submit", takes=RetryWords, changes=True)
     async def retry(self, call: ApiCall) -> CountWords:
         """Retry failed tasks."""
-        self.desk.keeper.check()
         served, count = self.api.own(call), 0
         tasks = list(served.execution.failed if call.words.tasks is None else dict.fromkeys(call.words.tasks))
         served.flow.dag.indices(tasks)  # refuses unknown tasks before any is retried
@@ -66,25 +61,21 @@ class Operations:
             await self.desk.settle()
         return CountWords(count)
 
-    @endpoint("POST", f"{FLOW}/release", "submit", takes=ReleaseWords)
+    @endpoint("POST", f"{FLOW}/release", "submit", takes=ReleaseWords, changes=True)
     async def release(self, call: ApiCall) -> CountWords:
         """Take tasks back from their clients, so that others can run them."""
-        self.desk.keeper.check()
-        count = self._service.release(time.monotonic(), self.api.own(call).id, call.words.tasks)
-        await self.desk.settle()
-        return CountWords(count)
+        return CountWords(self._service.release(time.monotonic(), self.api.own(call).id, call.words.tasks))
 
-    @endpoint("POST", f"{FLOW}/purge", "submit")
+    @endpoint("POST", f"{FLOW}/purge", "submit", changes=True)
     async def purge(self, call: ApiCall) -> DoneWords:
         """Delete a workflow that has ended; files that no other workflow needs are deleted later."""
-        self.desk.keeper.check()
         workflow = call.parts["workflow"]
         self._check_ended(call, workflow)
         if workflow in self._service.served:
             self._service.cancel(time.monotonic(), workflow)
             await self.desk.settle()
         await self.forget(workflow)
-        return await self._settle()
+        return DoneWords()
 
     async def forget(self, workflow: str) -> None:
         """Delete a workflow that has ended, some pages of outcomes at a time."""
@@ -103,27 +94,26 @@ class Operations:
 
     # Clients
 
-    @endpoint("POST", f"{CLIENT}/pause", "admin")
+    @endpoint("POST", f"{CLIENT}/pause", "admin", changes=True)
     async def hold(self, call: ApiCall) -> DoneWords:
         """Pause a client until it is resumed, also across restarts; its running tasks finish."""
         return await self._mark(call, held=True)
 
-    @endpoint("POST", f"{CLIENT}/resume", "admin")
+    @endpoint("POST", f"{CLIENT}/resume", "admin", changes=True)
     async def let_go(self, call: ApiCall) -> DoneWords:
         """Resume a paused client."""
         return await self._mark(call, held=False)
 
-    @endpoint("POST", f"{CLIENT}/tags", "admin", takes=TagsWords)
+    @endpoint("POST", f"{CLIENT}/tags", "admin", takes=TagsWords, changes=True)
     async def tag(self, call: ApiCall) -> DoneWords:
         """Replace the tags of a client."""
         return await self._mark(call, tags=call.words.tags)
 
     async def _mark(self, call: ApiCall, held: bool | None = None, tags: list[str] | None = None) -> DoneWords:
-        self.desk.keeper.check()
         await self.api.catch_up()
         self._service.mark_client(self.api.client_named(call).id, held, tags)
         self.api.entrance.mark()
-        return await self._settle()
+        return DoneWords()
 
     # The server
 
@@ -132,7 +122,3 @@ class Operations:
         """Stop handing out tasks, or start again; a restarted server hands out tasks."""
         self.desk.drain_on_request(call.words.on)
         return await self.api.health(call)
-
-    async def _settle(self) -> DoneWords:
-        await self.desk.settle()
-        return DoneWords()

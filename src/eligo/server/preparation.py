@@ -131,15 +131,11 @@ def _new_tasks(document: bytes, links: bytes | None) -> NewTasks:
 def _refusal_for_exit(code: int, seconds: int, what: str) -> RefusedError:
     """The refusal for a submission whose process died, from its exit code."""
     if code == -signal.SIGXCPU:
-        return RefusedError(
-            422,
-            f"preparing this {what} takes more than {seconds} s of CPU time (send it in parts"
-            + (")" if what == "addition" else ", or choose another policy)"),
-        )
+        cure = "send it in parts" if what == "addition" else "send it in parts, or choose another policy"
+        return RefusedError(422, f"preparing this {what} takes more than {seconds} s of CPU time ({cure})")
     if code == -signal.SIGKILL:
-        return RefusedError(
-            503, f"the process that prepared this {what} was killed (send it again, or in parts)", after=5
-        )
+        sentence = f"the process that prepared this {what} was killed (send it again, or in parts)"
+        return RefusedError(503, sentence, after=5)
     return RefusedError(422, f"the process that prepared this {what} died with exit code {code} (send it in parts)")
 
 
@@ -193,11 +189,8 @@ class Preparation:
         own = self._waiting.get(owner, ())
         most = self.terms.most_preparing
         if len(own) >= max(1, most // 4) or sum(map(len, self._waiting.values())) >= most:
-            raise RefusedError(
-                503,
-                f"{len(own):,} of your workflows and additions are waiting to be prepared (send this one later)",
-                after=5,
-            )
+            sentence = f"{len(own):,} of your workflows and additions are waiting to be prepared (send this one later)"
+            raise RefusedError(503, sentence, after=5)
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         submission = Submission(owner, body, format, wishes, build, done)
         self._waiting.setdefault(owner, deque()).append(submission)

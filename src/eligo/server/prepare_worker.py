@@ -111,9 +111,8 @@ def _answer(job: PrepareJob, body: bytes) -> tuple[PrepareOutcome, list[bytes]]:
     except EligoError as error:
         return PrepareOutcome(str(error)), []
     except MemoryError:
-        return PrepareOutcome(
-            f"preparing this {what} takes more than {job.memory >> 20:,} MiB of memory", spent=True
-        ), []
+        refusal = f"preparing this {what} takes more than {job.memory >> 20:,} MiB of memory"
+        return PrepareOutcome(refusal, spent=True), []
     except Exception as error:
         return PrepareOutcome(f"this {what} cannot be prepared ({error!r})"[:1000]), []
     return PrepareOutcome(None, len(document), None if plan is None else len(plan)), [document, plan or b""]
@@ -132,11 +131,8 @@ def _read_addition(job: PrepareJob, body: bytes) -> tuple[bytes, bytes]:
     new = read_addition(body)
     arcs = new.flow.dag.arc_count + len(new.after)
     names = sum(map(len, chain(new.flow.column("inputs"), new.flow.column("outputs"))))
-    for what, size, most in (
-        ("tasks", len(new.flow), job.most_tasks),
-        ("dependencies", arcs, job.most_arcs),
-        ("file names", names, job.most_names),
-    ):
+    limits = (job.most_tasks, "tasks"), (job.most_arcs, "dependencies"), (job.most_names, "file names")
+    for size, (most, what) in zip((len(new.flow), arcs, names), limits, strict=True):
         if size > most:
             raise EligoError(f"an addition may have at most {most:,} {what}, got {size:,} (add them in parts)")
     return packed(new.flow), msgspec.msgpack.encode(AdditionLinks(new.after, new.linked))
@@ -170,9 +166,8 @@ def _check_files(flow: Workflow, wishes: Wishes) -> None:
 
 def _check_size(what: str, size: int, most: int) -> None:
     if size > most:
-        raise EligoError(
-            f"the workflow has {size:,} {what}, more than the {most:,} that this server accepts (submit it in parts)"
-        )
+        limit = f"more than the {most:,} that this server accepts (submit it in parts)"
+        raise EligoError(f"the workflow has {size:,} {what}, {limit}")
 
 
 if __name__ == "__main__":

@@ -98,9 +98,8 @@ class Upstream:
             self._courier.deliver(results, lambda: time.monotonic() > late)
             self._forget(self._leaf.settle(time.monotonic(), results))
         except EligoError as error:
-            self._say(
-                f"{len(results)} tasks are still held and will be delivered or returned at the next start: {error}"
-            )
+            later = "are still held and will be delivered or returned at the next start"
+            self._say(f"{len(results)} tasks {later}: {error}")
         self._leases.close()
         self._calls.close()
         return self._courier.tally()

@@ -92,19 +92,27 @@ class ClientRow(NamedTuple):
 
 
 class TokenRow(NamedTuple):
-    """A token, by its hash; the token itself is never stored."""
+    """A token, by its SHA-256 in hexadecimal; the token itself is never stored."""
 
     hash: str
+    #: what it allows, separated by spaces
     scopes: str
+    #: the client to which it belongs, if any; its name for people
     client: str | None
     name: str
+    #: when it was made, expires and was revoked, in seconds since 1970
     made: float
-    expires: float | None
-    revoked: float | None
+    expires: float | None = None
+    revoked: float | None = None
     #: whether it waits for approval, is approved or refused
-    state: str
-    #: the hash of the token that created it, if any
+    state: str = "approved"
+    #: the hash of the token that issued it; None if the server itself issued it, or a client asked for it
     parent: str | None = None
+
+    @property
+    def allows(self) -> frozenset[str]:
+        """What it allows."""
+        return frozenset(self.scopes.split())
 
 
 class AdditionRow(NamedTuple):

@@ -42,7 +42,7 @@ _End = tuple[
 ]
 _encode = msgspec.json.Encoder().encode
 _tasks = msgspec.json.Decoder(list[tuple[int, int, int]]).decode
-_task = itemgetter(1, 2, 3)
+_task, _grant = itemgetter(1, 2, 3), itemgetter(0, 7, 4, 5, 6, 8)  # of a lease: as in the list and the row of a grant
 _ends = msgspec.json.Decoder(list[_End]).decode
 
 
@@ -138,13 +138,13 @@ class ServiceStore:
     Several servers may use one database. Each holds some of the workflows for limited times, by the database's clock. The
     store refuses changes to a workflow that another server holds. An SQLite file has one server, which holds every workflow.
 
-    Queries are implemented here; `_rows`, writing and holding are implemented by subclasses.
+    Queries are implemented here; `_rows`, writing and, for a shared database, holding are implemented by subclasses.
     """
 
     #: a warning about it for the operator, if any
     remark: str | None
     #: whether several servers may use it
-    shared: bool
+    shared = False
     #: the address of the server that uses this object
     address: str
 
@@ -183,19 +183,19 @@ class ServiceStore:
 
         A server with the address of the holder is its successor, and takes the workflow at once.
         """
-        raise NotImplementedError
+        return 1
 
     def keep_holding(self, seconds: float) -> set[str]:
         """Extend the hold on all unfinished workflows of this server; returns them."""
-        raise NotImplementedError
+        return set(self.holders())
 
     def holders(self) -> dict[str, str]:
         """The address of the server that holds each workflow."""
-        raise NotImplementedError
+        return {workflow: self.address for (workflow,) in self._rows("SELECT id FROM workflow")}
 
     def unheld(self) -> list[str]:
         """The unfinished workflows that this server does not hold, but could take over."""
-        raise NotImplementedError
+        return []
 
     def backup(self, path: str | Path) -> None:
         """Copy a consistent snapshot, also while the store is used."""
@@ -280,16 +280,13 @@ class ServiceStore:
         """At most *most* outcomes, from a lease number on."""
         return list(islice((end for end in self._since(workflow, page_of(first)) if end.number >= first), most))
 
-    def pages(self, workflow: str) -> list[int]:
-        """The pages with outcomes of a workflow."""
-        return self._pages(workflow, 0)
-
-    def _pages(self, workflow: str, first: int) -> list[int]:
+    def pages(self, workflow: str, first: int = 0) -> list[int]:
+        """The pages with outcomes of a workflow, from one on."""
         return [page for (page,) in self._rows(PAGES, (workflow, first))]
 
     def _since(self, workflow: str, page: int) -> Iterator[Attempt]:
         """The outcomes from a page on."""
-        pages = self._pages(workflow, page)
+        pages = self.pages(workflow, page)
         for i in range(0, len(pages), MOST_PAGES):
             some = pages[i : i + MOST_PAGES]
             yield from chain.from_iterable(self._ends(workflow, some[0], some[-1]))
@@ -346,9 +343,8 @@ class ServiceStore:
 
 def _workflow_row(row: Sequence[Any]) -> WorkflowRow:
     workflow = WorkflowRow._make(row)
-    return workflow._replace(
-        document=bytes(workflow.document or b""), plan=None if workflow.plan is None else bytes(workflow.plan)
-    )
+    plan = None if workflow.plan is None else bytes(workflow.plan)
+    return workflow._replace(document=bytes(workflow.document or b""), plan=plan)
 
 
 def _client_row(row: Sequence[Any]) -> ClientRow:
@@ -404,12 +400,8 @@ def pack_leases(leases: Iterable[Lease]) -> list[tuple[Any, ...]]:
     >>> unpack_leases(pack_leases(grant)) == grant
     True
     """
-    grants = [[*grant] for _, grant in groupby(leases, itemgetter(0, 7))]
-    return [
-        (one.workflow, one.first, one.client, one.secret, one.key, one.since, _text([*map(_task, grant)]))
-        for grant in grants
-        for one in grant[:1]
-    ]
+    grants = ([*grant] for _, grant in groupby(leases, itemgetter(0, 7)))
+    return [(*_grant(grant[0]), _text([*map(_task, grant)])) for grant in grants]
 
 
 def unpack_leases(rows: Iterable[tuple[Any, ...]]) -> list[Lease]:

@@ -36,8 +36,6 @@ WRONG_NAME = f"{{}}: the store of a server must be FILE{ENDING} or {SCHEMES[0]}U
 class SqliteServiceStore(ServiceStore):
     """A server's state in a file. A second server is refused, so this one, at its *address*, holds every workflow."""
 
-    shared = False
-
     def __init__(self, path: str | Path, address: str = "") -> None:
         self.path, self.address = str(path), address
         self.remark = None if sqlite3.sqlite_version_info >= SOUND else OLD.format(sqlite3.sqlite_version)
@@ -80,22 +78,6 @@ class SqliteServiceStore(ServiceStore):
             if isinstance(error, sqlite3.Error):
                 raise OSError(f"{self.path}: cannot be written: {error}") from error
             raise
-
-    def hold(self, workflow: str) -> int | None:
-        """1, since this server holds every workflow."""
-        return 1
-
-    def keep_holding(self, seconds: float) -> set[str]:
-        """Every workflow; there is nothing to extend."""
-        return set(self.holders())
-
-    def unheld(self) -> list[str]:
-        """An empty list, since this server holds every workflow."""
-        return []
-
-    def holders(self) -> dict[str, str]:
-        """This server's address for every workflow."""
-        return {workflow: self.address for (workflow,) in self._rows("SELECT id FROM workflow")}
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         try:

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from eligo.client.options import offer, read_token
 from eligo.errors import InputError
-from eligo.server.auth.tokens import SCOPES, Gate, Token, unknown
+from eligo.server.auth.tokens import SCOPES, Gate, unknown
 from eligo.server.http.refusals import RefusedError
 from eligo.server.http.routes import Caller
 from eligo.server.rules.clients import Client
@@ -46,12 +46,12 @@ class Entrance:
         if self.gate is None:
             id = headers.get(b"eligo-client", b"").decode("latin-1")
             return Caller(id or "anybody", ALL, self._client(id) if id else None)
-        bearer = self.gate.bearer(headers.get(b"authorization"), time.time())
-        scopes = ALL if "admin" in bearer.scopes else bearer.scopes
-        if not bearer.client:
-            return Caller(bearer.name, scopes, None, bearer.hash)
-        client, owner = self._client(bearer.client), self.gate.owner_of(bearer.client)
-        return Caller(bearer.client, scopes, client, bearer.hash, owner)
+        token = self.gate.bearer(headers.get(b"authorization"), time.time())
+        scopes = ALL if "admin" in token.allows else token.allows
+        if not token.client:
+            return Caller(token.name, scopes, None, token.hash)
+        client, owner = self._client(token.client), self.gate.owner_of(token.client)
+        return Caller(token.client, scopes, client, token.hash, owner)
 
     def _client(self, id: str) -> Client:
         client = self.service.clients.get(id)
@@ -92,10 +92,10 @@ class Entrance:
             for old in self.gate.crowded_out(now):
                 self._forget(self.gate, old)
             token, row = self.gate.ask(client.name, client.id, now, address)
-        self.keep([row])
+        self._keep([row])
         return token
 
-    def _forget(self, gate: Gate, stranger: Token) -> None:
+    def _forget(self, gate: Gate, stranger: TokenRow) -> None:
         """Forget a request for approval and its client; otherwise a flood of requests would fill the store."""
         self.service.books.changes.tokens_gone += [(hash,) for hash in gate.drop({stranger.client or ""})]
         if stranger.client in self.service.clients:
@@ -106,7 +106,7 @@ class Entrance:
         lasting, gate = None if days is None else days * DAY, self._guarded()
         gate.check_name(name, scopes)
         token, row = gate.make(name, scopes, time.time(), lasting=lasting, parent=parent)
-        self.keep([row])
+        self._keep([row])
         return token
 
     def revoke(self, name: str) -> int:
@@ -115,13 +115,13 @@ class Entrance:
         before = gate.count_good(now)
         rows = gate.revoke(now, name=name)
         self.mark()
-        self.keep(rows)
+        self._keep(rows)
         for client in gate.revoked_clients():
             if client in self.service.clients and self.service.clients[client].approved:
                 self.service.approve(client, False)
         return before - gate.count_good(now)
 
-    def tokens(self) -> list[tuple[Token, str, str | None]]:
+    def tokens(self) -> list[tuple[TokenRow, str, str | None]]:
         """All tokens, each with its state and the reason why it is invalid, or None."""
         gate, now = self._guarded(), time.time()
         return [(row, *gate.standing(row, now)) for row in gate.rows()]
@@ -139,20 +139,19 @@ class Entrance:
         now = time.time()
         waits = any(row.client == client for row in self.gate.waiting(now))
         if waits:
-            self.keep(self.gate.approve(client, now) if approved else self.gate.refuse(client, now))
+            self._keep(self.gate.approve(client, now) if approved else self.gate.refuse(client, now))
         elif approved:
             raise RefusedError(409, "this client is not waiting for approval")
         else:
-            self.keep(self.gate.revoke(now, client=client))
+            self._keep(self.gate.revoke(now, client=client))
 
     def mark(self) -> None:
         """Mark clients or tokens as changed, which other servers see within a second."""
         if self.learning is not None:
             self.service.books.changes.facts.append((MARK, secrets.token_hex(8)))
 
-    def keep(self, rows: list[Token]) -> None:
-        """Queue changed rows of tokens for the next commit."""
-        self.service.books.changes.tokens += [as_row(row) for row in rows]
+    def _keep(self, rows: list[TokenRow]) -> None:
+        self.service.books.changes.tokens += rows
 
 
 class Learning:
@@ -182,7 +181,7 @@ class Learning:
         hash, client = self._missing(headers)
         if hash and self.gate is not None:
             rows = await self._query(lambda: self._token_and_parents(hash))
-            self.gate.load(map(as_token, rows))
+            self.gate.load(rows)
             client = "" if not rows else rows[0].client or ""
         learned = await self.learn_client(client) if client else False
         if not learned and (hash or client):
@@ -217,7 +216,7 @@ class Learning:
         """Reload all clients and tokens from the store."""
         tokens, clients = await self._query(lambda: (self.store.tokens(), self.store.clients()))
         if self.gate is not None:
-            self.gate.load(map(as_token, tokens))
+            self.gate.load(tokens)
         for row in clients:
             self.service.learn(row)
 
@@ -226,19 +225,6 @@ class Learning:
             return await asyncio.to_thread(question)
         except OSError:
             raise RefusedError(503, "cannot look up the caller in the store now", after=1) from None
-
-
-def as_row(token: Token) -> TokenRow:
-    """The row of a token in the store."""
-    scopes = " ".join(token.scopes)
-    times = (token.made, token.expires, token.revoked)
-    return TokenRow(token.hash, scopes, token.client, token.name, *times, token.state, token.parent)
-
-
-def as_token(row: TokenRow) -> Token:
-    """The token of a row in the store."""
-    scopes, times = tuple(row.scopes.split()), (row.made, row.expires, row.revoked)
-    return Token(row.hash, scopes, row.client, row.name, *times, row.state, row.parent)
 
 
 class OperatorToken:
@@ -286,6 +272,6 @@ class OperatorToken:
         if gate is None:
             return False
         try:
-            return "admin" in gate.bearer(f"Bearer {read_token(self.path)}".encode(), time.time()).scopes
+            return "admin" in gate.bearer(f"Bearer {read_token(self.path)}".encode(), time.time()).allows
         except (InputError, RefusedError):
             return False

@@ -16,10 +16,10 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
 
 from eligo.errors import InputError, shorten
 from eligo.server.http.refusals import RefusedError
+from eligo.stores.service import TokenRow
 
 #: what a token may allow: to run tasks, to submit workflows, to read, and everything
 SCOPES = ("work", "submit", "read", "admin")
@@ -31,37 +31,6 @@ PATIENCE = 3600.0  # seconds after which an unanswered request for a token expir
 MOST_WAITING, MOST_OF_ADDRESS = 1000, 20  # waiting requests for tokens: in total, and from one address
 WORTHLESS = "unknown or revoked token"
 BEARER = re.compile(rb"[Bb]earer +([\x21-\x7e]+) *")
-
-
-class Token(NamedTuple):
-    """A token as a row of the store, without the secret."""
-
-    #: its SHA-256, in hexadecimal
-    hash: str
-    #: what it allows
-    scopes: tuple[str, ...]
-    #: the client to which it belongs, if any
-    client: str | None
-    #: its name for people
-    name: str
-    #: when it was made, expires and was revoked, in seconds since 1970
-    made: float
-    expires: float | None = None
-    revoked: float | None = None
-    #: waiting for an operator, approved, or refused by one
-    state: str = APPROVED
-    #: the hash of the token that issued it; None if the server itself issued it, or a client asked for it
-    parent: str | None = None
-
-
-class Bearer(NamedTuple):
-    """The caller of a request."""
-
-    client: str | None
-    scopes: frozenset[str]
-    name: str
-    #: the hash of the token
-    hash: str = ""
 
 
 def _moment(seconds: float) -> str:
@@ -76,37 +45,37 @@ def hashed(token: str) -> str:
 class Gate:
     """All tokens in memory: `bearer` identifies the caller of a request, other methods change rows and return them."""
 
-    def __init__(self, rows: Iterable[Token] = (), by_address: bool = True) -> None:
+    def __init__(self, rows: Iterable[TokenRow] = (), by_address: bool = True) -> None:
         #: whether addresses distinguish clients; behind a proxy they do not
         self.by_address = by_address
-        self._rows: dict[str, Token] = {}
+        self._rows: dict[str, TokenRow] = {}
         self._clients: dict[str, str] = {}  # the hash of each client's token
         # the hashes of tokens that wait for an operator, with the address of each; "" if it asked before the start
         self._asked: dict[str, str] = {}
         self.load(rows)
 
-    def load(self, rows: Iterable[Token]) -> None:
+    def load(self, rows: Iterable[TokenRow]) -> None:
         """Add or replace rows as the store has them, such as those that another process changed."""
         for row in rows:
             self._insert(row)
 
-    def rows(self) -> list[Token]:
+    def rows(self) -> list[TokenRow]:
         """All rows."""
         return list(self._rows.values())
 
     # Authentication
 
-    def bearer(self, authorization: bytes | None, now: float) -> Bearer:
-        """The caller with the token in a header; 401 if it is missing or invalid, 403 if it waits for approval."""
+    def bearer(self, authorization: bytes | None, now: float) -> TokenRow:
+        """The token in a header; 401 if it is missing or invalid, 403 if it waits for approval."""
         row = self._find(authorization)
         fault = WORTHLESS if row is None else self.fault(row, now)
         if row is None or fault is not None:
             raise unknown(str(fault))
         if row.state == WAITING:
             raise RefusedError(403, "this token is waiting for an operator's approval", after=10)
-        return Bearer(row.client, frozenset(row.scopes), row.name, row.hash)
+        return row
 
-    def fault(self, row: Token, now: float) -> str | None:
+    def fault(self, row: TokenRow, now: float) -> str | None:
         """Why a token is invalid, itself or through a parent; None if it is valid or waiting."""
         for each in self._with_parents(row):
             if each is None or each.revoked is not None or each.state == REFUSED:
@@ -115,7 +84,7 @@ class Gate:
                 return "this token has expired" if each is row else "the token that issued this one has expired"
         return None
 
-    def standing(self, row: Token, now: float) -> tuple[str, str | None]:
+    def standing(self, row: TokenRow, now: float) -> tuple[str, str | None]:
         """The state of a token, and for operators the reason why it is invalid; None if it is valid or waiting."""
         for each in self._with_parents(row):
             whose = "it" if each is row else "the token with which it was made"
@@ -129,7 +98,7 @@ class Gate:
                 return EXPIRED, f"{whose} expired on {_moment(each.expires)}"
         return row.state, None
 
-    def _with_parents(self, row: Token) -> Iterator[Token | None]:
+    def _with_parents(self, row: TokenRow) -> Iterator[TokenRow | None]:
         """A token, the token that issued it, and so on to the first; ends with None if one of them is missing."""
         yield row
         while row.parent is not None:
@@ -150,7 +119,7 @@ class Gate:
             return None if row is None else client
         owner, above = row.parent, self._rows.get(row.parent)
         for each in () if above is None else self._with_parents(above):
-            if each is None or "admin" in each.scopes:
+            if each is None or "admin" in each.allows:
                 break
             owner = each.hash
         return owner
@@ -170,13 +139,13 @@ class Gate:
             return False
         return True if now < row.made + PATIENCE else None
 
-    def _find(self, authorization: bytes | None) -> Token | None:
+    def _find(self, authorization: bytes | None) -> TokenRow | None:
         hash, row = self.named(authorization)  # the time that a look-up by hash takes reveals nothing about the token
         if not hash:
             raise unknown("missing bearer token")
         return row if row is not None and hmac.compare_digest(row.hash, hash) else None
 
-    def named(self, authorization: bytes | None) -> tuple[str, Token | None]:
+    def named(self, authorization: bytes | None) -> tuple[str, TokenRow | None]:
         """The hash of the token in a header, or "" if there is none, and its row, if there is one."""
         match = BEARER.fullmatch(authorization or b"")
         if match is None or len(match[1]) > LONGEST:
@@ -195,19 +164,21 @@ class Gate:
         client: str | None = None,
         lasting: float | None = None,
         parent: str | None = None,
-    ) -> tuple[str, Token]:
+    ) -> tuple[str, TokenRow]:
         """A new token and its row; *parent* is the hash of the token that issues it."""
-        return self._create(Token("", tuple(sorted(scopes)), client, name, now, parent=parent), lasting)
+        if wrong := sorted({*scopes}.difference(SCOPES)) or ([] if scopes else ["none"]):
+            raise InputError(f"unknown scope {wrong[0]!r} (choose from {', '.join(SCOPES)})")
+        return self._create(TokenRow("", " ".join(sorted(scopes)), client, name, now, parent=parent), lasting)
 
     def has_operator(self, now: float, but: Collection[str] = ()) -> bool:
         """Whether a valid admin token would remain if those with the hashes *but* were revoked."""
-        admins = (row for row in self._rows.values() if "admin" in row.scopes and row.state == APPROVED)
+        admins = (row for row in self._rows.values() if "admin" in row.allows and row.state == APPROVED)
         return any(
             self.fault(row, now) is None and not any(each and each.hash in but for each in self._with_parents(row))
             for row in admins
         )
 
-    def revoke(self, now: float, *, client: str | None = None, name: str | None = None) -> list[Token]:
+    def revoke(self, now: float, *, client: str | None = None, name: str | None = None) -> list[TokenRow]:
         """Revoke the tokens of a client or a name; returns the changed rows."""
         if client is None and name is None:
             raise InputError("give a client or a name of the tokens to revoke")
@@ -229,48 +200,47 @@ class Gate:
     def check_name(self, name: str, scopes: Collection[str]) -> None:
         """Raise if the name belongs to a revoked token whose workflows it would inherit."""
         if OWNING.intersection(scopes) and any(row.name == name and self._reserves(row) for row in self._rows.values()):
-            raise RefusedError(
-                409,
-                f"token name {shorten(name)!r} is reserved by the workflows of a revoked token (choose another name)",
+            sentence = (
+                f"token name {shorten(name)!r} is reserved by the workflows of a revoked token (choose another name)"
             )
+            raise RefusedError(409, sentence)
 
-    def _reserves(self, row: Token) -> bool:
+    def _reserves(self, row: TokenRow) -> bool:
         """Whether a token that may own workflows was revoked, itself or through a parent."""
-        owns = row.client is None and not OWNING.isdisjoint(row.scopes)
+        owns = row.client is None and not OWNING.isdisjoint(row.allows)
         return owns and any(each is not None and each.revoked is not None for each in self._with_parents(row))
 
     def drop(self, clients: Collection[str]) -> list[str]:
         """Drop the rows of these clients; returns their hashes."""
         return self._remove([row for row in self._rows.values() if row.client in clients])
 
-    def _remove(self, rows: list[Token]) -> list[str]:
+    def _remove(self, rows: list[TokenRow]) -> list[str]:
         for row in rows:
             del self._rows[row.hash]
             self._clients.pop(row.client or "", None)
             self._asked.pop(row.hash, None)
         return [row.hash for row in rows]
 
-    def _end(self, row: Token) -> float:
+    def _end(self, row: TokenRow) -> float:
         """The time at which a token became or becomes invalid, itself or through a parent."""
         return min(0.0 if each is None else _own_end(each) for each in self._with_parents(row))
 
     # Requests by clients
 
-    def ask(self, name: str, client: str, now: float, address: str = "") -> tuple[str, Token]:
+    def ask(self, name: str, client: str, now: float, address: str = "") -> tuple[str, TokenRow]:
         """A token for a new client, not valid before approval, and its row."""
         self.check_room(now, address)
-        token, row = self._create(Token("", ("work",), client, name, now, state=WAITING), None)
+        token, row = self._create(TokenRow("", "work", client, name, now, state=WAITING), None)
         self._asked[row.hash] = address
         return token, row
 
     def check_room(self, now: float, address: str) -> None:
         """Raise if too many requests from this address are waiting."""
         if self.by_address and self._addresses(now)[address] >= MOST_OF_ADDRESS:
-            raise RefusedError(
-                429, f"{MOST_OF_ADDRESS} clients at your address are already waiting for approval", after=60
-            )
+            sentence = f"{MOST_OF_ADDRESS} clients at your address are already waiting for approval"
+            raise RefusedError(429, sentence, after=60)
 
-    def crowded_out(self, now: float) -> list[Token]:
+    def crowded_out(self, now: float) -> list[TokenRow]:
         """The requests to drop before one more may wait: the oldest ones of the addresses with the most requests."""
         waiting, addresses = self.waiting(now), self._addresses(now)
         waiting.sort(key=lambda row: (-addresses[self._asked[row.hash]], row.made))
@@ -279,33 +249,31 @@ class Gate:
     def _addresses(self, now: float) -> Counter[str]:
         return Counter(self._asked[row.hash] for row in self.waiting(now))
 
-    def waiting(self, now: float) -> list[Token]:
+    def waiting(self, now: float) -> list[TokenRow]:
         """The unanswered requests."""
         rows = [self._rows[hash] for hash in self._asked]
         return [row for row in rows if now < row.made + PATIENCE]
 
-    def approve(self, client: str, now: float) -> list[Token]:
+    def approve(self, client: str, now: float) -> list[TokenRow]:
         """Approve a waiting client; returns the changed rows."""
         return [self._insert(row._replace(state=APPROVED)) for row in self._of(client, now)]
 
-    def refuse(self, client: str, now: float) -> list[Token]:
+    def refuse(self, client: str, now: float) -> list[TokenRow]:
         """Refuse a waiting client; returns the changed rows."""
         return [self._insert(row._replace(state=REFUSED)) for row in self._of(client, now)]
 
-    def _of(self, client: str, now: float) -> list[Token]:
+    def _of(self, client: str, now: float) -> list[TokenRow]:
         rows = [row for row in self.waiting(now) if row.client == client]
         if not rows:
             raise RefusedError(404, f"client {shorten(client)!r} is not waiting for approval")
         return rows
 
-    def _create(self, row: Token, lasting: float | None) -> tuple[str, Token]:
-        if wrong := [scope for scope in row.scopes if scope not in SCOPES] or (not row.scopes and ["none"]):
-            raise InputError(f"unknown scope {wrong[0]!r} (choose from {', '.join(SCOPES)})")
+    def _create(self, row: TokenRow, lasting: float | None) -> tuple[str, TokenRow]:
         token = secrets.token_urlsafe(32)
         expires = None if lasting is None else row.made + lasting
         return token, self._insert(row._replace(hash=hashed(token), expires=expires))
 
-    def _insert(self, row: Token) -> Token:
+    def _insert(self, row: TokenRow) -> TokenRow:
         self._rows[row.hash] = row
         if row.client is not None:
             self._clients[row.client] = row.hash
@@ -316,7 +284,7 @@ class Gate:
         return row
 
 
-def _own_end(row: Token) -> float:
+def _own_end(row: TokenRow) -> float:
     ends = [end for end in (row.expires, row.revoked) if end is not None]
     if row.state != APPROVED:
         ends.append(row.made + PATIENCE)

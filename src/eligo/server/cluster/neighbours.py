@@ -24,7 +24,7 @@ from eligo.server.http.routes import ApiCall, Endpoint, Row, page_of
 from eligo.server.rules.served import FINAL
 
 FORWARDED = b"eligo-forwarded"
-FORWARDED_HEADERS = ("authorization", "eligo-client", "idempotency-key", "content-type")
+FORWARDED_HEADERS = (b"authorization", b"eligo-client", b"idempotency-key", b"content-type")
 ID = re.compile(r"w-[0-9a-f]{1,32}")
 TURN = 1.0  # seconds that a request waits here before other servers are asked again
 EMPTY, AWAY = 0.25, 2.0  # seconds without further requests to a server that had no task, or did not answer
@@ -176,9 +176,7 @@ class Neighbours:
     async def _where(self, workflow: str, call: ApiCall) -> str | None:
         """The address of the server that holds a workflow; None if this server answers."""
         service, store = self.api.desk.service, self.api.store
-        books = service.books
-        here = workflow in books.served or workflow in books.ended or workflow in books.unavailable
-        if here or ID.fullmatch(workflow) is None:
+        if service.books.row_of(workflow) is not None or ID.fullmatch(workflow) is None:
             return None
         forwarded = FORWARDED in call.scope["state"]["headers"]
         holder = None if forwarded else self.holding.holders.get(workflow)
@@ -197,9 +195,7 @@ class Neighbours:
     async def _forward(self, holder: str, call: ApiCall, path: str | None = None, body: bytes | None = None) -> bytes:
         """The answer of another server to a call, or to a different *path* or *body* of the same caller."""
         headers = call.scope["state"]["headers"]
-        outgoing = {
-            name: headers[name.encode()].decode("latin-1") for name in FORWARDED_HEADERS if name.encode() in headers
-        }
+        outgoing = {name.decode(): headers[name].decode("latin-1") for name in FORWARDED_HEADERS if name in headers}
         outgoing[FORWARDED.decode()] = "1"
         if path is None:
             query = call.scope["query_string"].decode("latin-1")
@@ -208,9 +204,8 @@ class Neighbours:
         if holder not in self._neighbours:
             self._neighbours[holder] = Neighbour(holder, self.tls)
         try:
-            reply = await self._neighbours[holder].call(
-                call.scope["method"], path, outgoing, call.body if body is None else body
-            )
+            body = call.body if body is None else body
+            reply = await self._neighbours[holder].call(call.scope["method"], path, outgoing, body)
         except OSError:
             raise RefusedError(503, "the server that holds this workflow does not answer; try again", after=1) from None
         if reply.status >= 400:
@@ -263,9 +258,8 @@ class Neighbours:
         """The tasks that another server has for a client now; None if it does not answer."""
         body = schema.encode(msgspec.structs.replace(ask, wait=0.0))
         try:
-            answer = msgspec.json.decode(
-                await self._forward(holder, call, "/v1/request", body), type=schema.GrantsWords
-            )
+            reply = await self._forward(holder, call, "/v1/request", body)
+            answer = msgspec.json.decode(reply, type=schema.GrantsWords)
         except RefusedError:
             self._quiet[holder] = time.monotonic() + AWAY
             return None

@@ -100,7 +100,7 @@ class Upload:
         except ClientDisconnect:
             self._account.gone = True
             raise
-        self._done = not message.get("more_body")
+        self._account.read = self._done = not message.get("more_body")
         self._account.taken += len(message["body"])
         return message
 

@@ -11,16 +11,16 @@ from typing import Any
 class Account:
     """One request: its id, its caller and the caller's owner, the capacity that it holds, and its totals.
 
-    *most* is the largest body that it may have.
+    *most* is the largest body that it may have, and *read* whether all of it has arrived.
     """
 
-    __slots__ = ("began", "caller", "dropped", "gone", "holds", "most", "owner", "request", "sent", "status", "taken",
-                 "task")  # fmt: skip
+    __slots__ = ("began", "caller", "dropped", "gone", "holds", "most", "owner", "read", "request", "sent", "status",
+                 "taken", "task")  # fmt: skip
 
     def __init__(self, request: str) -> None:
         self.request, self.caller, self.owner, self.began = request, "", "", time.perf_counter()
         self.status = self.sent = self.taken = self.most = 0
-        self.dropped = self.gone = False
+        self.dropped = self.gone = self.read = False
         self.holds: dict[Capacity, int] = {}
         self.task: asyncio.Task[Any] | None = None  # the task that answers it, if it may be dropped
 

@@ -1,6 +1,6 @@
 """The guard of the server: checks every request against limits and identifies its caller before anything else reads it.
 
-    app = Guard(Starlette(routes=..., exception_handlers=HANDLERS), Bounds(hosts=("eligo.example.org",)))
+    app = Guard(Router(routes), Bounds(hosts=("eligo.example.org",)))
 
 It is one class, because a chain of six middlewares costs more than all their checks. It wraps everything else, so every error
 inside ends here: as JSON, with the request's id, without a traceback. It leaves for the app in `scope["state"]`: `request`
@@ -23,9 +23,8 @@ from itertools import count
 from typing import Any, Protocol
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eligo.errors import InputError, shorten
 from eligo.server.http.bodies import Body, Replay, Spool, Upload, Waiting, linger
@@ -69,8 +68,6 @@ class Bounds:
 
     #: the names that `Host` may have, without port; empty: any
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
-    #: other sites whose pages may call the server, such as "https://dash.example.org"
-    origins: tuple[str, ...] = ()
     #: the largest body: of most requests, of a submitted workflow, and of a file or part of a file
     body: int = 8 * MEGABYTE
     workflow: int = 256 * MEGABYTE
@@ -124,25 +121,23 @@ class Guard:
         self._first, self._next = secrets.token_hex(4), count(1)
         self._hosts = {host.lower().encode() for host in self.bounds.hosts}
         self._seen_hosts = set(self._hosts)
-        self._origins = {origin.rstrip("/").lower().encode() for origin in self.bounds.origins}
-        if wrong := [
-            host for host in self.bounds.hosts if "/" in host or _without_port(host.encode()) != host.encode()
-        ]:
-            raise InputError(f"a host must be a name without scheme and port, got {wrong[0]!r}")
+        for host in self.bounds.hosts:
+            if "/" in host or _without_port(host.encode()) != host.encode():
+                raise InputError(f"a host must be a name without scheme and port, got {host!r}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._other(scope, receive, send)
             return
-        state = scope.setdefault("state", {})
+        state, scope["app"] = scope.setdefault("state", {}), self  # with an app, Starlette's router raises its refusals
         answer = _Answer(send, self._request_id(state))
         try:
             await self._answer(scope, state, receive, answer)
         except ClientDisconnect:
             pass
         except (Exception, asyncio.CancelledError) as error:
-            await answer.refuse(self._refusal(error, answer), scope, receive)
+            await answer.refuse(self._refusal(error, answer, scope), scope, receive)
         finally:
             self._finish(scope, answer)
 
@@ -159,7 +154,7 @@ class Guard:
             answer = await endpoint.respond(scope, receive)
             account.status, kind = endpoint.status, [endpoint.kind]
         except (Exception, asyncio.CancelledError) as error:
-            refused = self._refusal(error, account)
+            refused = self._refusal(error, account, scope)
             answer, account.status, kind = refused.problem(account.request), refused.status, refused.pairs()
         finally:
             account.sent = len(answer)
@@ -172,16 +167,17 @@ class Guard:
         request = state["request"] = f"{self._first}-{next(self._next):x}"
         return request
 
-    def _refusal(self, error: BaseException, account: Account) -> RefusedError:
+    def _refusal(self, error: BaseException, account: Account, scope: Scope) -> RefusedError:
         """The refusal that answers a request which raised this error; unexpected errors are logged."""
         if isinstance(error, RefusedError):
             return error
+        if isinstance(error, HTTPException):
+            return _of_router(error, scope["path"])
         if isinstance(error, asyncio.CancelledError):
             if account.dropped and account.task is not None:
                 account.task.uncancel()
-                return RefusedError(
-                    503, "the server dropped this request to free memory for other callers; try again", after=5
-                )
+                sentence = "the server dropped this request to free memory for other callers; try again"
+                return RefusedError(503, sentence, after=5)
             # the server is being stopped and does not wait for open requests
             return RefusedError(503, "the server is shutting down; try again", after=1, connection="close")
         request = account.request
@@ -208,7 +204,7 @@ class Guard:
             receive = Upload(self._waiting(receive), answer) if has_body else receive
         elif has_body:
             state["body"] = body = await self._read_body(receive, answer)
-            receive = Replay(body, receive)
+            answer.read, receive = True, Replay(body, receive)
         else:
             state["body"] = b""
         self._place(answer, path)
@@ -263,8 +259,6 @@ class Guard:
     def _same_site(self, scope: Scope, host: bytes, headers: dict[bytes, bytes]) -> None:
         """Refuse requests from pages of other sites; links to our page are allowed, since the page itself has no data."""
         origin, site = headers.get(b"origin", b"").lower(), headers.get(b"sec-fetch-site")
-        if origin in self._origins and origin:
-            return
         scheme, _, name = origin.partition(b"://")
         # behind a proxy that ends TLS, the browser knows the scheme, and this server does not
         ours = name == host.lower() and (site == b"same-origin" or scheme == scope["scheme"].encode())
@@ -375,7 +369,7 @@ class _Answer(Account):
         body = refused.problem(self.request)
         headers = [*refused.pairs(), (b"content-length", b"%d" % len(body))]
         closing = "connection" in refused.headers
-        unread = _has_body(dict(scope["headers"])) and "body" not in scope["state"]
+        unread = _has_body(dict(scope["headers"])) and not self.read
         if unread and not closing:
             headers.append((b"connection", b"close"))
         await self({"type": "http.response.start", "status": refused.status, "headers": headers})
@@ -409,29 +403,11 @@ def _too_large(most: int) -> RefusedError:
     return RefusedError(413, f"the body exceeds the limit of {most} bytes")
 
 
-# How Starlette answers errors inside it
-
-
-def _of_refusal(request: Request, error: Exception) -> Response:
-    refused = error if isinstance(error, RefusedError) else RefusedError(500, "internal server error")
-    headers = {name.decode(): value.decode() for name, value in refused.pairs()}
-    return Response(refused.problem(request.scope["state"].get("request", "")), refused.status, headers)
-
-
-def _of_starlette(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
+def _of_router(error: HTTPException, path: str) -> RefusedError:
+    """The refusal of a request for which there is no route."""
     words = {404: "no such URL", 405: "method not allowed for this URL"}
-    sentence = words.get(status) or str(getattr(error, "detail", "refused"))
-    if status == 404 and (other := VERSION.match(request.scope["path"])):
+    sentence = words.get(error.status_code, error.detail)
+    if error.status_code == 404 and (other := VERSION.match(path)):
         sentence = f"this server supports version 1 of the API, not {other[1]}: {SAME}"
-    return _of_refusal(request, RefusedError(status, sentence, **(getattr(error, "headers", None) or {})))
-
-
-def _of_anything(request: Request, error: Exception) -> Response:
-    return _of_refusal(request, RefusedError(500, UNEXPECTED))
-
-
-#: for Starlette(exception_handlers=...): answers refusals and Starlette's own errors as JSON; others also reach the guard
-HANDLERS: dict[Any, ExceptionHandler] = {
-    RefusedError: _of_refusal, HTTPException: _of_starlette, Exception: _of_anything,
-}  # fmt: skip
+    headers: dict[str, Any] = {**(error.headers or {})}
+    return RefusedError(error.status_code, sentence, **headers)

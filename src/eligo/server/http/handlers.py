@@ -28,7 +28,6 @@ from eligo.server.http.routes import (
     clients_after,
     endpoint,
     page_of,
-    read_request,
     read_wishes,
 )
 from eligo.server.logs import emit
@@ -98,20 +97,19 @@ class Api:
     @endpoint("POST", "/v1/request", "work", takes=schema.AskWords)
     async def request(self, call: ApiCall) -> schema.GrantsWords:
         """Request tasks."""
-        ticket = await self.desk.ask(call.client, call.key, read_request(call.words), call.gone)
+        ticket = await self.desk.ask(call.client, call.key, call.words, call.gone)
         return await grants_in_turn(ticket, self._service.books.terms.lease)
 
     @endpoint("POST", "/v1/deliver", "work", takes=schema.DeliverWords)
     async def deliver(self, call: ApiCall) -> schema.AnswersWords:
         """Deliver results and request more tasks."""
-        ask = None if call.words.ask is None else read_request(call.words.ask)
         if b"\\u0000" in call.body:
             without_nul(call.words.results)
         adding = self._service.results.adding(call.words.results)
         added = await self._read_added(call, adding) if adding else None
         if hashes := [file.sha256 for result in call.words.results for file in result.outputs.values()]:
             await self._look_up(hashes)
-        answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, ask, added)
+        answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, call.words.ask, added)
         grants = await grants_in_turn(ticket, self._service.books.terms.lease)
         return schema.AnswersWords(answers, grants.grants, grants.lease, grants.wait, grants.stop)
 
@@ -135,16 +133,14 @@ class Api:
         """Renew leases."""
         return schema.GoneWords(self._service.renew(time.monotonic(), call.client, call.words.leases))
 
-    @endpoint("POST", "/v1/clients", takes=schema.EnrolWords, status=201, once=True)
+    @endpoint("POST", "/v1/clients", takes=schema.EnrolWords, status=201, once=True, changes=True)
     async def enrol(self, call: ApiCall) -> schema.EnrolledWords:
         """Enrol a new client."""
-        self.desk.keeper.check()
         address = origin(call.scope.get("client"))
         approved = self.entrance.admits(call.caller, address)
         client = self._service.enrol(time.monotonic(), call.words.name, call.words.cores or 1.0, approved)
         token = self.entrance.token_for(client, approved, call.caller.token, address)
         emit("client_enrolled", client=client.id, name=client.name, approved=approved)
-        await self.desk.settle()
         return schema.EnrolledWords(client.id, approved, token)
 
     @endpoint("GET", "/v1/clients", "read", query=CLIENTS_PAGE)
@@ -177,23 +173,21 @@ class Api:
     def _client_words(self, client: Client) -> schema.ClientWords:
         return client_words(client, self._service, self.entrance.access_of(client))
 
-    @endpoint("POST", "/v1/clients/{client}/approve", "admin")
+    @endpoint("POST", "/v1/clients/{client}/approve", "admin", changes=True)
     async def approve(self, call: ApiCall) -> schema.DoneWords:
         """Approve a client."""
         return await self._decide(call, True)
 
-    @endpoint("POST", "/v1/clients/{client}/revoke", "admin")
+    @endpoint("POST", "/v1/clients/{client}/revoke", "admin", changes=True)
     async def revoke(self, call: ApiCall) -> schema.DoneWords:
         """Revoke the access of a client."""
         return await self._decide(call, False)
 
     async def _decide(self, call: ApiCall, approved: bool) -> schema.DoneWords:
-        self.desk.keeper.check()
         await self.catch_up()
         client = self.client_named(call)
         self.entrance.decide(client.id, approved)
         self._service.approve(client.id, approved)
-        await self.desk.settle()
         return schema.DoneWords()
 
     async def catch_up(self) -> None:
@@ -208,14 +202,12 @@ class Api:
             raise RefusedError(404, f"unknown client {shorten(call.parts['client'])!r}")
         return client
 
-    @endpoint("POST", "/v1/tokens", "admin", takes=schema.TokenAskWords, status=201, once=True)
+    @endpoint("POST", "/v1/tokens", "admin", takes=schema.TokenAskWords, status=201, once=True, changes=True)
     async def token(self, call: ApiCall) -> schema.TokenWords:
         """Issue a token."""
-        self.desk.keeper.check()
         await self.catch_up()
-        token = self.entrance.make(call.words.name, call.words.scopes, call.words.days, call.caller.token)
-        await self.desk.settle()
-        return schema.TokenWords(token)
+        words = call.words
+        return schema.TokenWords(self.entrance.make(words.name, words.scopes, words.days, call.caller.token))
 
     @endpoint("GET", "/v1/tokens", "admin")
     async def tokens(self, call: ApiCall) -> schema.TokensWords:
@@ -223,21 +215,17 @@ class Api:
         await self.catch_up()
         return schema.TokensWords([token_row_words(*one) for one in self.entrance.tokens()])
 
-    @endpoint("POST", "/v1/tokens/revoke", "admin", takes=schema.NameWords)
+    @endpoint("POST", "/v1/tokens/revoke", "admin", takes=schema.NameWords, changes=True)
     async def revoke_tokens(self, call: ApiCall) -> schema.CountWords:
         """Revoke all tokens of a name."""
-        self.desk.keeper.check()
         await self.catch_up()
-        count = self.entrance.revoke(call.words.name)
-        await self.desk.settle()
-        return schema.CountWords(count)
+        return schema.CountWords(self.entrance.revoke(call.words.name))
 
     # Workflows
 
-    @endpoint("POST", "/v1/workflows", "submit", takes=bytes, status=201, query=WISHES)
+    @endpoint("POST", "/v1/workflows", "submit", takes=bytes, status=201, query=WISHES, changes=True)
     async def submit(self, call: ApiCall) -> schema.SubmittedWords:
         """Submit a workflow in any format."""
-        self.desk.keeper.check()
         wishes = read_wishes(call)
         format = call.query.get("format") or None
         key = f"{call.caller.name}:{call.key}"
@@ -247,7 +235,6 @@ class Api:
         if self._service.submitted(key) is None:
             await self.desk.keep_document(ready)
         workflow = self._service.submit(time.monotonic(), ready, key)
-        await self.desk.settle()
         served = self._service.served.get(workflow)
         needs = [] if served is None or served.files is None else served.files.needs
         ended = self._service.books.ended.get(workflow)
@@ -313,10 +300,9 @@ class Api:
                 self._service.books.ended[workflow] = row
         return ended_words(row, Sums.read(row.tally or ""))
 
-    @endpoint("POST", f"{ONE}/inputs", "submit", takes=schema.InputsWords)
+    @endpoint("POST", f"{ONE}/inputs", "submit", takes=schema.InputsWords, changes=True)
     async def inputs(self, call: ApiCall) -> schema.MissingWords:
         """Assign uploaded files to the inputs of a workflow, and add signatures."""
-        self.desk.keeper.check()
         workflow, now = self.own(call).id, time.monotonic()
         if call.words.signatures:
             self._service.sign(now, workflow, call.words.signatures)
@@ -334,14 +320,12 @@ class Api:
         if len(hashes) > FEW_FILES:
             await in_file_thread(lambda: [self._service.has_file(sha256) for sha256 in hashes])
 
-    @endpoint("POST", f"{ONE}/tasks", "submit", takes=bytes)
+    @endpoint("POST", f"{ONE}/tasks", "submit", takes=bytes, changes=True)
     async def add(self, call: ApiCall) -> schema.AddedWords:
         """Add tasks to a workflow from a JSON or YAML document; repeating the call changes nothing."""
-        self.desk.keeper.check()
         workflow = self.own(call).id
         new = await self.preparation.read_addition(call.caller.name, call.body)
         names = await self.desk.add(workflow, new)
-        await self.desk.settle()
         served = self._service.served.get(workflow)
         missing = [] if served is None or served.files is None else served.files.missing
         return schema.AddedWords(list(names), missing, "" if served is None else served.state)
@@ -362,8 +346,7 @@ class Api:
     async def attempts(self, call: ApiCall) -> schema.AttemptsWords:
         """List the outcomes of all attempts, by lease number."""
         workflow = call.parts["workflow"]
-        books = self._service.books
-        if workflow not in books.served and workflow not in books.ended and workflow not in books.unavailable:
+        if self._service.books.row_of(workflow) is None:
             raise unknown_workflow(workflow)
         begin, limit = call.number("after", 0), call.number("limit", MOST_LISTED, MOST_LISTED)
         return await asyncio.to_thread(self._attempts, workflow, begin, limit)
@@ -384,17 +367,14 @@ class Api:
         files = {row.name: schema.FileWords(row.sha256, row.size) for row in rows}
         return schema.ResultsWords(state, files, [row.name for row in rows if row.given])
 
-    @endpoint("POST", f"{ONE}/cancel", "submit")
+    @endpoint("POST", f"{ONE}/cancel", "submit", changes=True)
     async def cancel(self, call: ApiCall) -> schema.ChangedWords:
         """Cancel a workflow; one that has ended stays as it is."""
-        self.desk.keeper.check()
         workflow, books = call.parts["workflow"], self._service.books
         self._check_known(call)
         if workflow in books.ended:
             return schema.ChangedWords(False, books.ended[workflow].state)
-        changed = self._service.cancel(time.monotonic(), workflow)
-        await self.desk.settle()
-        return schema.ChangedWords(changed, CANCELLED)
+        return schema.ChangedWords(self._service.cancel(time.monotonic(), workflow), CANCELLED)
 
     def own(self, call: ApiCall) -> Served:
         """The workflow of the call, if the caller owns it or is an operator."""
@@ -403,16 +383,10 @@ class Api:
 
     def _check_known(self, call: ApiCall) -> None:
         """Refuse an unknown workflow, and one of another owner in any state."""
-        workflow, service = call.parts["workflow"], self._service
-        if workflow in service.books.ended:
-            owner = service.books.ended[workflow].owner
-        elif workflow in service.books.unavailable:
-            owner = service.books.unavailable[workflow].row.owner
-        elif workflow in service.served:
-            owner = service.served[workflow].wishes.owner
-        else:
-            raise unknown_workflow(workflow)
-        self.check_owner(call, owner)
+        row = self._service.books.row_of(call.parts["workflow"])
+        if row is None:
+            raise unknown_workflow(call.parts["workflow"])
+        self.check_owner(call, row.owner)
 
     def check_owner(self, call: ApiCall, owner: str) -> None:
         """Refuse a caller who is neither the owner of a workflow nor an operator."""

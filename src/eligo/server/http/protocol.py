@@ -64,13 +64,12 @@ class Door:
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
         self.inside: dict[str, int] = {}
-        self.total = self.refused = 0
+        self.total = 0
 
     def enter(self, address: str) -> bool:
         """Count a new connection from an address; returns False if there are too many."""
         mine = self.inside.get(address, 0)
         if self.total >= self.patience.all or (self.patience.each is not None and mine >= self.patience.each):
-            self.refused += 1
             return False
         self.inside[address] = mine + 1
         self.total += 1
@@ -224,18 +223,16 @@ class _Patient:
 
     def connection_made(self, transport: Any) -> None:
         """Accept the connection, or close it at once if there are too many."""
-        address = origin(transport.get_extra_info("peername"))
+        patience, address = self.door.patience, origin(transport.get_extra_info("peername"))
         if not self.door.enter(address):
             transport.abort()
             return
         self._address = address
         super().connection_made(Gathering(transport, self.loop))  # type: ignore[misc]
-        self.timeout_keep_alive = self.door.patience.idle
+        self.timeout_keep_alive = patience.idle
         self._since, self._pending = self.loop.time(), deque()
         self._direct = getattr(self.app, "direct", {})
-        self._check_timer = self.loop.call_later(
-            min(self.door.patience.head, self.door.patience.idle), self._check_time
-        )
+        self._check_timer = self.loop.call_later(min(patience.head, patience.idle), self._check_time)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Count the end of the connection, and tell the tasks that still answer its requests."""

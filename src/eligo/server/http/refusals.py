@@ -15,6 +15,7 @@ TYPES = {
 }  # fmt: skip
 #: msgspec's words for the length of a list or string
 LENGTH = re.compile(r"of length (<=|>=) (\d+)")
+NAMED = re.compile(r"`([\w |]+)`")
 BOUND = re.compile(r"^`(\w+)` (<=|>=|<|>) (\S+)$")
 COMPARED = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
 TITLES = {status.value: status.phrase for status in HTTPStatus} | {499: "Client Closed Request"}
@@ -99,7 +100,5 @@ def _demand(expected: str) -> str:
 
 def _in_plain_words(words: str) -> str:
     """A message of msgspec with the names of types in plain words."""
-    plain = re.sub(
-        r"`([\w |]+)`", lambda match: " or ".join(TYPES.get(each, each) for each in match[1].split(" | ")), words
-    )
-    return plain.replace("`", "")
+    names = {words: " or ".join(TYPES.get(each, each) for each in words.split(" | ")) for words in NAMED.findall(words)}
+    return NAMED.sub(lambda match: names[match[1]], words).replace("`", "")

@@ -9,27 +9,25 @@ import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import wraps
 from hashlib import sha256
 from heapq import nlargest, nsmallest
 from http import HTTPStatus
-from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from eligo.errors import EligoError, shorten
 from eligo.server.auth.tokens import demand
-from eligo.server.http.guard import FILES, HANDLERS
+from eligo.server.http.guard import FILES
 from eligo.server.http.json_body import SMALL, Reader, read_small
 from eligo.server.http.refusals import PROBLEM, RefusedError, explain_fault
 from eligo.server.rules.clients import Client
 from eligo.server.rules.prepared import Wishes
-from eligo.server.rules.requests import Request
-from eligo.server.schema import AskWords, DoneWords, encode
+from eligo.server.schema import DoneWords, encode
 from eligo.version import __version__
 
 KEY = re.compile(rb"[A-Za-z0-9_-]{1,64}")
@@ -115,29 +113,32 @@ class Endpoint:
     streams: bool = False
 
 
-def endpoint(  # noqa: PLR0913
-    method: str,
-    path: str,
-    *scopes: str,
-    takes: Any = None,
-    gives: Any = None,
-    status: int = 200,
-    once: bool = False,
-    query: Mapping[str, str] | None = None,
-    streams: bool = False,
+def endpoint(
+    method: str, path: str, *scopes: str, changes: bool = False, **fields: Any
 ) -> Callable[[Handler], Handler]:
-    """Declare a method as the handler of an endpoint; its docstring and return type describe the answer."""
+    """Declare a method as the handler of an endpoint with these fields; its docstring and return type describe the answer.
+
+    A call that *changes* something is refused while the store cannot be written, and answered once it is written.
+    """
 
     def declare(handler: Handler) -> Handler:
-        answer = handler.__annotations__["return"] if gives is None else gives
-        declared = Endpoint(
-            method=method, path=path, answer=handler, scopes=scopes, takes=takes, gives=answer, status=status,
-            says=handler.__doc__ or "", once=once, query=query or {}, streams=streams,
-        )  # fmt: skip
-        setattr(handler, DECLARED, declared)
-        return handler
+        answering = _durable(handler) if changes else handler
+        about = {"gives": handler.__annotations__["return"], "says": handler.__doc__ or "", **fields}
+        setattr(answering, DECLARED, Endpoint(method=method, path=path, answer=handler, scopes=scopes, **about))
+        return answering
 
     return declare
+
+
+def _durable(handler: Handler) -> Handler:
+    @wraps(handler)
+    async def answer(owner: Any, call: ApiCall) -> Any:
+        owner.desk.keeper.check()
+        words = await handler(owner, call)
+        await owner.desk.settle()
+        return words
+
+    return cast(Handler, answer)
 
 
 def endpoints_of(owner: object) -> list[Endpoint]:
@@ -283,7 +284,7 @@ class Application:
         self.open = {(method, route.path) for route in (*unguarded, *pages) for method in route.methods or ()}
         #: by method and path, the endpoints with a fixed path
         self.direct = {place: answer for place, answer in answering.items() if "{" not in place[1]}
-        self._router = Starlette(routes=self.routes, exception_handlers=HANDLERS)
+        self._router = Router(self.routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, as ASGI defines it."""
@@ -335,13 +336,6 @@ def clients_after(call: ApiCall, ids: Iterable[str]) -> tuple[list[str], str | N
     after, limit = call.query.get("after", ""), call.number("limit", MOST_LISTED, MOST_LISTED) or MOST_LISTED
     page = nsmallest(limit + 1, (id for id in ids if id > after))
     return page[:limit], page[limit - 1] if len(page) > limit else None
-
-
-def read_request(ask: AskWords) -> Request:
-    """The request for work that a client sent."""
-    memory = inf if ask.memory is None else ask.memory
-    labels, files = frozenset(ask.labels), frozenset(ask.files)
-    return Request(ask.count, ask.size, ask.seconds, ask.wait, ask.cores, memory, labels, files)
 
 
 def read_wishes(call: ApiCall) -> Wishes:
@@ -423,9 +417,8 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
         operation["requestBody"] = {"required": True, "content": _content(endpoint.takes, schemas)}
     if endpoint.scopes:
         operation["security"] = [{"token": []}, {}]  # a server for this machine alone may run without tokens
-        operation["description"] = (
-            f"Needs a token with the scope {' or '.join(endpoint.scopes)}, unless the server runs without tokens."
-        )
+        scopes = " or ".join(endpoint.scopes)
+        operation["description"] = f"Needs a token with the scope {scopes}, unless the server runs without tokens."
     return operation
 
 

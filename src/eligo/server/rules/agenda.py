@@ -13,9 +13,8 @@ from eligo.server.rules.outcomes import Place
 from eligo.server.rules.served import Served
 
 MOST_KINDS = 256  # kinds of requests whose queues of workflows are remembered
-SLACK = 64  # outdated entries that a queue keeps before it drops them
 MOST_CHARGE = 1e6  # for one grant: with much more, the charges of other owners would vanish in rounding
-SLACK = 1_000  # ended leases whose deadlines are tolerated, besides as many as there are active ones
+SLACK = 1_000  # outdated entries of queues, and deadlines of ended leases, that are kept besides as many as there are others
 #: a deadline, and the workflow and numbers of the leases that have it
 Entry = tuple[float, str, Sequence[int]]
 

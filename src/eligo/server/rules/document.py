@@ -236,13 +236,9 @@ def _read_unframed(document: bytes) -> Workflow:
     if any(len(column) != len(dag) for column in stored.details.values()):
         raise InputError("a column does not have one value per task")
     history = tuple(Timed(*one) for one in stored.history)
-    return Workflow(
-        dag, Described(dag, _as_tuples(stored.details)), name=stored.name, file_sizes=stored.sizes, history=history
-    )
+    details = {what: [*map(_as_tuple, column)] for what, column in stored.details.items()}
+    return Workflow(dag, Described(dag, details), name=stored.name, file_sizes=stored.sizes, history=history)
 
 
-def _as_tuples(details: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """Details with tuples instead of lists."""
-    return {
-        what: [tuple(value) if type(value) is list else value for value in column] for what, column in details.items()
-    }
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if type(value) is list else value

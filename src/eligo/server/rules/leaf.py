@@ -96,9 +96,8 @@ class HeldGrant:
         outputs = {name: self.files[name] for name in names if name in self.files}
         saved = sum(self.files[name].size for name in task.inside if name in self.files and name not in outputs)
         end = self.done[v]
-        return Delivery(
-            task.lease, "done", end.ended - end.began, end.code, end.memory, None, outputs, end.tail or "", saved
-        )
+        facts = (end.ended - end.began, end.code, end.memory)
+        return Delivery(task.lease, "done", *facts, None, outputs, end.tail or "", saved)
 
 
 def _lost_result(task: Assigned, end: Attempt | None, why: str) -> Delivery:
@@ -173,9 +172,8 @@ class Leaf:
     def drop_gone(self, now: float, is_gone: Callable[[str], bool]) -> None:
         """Cancel the grants whose unfinished tasks the parent has all taken back; *is_gone* tells that for a lease."""
         for grant in self.grants.values():
-            remaining = [
-                task.lease for v, task in enumerate(grant.tasks) if v not in grant.settled and v not in grant.done
-            ]
+            places = {*range(len(grant.tasks))} - grant.settled - grant.done.keys()
+            remaining = [grant.tasks[v].lease for v in places]
             if remaining and all(map(is_gone, remaining)):
                 self._cancel(now, grant)
 
@@ -253,13 +251,13 @@ class Leaf:
 
     def _appetite(self, now: float) -> int:
         """The number of tasks that should be ready: those that clients wait for or will run in the next seconds."""
-        waiting = [ticket.request for ticket in self.service.requests.waiting]
+        waiting = self.service.requests.waiting
         if waiting:
-            self._memory = max(request.memory for request in waiting)
+            self._memory = max(ticket.offer.memory for ticket in waiting)
         while self._rates and self._rates[0][0] < now - WINDOW:
             self._rates.popleft()
         soon = AHEAD / WINDOW * sum(count for _, count in self._rates)
-        hungry = sum(request.grants * request.size for request in waiting) + int(soon)
+        hungry = sum(ticket.request.count * ticket.request.size for ticket in waiting) + int(soon)
         return hungry or int(any(one.seen > now - RECENT and not one.holds for one in self.service.clients.values()))
 
 

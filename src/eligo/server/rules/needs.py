@@ -1,6 +1,7 @@
 """What tasks need and what clients offer: cores, memory and labels, by groups of tasks with equal needs, and files."""
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -228,19 +229,14 @@ class Travels:
     _first: int = 0  # place in `needs` of the first file that may be missing; files never go missing again
 
     def __post_init__(self) -> None:
-        for v, names in enumerate(self.flow.column("outputs")):
-            self.makers.update(dict.fromkeys(names, v))
-        self.inputs = self.flow.column("inputs")
-        for v, names in enumerate(self.inputs):
-            for file in names:
-                self.readers.setdefault(file, []).append(v)
-        self.needs = [name for name in self.readers if name not in self.makers]
-        self._learn_temporary(self.flow)
+        self.grow(self.flow, self.flow)
 
     def _learn_temporary(self, new: Workflow) -> None:
-        """Learn the temporary files that tasks write and others read; a task may change no file in place."""
-        names = (name for files in new.column("temporary") for name in files or ())
-        self.temporary.update((name, 0) for name in names if self.makers[name] not in self.readers.get(name, ()))
+        """Learn the temporary files of new tasks, except those that several tasks write or one changes in place."""
+        names = [name for files in new.column("temporary") for name in files or ()]
+        writers = Counter(name for files in new.column("outputs") for name in files or ()) if names else Counter[str]()
+        alone = (name for name in names if writers[name] == 1)
+        self.temporary.update((name, 0) for name in alone if self.makers[name] not in self.readers.get(name, ()))
 
     def spent(self, tasks: Iterable[int], codes: Sequence[int]) -> Iterator[str]:
         """The temporary files that the server has and no task needs any more, now that these tasks are done."""
@@ -263,16 +259,16 @@ class Travels:
     def grow(self, flow: Workflow, new: Workflow) -> None:
         """Add the tasks of *new*; *flow* is the workflow with them."""
         first, inputs, outputs = len(self.inputs), new.column("inputs"), new.column("outputs")
-        self.flow, self.inputs = flow, [*self.inputs, *inputs]
+        self.flow, self.inputs = flow, [*self.inputs, *inputs] if self.inputs else inputs
         self.makers.update((name, v) for v, names in enumerate(outputs, first) for name in names)
-        readers = dict[str, list[int]]()
+        fresh = dict[str, None]()  # files that no task has read so far
         for v, names in enumerate(inputs, first):
             for file in names:
-                readers.setdefault(file, []).append(v)
-        names = dict.fromkeys((*self.needs, *readers))
+                if file not in self.readers:
+                    self.readers[file], fresh[file] = [], None
+                self.readers[file].append(v)
+        names = (*self.needs, *fresh)
         self.needs, self._first = [name for name in names if name not in self.makers], 0
-        for file, tasks in readers.items():
-            self.readers.setdefault(file, []).extend(tasks)
         self._learn_temporary(new)
 
     def is_need(self, name: str) -> bool:

@@ -74,8 +74,8 @@ class Recent:
 
     >>> recent = Recent()
     >>> recent.add([Attempt("w", number, 0, 1, "ann", "", 0.0, 1.0, "accepted") for number in range(3)])
-    >>> recent.age(3), len(recent), ("w", 2) in recent, recent.get(("w", 5))
-    (None, 3, True, None)
+    >>> recent.age(3), ("w", 2) in recent, recent.get(("w", 5))
+    (None, True, None)
     """
 
     def __init__(self) -> None:
@@ -108,9 +108,6 @@ class Recent:
 
     def __contains__(self, place: Place) -> bool:
         return place in self._new or place in self._old
-
-    def __len__(self) -> int:
-        return len(self._old.keys() | self._new.keys())
 
 
 class Remembered:

@@ -71,9 +71,8 @@ class Wishes:
             if number is not None and not least <= number <= MOST_COUNT:
                 raise InputError(f"{what} must be between {least} and {MOST_COUNT:,}, got {number}")
         if self.grow and (self.quorum > 1 or self.signed):
-            raise InputError(
-                "grow cannot be combined with a quorum above 1 or with signatures: added tasks are not compared or signed"
-            )
+            why = "added tasks are not compared or signed"
+            raise InputError(f"grow cannot be combined with a quorum above 1 or with signatures: {why}")
         if self.timeout is not None and not (is_amount(self.timeout) and self.timeout > 0):
             raise InputError(f"timeout must be positive, got {self.timeout!r}")
 
@@ -96,11 +95,9 @@ def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     flow = as_runnable(flow, wishes.ignore, elsewhere=True, labels=None).labelled()
     for launch in {launch for launch in flow.column("launch") if launch is not None and launch.dir is not None}:
         checked_name(launch.dir)  # a client runs the task in a folder of its own
-    without = next(
-        (name for name, command in zip(flow.dag.tasks, flow.column("command"), strict=True) if not command), None
-    )
-    if without is not None:
-        raise InputError(f"task {shorten(without)!r} has no command")
+    for name, command in zip(flow.dag.tasks, flow.column("command"), strict=True):
+        if not command:
+            raise InputError(f"task {shorten(name)!r} has no command")
     _check_size(wishes.policy, flow.dag)
     if wishes.policy in ALLOCATORS and any(flow.column("priority")):
         raise InputError(f"the policy {wishes.policy!r} does not use the priorities of tasks (choose another policy)")
@@ -138,7 +135,5 @@ def new_row(ready: Prepared, id: str, key: str, submitted: float, state: str) ->
     wishes = ready.wishes
     settings = json.dumps(asdict(wishes))
     plan = None if ready.order is None else packed_plan(ready.order, ready.ceiling)
-    name = wishes.name or ready.flow.name or id
-    return WorkflowRow(
-        id, key, name, wishes.owner, wishes.share, wishes.policy, settings, state, submitted, ready.document, plan
-    )
+    about = (wishes.name or ready.flow.name or id, wishes.owner, wishes.share, wishes.policy, settings)
+    return WorkflowRow(id, key, *about, state, submitted, ready.document, plan)

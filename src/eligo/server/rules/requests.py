@@ -18,28 +18,13 @@ from eligo.server.rules.clients import Client
 from eligo.server.rules.needs import Offer
 from eligo.server.rules.served import Served
 from eligo.server.rules.state import Books
+from eligo.server.schema import AskWords
 from eligo.work.attempts import Lease
 
 MOST_KEYS = 20_000  # requests whose keys are remembered after their leases have ended
 SLACK = 100  # outdated entries of `_ends` that are tolerated, besides one per waiting request
 MOST_OFFERS = 16  # maximum number of different waiting offers of one client: each is tried at every change
 OVER = 5.0  # seconds that a client stays away if its request may not wait
-
-
-class Request(NamedTuple):
-    """A client's request for work."""
-
-    #: maximum number of grants; size of each, as a number of tasks or, if given, as seconds of work
-    grants: int = 1
-    size: int = 1
-    seconds: float | None = None
-    #: how long it may wait for a task, in seconds
-    wait: float = 0.0
-    cores: float = 1.0
-    memory: float = float("inf")
-    labels: frozenset[str] = frozenset()
-    #: prefixes of the hashes of files that the client has
-    files: frozenset[str] = frozenset()
 
 
 class Granted(NamedTuple):
@@ -56,11 +41,13 @@ class Ticket:
 
     client: Client
     key: str
-    request: Request
+    request: AskWords
     #: when it times out
     until: float
     #: decides which tasks fit; requests with the same offer are treated alike
     offer: Offer
+    #: prefixes of the hashes of files that the client has
+    files: frozenset[str]
     #: requests are answered in this order
     number: int = 0
     grants: list[Granted] = field(default_factory=list)
@@ -70,24 +57,17 @@ class Ticket:
     stop: bool = False
 
 
-def offer_of(client: Client, request: Request) -> Offer:
+def offer_of(client: Client, request: AskWords) -> Offer:
     """The offer of a request; an operator's tags count as labels."""
-    labels = request.labels.union(client.tags) if client.tags else request.labels
-    return Offer(request.cores, request.memory, labels)
+    memory = inf if request.memory is None else request.memory
+    return Offer(request.cores, memory, frozenset((*request.labels, *client.tags)))
 
 
-class Secrets:
+def _new_secrets() -> Iterator[str]:
     """Unguessable 64-bit secrets, drawn from the system in batches."""
-
-    def __init__(self) -> None:
-        self._words: list[str] = []
-
-    def next(self) -> str:
-        """The next secret."""
-        if not self._words:
-            digits = secrets.token_hex(8 * 512)
-            self._words = [digits[i : i + 16] for i in range(0, len(digits), 16)]
-        return self._words.pop()
+    while True:
+        digits = secrets.token_hex(8 * 512)
+        yield from [digits[i : i + 16] for i in range(0, len(digits), 16)]
 
 
 class PastGrant(NamedTuple):
@@ -110,7 +90,7 @@ class Requests:
         self._fresh: dict[Ticket, None] = {}
         self._asked: dict[str, dict[str, Ticket]] = {}  # unanswered requests, by client and key
         self._replaced: list[Ticket] = []  # requests that a newer one with the same key has replaced
-        self._secrets = Secrets()
+        self._secrets = _new_secrets()
         self._numbers = count()
         self._kinds: dict[Hashable, dict[Ticket, None]] = {}  # waiting requests, by offer
         #: waiting requests to try with every workflow once their clients have room: they had none, or their offers changed
@@ -125,9 +105,8 @@ class Requests:
             grants.setdefault((lease.client, lease.key, lease.first), []).append(lease)
         for (client, key, _), leases in grants.items():
             numbers = range(leases[0].number, leases[-1].number + 1)
-            self._keys.setdefault((client, key), []).append(
-                PastGrant(served.id, numbers, "assigned before the server restarted")
-            )
+            past = PastGrant(served.id, numbers, "assigned before the server restarted")
+            self._keys.setdefault((client, key), []).append(past)
 
     def forget(self, workflow: str) -> None:
         """Forget the grants of a workflow that another server holds now; repeated requests are answered there."""
@@ -144,17 +123,15 @@ class Requests:
             ticket.until = min(ticket.until, now)
         self._ends = self._sorted_ends()
 
-    def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
+    def ask(self, now: float, client: Client, key: str, request: AskWords) -> Ticket:
         """Add a client's request for work, which `serve` answers; a repeated key gets the same tasks again."""
         self.books.now = client.seen = now
         until = now + min(request.wait, self.books.terms.longest_wait)
-        ticket = Ticket(client, key, request, until, offer_of(client, request))
+        ticket = Ticket(client, key, request, until, offer_of(client, request), frozenset(request.files))
         client.cores = request.cores
         self.books.learn_offer(client, ticket.offer)
         if (client.id, key) in self._keys:
-            ticket.grants = [
-                again for past in self._keys[client.id, key] if (again := self._still_out(past)) is not None
-            ]
+            ticket.grants = [*filter(None, map(self._still_out, self._keys[client.id, key]))]
         elif self.draining:
             self._dismiss(ticket)
         elif self._offers_too_much(ticket) or not client.approved:
@@ -165,9 +142,9 @@ class Requests:
 
     def _offers_too_much(self, ticket: Ticket) -> bool:
         tickets = self._asked.get(ticket.client.id, {})
-        return (
-            len(tickets) >= MOST_OFFERS and len({ticket.offer, *(one.offer for one in tickets.values())}) > MOST_OFFERS
-        )
+        if len(tickets) < MOST_OFFERS:
+            return False
+        return len({ticket.offer, *(one.offer for one in tickets.values())}) > MOST_OFFERS
 
     def _queue(self, ticket: Ticket) -> None:
         """Queue a request; it replaces a waiting one with the same key, so that the client does not get twice as much."""
@@ -379,7 +356,7 @@ class Requests:
         grants, wall = served.hand_out(queue), self.books.wall
         for grant in grants:
             ticket = waiting[id(grant.ask)].popleft()
-            leases = served.lease(grant.tasks, ticket.client.id, self._secrets.next(), ticket.key, wall)
+            leases = served.lease(grant.tasks, ticket.client.id, next(self._secrets), ticket.key, wall)
             ticket.grants.append(Granted(served, leases, grant.why))
             self._lend(ticket, leases)
             self.books.agenda.charge(served, len(leases))
@@ -400,8 +377,8 @@ class Requests:
         size = request.size if request.seconds is None else served.tasks_in(client.id, request.seconds)
         if served.wishes.quorum > 1:
             size = 1  # no task can start from a result that waits for others to agree
-        grants = min(request.grants, room // max(1, min(size, room)) if room else 0)
-        return [served.ask(client.id, min(size, room), ticket.offer, request.files)] * grants if grants else []
+        grants = min(request.count, room // max(1, min(size, room)) if room else 0)
+        return [served.ask(client.id, min(size, room), ticket.offer, ticket.files)] * grants if grants else []
 
     def _lend(self, ticket: Ticket, leases: list[Lease]) -> None:
         numbers = range(leases[0].number, leases[-1].number + 1)

@@ -184,14 +184,18 @@ class Deliveries:
         """Compare a result of an ended workflow with the accepted one; nothing is stored, since the answer stays the same."""
         digests = self.books.digests_of(lease.workflow) or ()
         accepted = digests[lease.task] if lease.task < len(digests) else 0
+        return self._compare(lease.workflow, accepted, result)
+
+    def _compare(self, workflow: str, accepted: int, result: ResultWords) -> str:
+        """Compare a result with the accepted digest of its task; returns "duplicate" or "conflict"."""
         alike = result.outcome != "done" or not accepted or accepted == short(result.digest)
-        alike = alike or _may_agree(accepted, self._files(lease.workflow, result), result)
+        alike = alike or _may_agree(accepted, self._files(workflow, result), result)
         self.duplicates += alike
         self.conflicts += not alike
         return "duplicate" if alike else "conflict"
 
     def _files(self, workflow: str, result: ResultWords) -> Mapping[str, FileRow | None]:
-        """The files of an ended workflow, at least those that a result names."""
+        """The files of a workflow, at least those that a result names if it has ended."""
         served = self.books.served.get(workflow)
         if served is not None:
             return {} if served.files is None else served.files.there
@@ -285,14 +289,9 @@ class Deliveries:
         self.books.came_back(served)
 
     def _duplicate(self, served: Served, lease: Lease, result: ResultWords) -> str:
-        """Compare a result of a finished task with the accepted one; returns "duplicate" or "conflict"."""
+        """Compare a result of a finished task with the accepted one, and store it."""
         accepted = 0 if served.digests is None else served.digests[lease.task]
-        there = {} if served.files is None else served.files.there
-        alike = result.outcome != "done" or not accepted or accepted == short(result.digest)
-        alike = alike or _may_agree(accepted, there, result)
-        answer = "duplicate" if alike else "conflict"
-        self.duplicates += alike
-        self.conflicts += not alike
+        answer = self._compare(served.id, accepted, result)
         self.books.bring(served, [(lease, result)], answer, result.failure)
         self.books.touch(served)
         return answer

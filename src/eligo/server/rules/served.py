@@ -138,10 +138,10 @@ class Served:
         self._asks: dict[tuple[str, int, Offer], Ask] = {}
 
     def _travels(self) -> Travels | None:
-        files = (
-            Travels(self.flow, inside_stays=self.wishes.inside and not self.wishes.grow) if self.wishes.files else None
-        )
-        return files if files is not None and (files.makers or files.needs) else None
+        if not self.wishes.files:
+            return None
+        files = Travels(self.flow, inside_stays=self.wishes.inside and not self.wishes.grow)
+        return files if files.makers or files.needs else None
 
     # Growth
 
@@ -223,9 +223,8 @@ class Served:
             limits.insert(0, (needed_arcs(self.flow.dag), MOST_ARCS[self.wishes.policy], policy))
         for arcs, most, which in limits:
             if arcs + more > most:
-                raise InputError(
-                    f"a growing workflow may have at most {most:,} dependencies{which}, got up to {arcs + more:,}"
-                )
+                limit = f"at most {most:,} dependencies{which}"
+                raise InputError(f"a growing workflow may have {limit}, got up to {arcs + more:,}")
 
     def _inner(self) -> Allocator:
         if self.wishes.policy == "batch-optimal":

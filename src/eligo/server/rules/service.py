@@ -20,11 +20,11 @@ from eligo.server.rules.document import unpacked_flow, unpacked_plan
 from eligo.server.rules.needs import MOST_MISSING
 from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
-from eligo.server.rules.requests import Request, Requests, Ticket
+from eligo.server.rules.requests import Requests, Ticket
 from eligo.server.rules.results import Deliveries, ReadAdditions
 from eligo.server.rules.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served, Vote
 from eligo.server.rules.state import Books, Unavailable, parts_of
-from eligo.server.schema import ResultWords
+from eligo.server.schema import AskWords, ResultWords
 from eligo.stores.database import added_names
 from eligo.stores.service import Changes, ClientRow, FileRow, Sums, WorkflowRow
 from eligo.stores.service_sql import ServiceStore
@@ -183,10 +183,8 @@ class Service:
         owners = Counter(served.wishes.owner for served in self.served.values())
         owners[owner] += 1
         if count >= 2 * most or owners[owner] * len(owners) > most:
-            mine = owners[owner] - 1
-            raise InputError(
-                f"this server already serves {count:,} workflows, its maximum, and {mine:,} of them are yours"
-            )
+            many = f"{count:,} workflows, its maximum, and {owners[owner] - 1:,} of them are yours"
+            raise InputError(f"this server already serves {many}")
 
     def add(self, now: float, workflow: str, new: NewTasks) -> tuple[str, ...]:
         """Add tasks to a workflow; returns the new ones. It pauses if input files are missing for them."""
@@ -309,10 +307,8 @@ class Service:
         if quorum <= len(owners) or quorum == 1 or served.state in ENDED:
             return unmet
         few = "1 owner" if len(owners) == 1 else f"{len(owners)} owners"
-        why = (
-            f"the quorum is {quorum}, but only clients of {few} are connected: results wait for clients of other owners"
-        )
-        return [*unmet, why]
+        few = f"the quorum is {quorum}, but only clients of {few} are connected"
+        return [*unmet, f"{few}: results wait for clients of other owners"]
 
     def closed(self, served: Served) -> list[str]:
         """Why an unfinished workflow hands out no tasks now, one sentence each."""
@@ -424,7 +420,7 @@ class Service:
 
     # Work
 
-    def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
+    def ask(self, now: float, client: Client, key: str, request: AskWords) -> Ticket:
         """Add a client's request for work, which `serve` answers; a repeated key gets the same tasks again."""
         return self.requests.ask(now, client, key, request)
 

@@ -143,6 +143,11 @@ class Books:
         elif workflow in self.ended:
             self._remembered.add(workflow, digests)
 
+    def row_of(self, workflow: str) -> WorkflowRow | None:
+        """The row of a workflow in any state; None if it is unknown here."""
+        present = self.served.get(workflow) or self.unavailable.get(workflow)
+        return self.ended.get(workflow) if present is None else present.row
+
     def touch(self, served: Served) -> None:
         """Mark a workflow whose execution has changed."""
         self._touched.add(served.id)
@@ -372,9 +377,8 @@ class Books:
 
     def restore_retry(self, served: Served, task: int) -> None:
         """Schedule the retry of a failed task of a restored workflow, unless its retries are used up."""
-        cause = served.tries.take_up(
-            task
-        )  # no retry is scheduled yet: `reconsider` would search them all for each task
+        # no retry is scheduled yet: `reconsider` would search them all for each task
+        cause = served.tries.take_up(task)
         until = served.tries.again_or_never(task, cause, self.now, self._retries_of(served), self.random)
         self._set_alarm(served, until)
 

@@ -11,14 +11,13 @@ from eligo.grown_dag import reached
 from eligo.launch import Launch
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING
 from eligo.server import schema
-from eligo.server.auth.tokens import Token
 from eligo.server.rules.clients import Client
 from eligo.server.rules.needs import MOST_MISSING
 from eligo.server.rules.requests import Granted, Ticket
 from eligo.server.rules.served import UNAVAILABLE, Served
 from eligo.server.rules.service import Service
 from eligo.server.rules.state import Unavailable
-from eligo.stores.service import Sums, WorkflowRow
+from eligo.stores.service import Sums, TokenRow, WorkflowRow
 
 #: the common words for the states of an execution
 STATUSES = (PENDING, READY, RUNNING, RUNNING, BAD, DONE)
@@ -27,10 +26,10 @@ MOST_NAMES = 10_000  # names of files that are written in one step of the event 
 NAMED = 12  # characters of a token's hash that serve as its id
 
 
-def token_row_words(row: Token, state: str, fault: str | None) -> schema.TokenRowWords:
+def token_row_words(row: TokenRow, state: str, fault: str | None) -> schema.TokenRowWords:
     """The description of a token for operators."""
     parent = None if row.parent is None else row.parent[:NAMED]
-    scopes, times = list(row.scopes), (row.made, row.expires)
+    scopes, times = row.scopes.split(), (row.made, row.expires)
     return schema.TokenRowWords(row.hash[:NAMED], parent, row.name, scopes, row.client, *times, state, fault)
 
 

@@ -89,10 +89,8 @@ class WatchedServed(Watched):
     def _worker(self, client: Client) -> Worker:
         books, speed = self._books, self.served.allocator.speeds.of(client.id)
         paused = max(0.0, client.paused - books.now)
-        alive = books.is_alive(client)
-        return Worker(
-            client.id, client.name, client.seen + books.ahead, alive, client.approved, speed, client.quota, 0, paused
-        )
+        here = (client.seen + books.ahead, books.is_alive(client), client.approved)
+        return Worker(client.id, client.name, *here, speed, client.quota, 0, paused)
 
     def name_of(self, client: str) -> str:
         """See `Looked`: duplicate names are made unique."""

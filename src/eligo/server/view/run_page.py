@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 
@@ -19,6 +18,7 @@ from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.protocol import Patience, protocol
 from eligo.server.http.refusals import unknown_workflow
 from eligo.server.http.routes import ApiCall, Application, Caller, endpoint, endpoints_of
+from eligo.server.schema import WorkflowsWords, WorkflowWords
 from eligo.server.view.page_data import Views, page_routes
 
 EVERY = 0.4  # seconds before the folder is read again
@@ -61,20 +61,13 @@ class RunLookout:
     async def settled(self) -> None:
         """Return at once: everything in the folder is stored already."""
 
-    @endpoint("GET", "/v1/workflows", "read", gives=dict)
-    async def workflows(self, call: ApiCall) -> dict[str, Any]:
+    @endpoint("GET", "/v1/workflows", "read")
+    async def workflows(self, call: ApiCall) -> WorkflowsWords:
         """The workflow of the run."""
         run = await self.watched()
-        began = run.spans[0][0] if run.spans else run.at
-        workflow: dict[str, Any] = {
-            "workflow": RUN,
-            "name": run.title,
-            "owner": "",
-            "policy": run.policy,
-            "state": run.status,
-        }
-        workflow |= {"made": began, "tasks": len(run.flow), "counts": run.counts, **run.tallies}
-        return {"workflows": [workflow | {"missing": [], "failures": []}]}
+        began, lost = run.spans[0][0] if run.spans else run.at, run.tallies["lost"]
+        about = (RUN, run.title, "", run.policy, run.status, began, len(run.flow), {**run.counts})
+        return WorkflowsWords([WorkflowWords(*about, lost, run.tallies["repeated"], run.tallies["saved"], [], [])])
 
     def app(self) -> Guard:
         """The ASGI app of the page."""
