@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from eligo.additions import read_addition
-from eligo.allocating import Ask, Rules, allocator, informed
+from eligo.allocating import Ask, Rules, allocator, rules_with_times
 from eligo.allocating.prudent import PRUDENT, Prudent
 from eligo.errors import InputError
 from eligo.execution import Execution
@@ -927,7 +927,7 @@ def test_single_tasks_are_handed_out_as_the_allocator_alone_would(policy: str) -
     game = Execution(served.flow)
     plan = scene.store.rows[workflow].plan
     order = None if plan is None else unpacked_plan(plan, len(served.flow))[0]
-    rules = informed(Rules(slow=PRUDENT.slow, copies=2, overdue=PRUDENT.overdue), served.flow)
+    rules = rules_with_times(Rules(slow=PRUDENT.slow, copies=2, overdue=PRUDENT.overdue), served.flow)
     inner = allocator(policy, served.flow, game, rules=None, order=order)
     twin = Prudent(inner, rules, clock=lambda: scene.now)
     clients, out = [scene.enrol(f"c{i}") for i in range(5)], list[Lease]()

@@ -15,7 +15,7 @@ from eligo.cli.plan_text import first_tasks, headline, plan_document, print_deta
 from eligo.cli.requests import PlanRequest
 from eligo.estimates import lasting
 from eligo.formats.shared.files import save
-from eligo.planning import gained, sentence
+from eligo.planning import gain_words, sentence
 from eligo.pools import Pool, cores_of
 from eligo.prioritising import has_classes
 from eligo.simulation.batched import REQUESTS
@@ -117,7 +117,7 @@ def _gain(choice: ChosenOrder, candidate: Candidate) -> str:
     """The gain of an order over first come, first served: in time if that is known, else in ready tasks."""
     usual = choice.candidates["fifo"].seconds
     if candidate.seconds is None or usual is None:
-        than = gained(candidate.area, sum(choice.plan.first_come))
+        than = gain_words(candidate.area, sum(choice.plan.first_come))
         return f"{number(candidate.average)} tasks are ready, {than}"
     pool = "" if choice.pool is None else f" on {choice.pool.head}"
     return f"all tasks finish in about {lasting(candidate.seconds)}{pool}, {sooner(candidate.seconds, usual)}"

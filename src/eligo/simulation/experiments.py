@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.allocating import PRUDENT, informed
+from eligo.allocating import PRUDENT, rules_with_times
 from eligo.errors import EligoError, InputError
 from eligo.estimates import Estimate, estimate
 from eligo.finishing import earliest_finish
@@ -246,7 +246,7 @@ class _Arena:
 
     def _volatile(self, player: Player, cell: Cell) -> dict[str, Values]:
         clients, rules, times = crowd_of(cell.game)
-        rules = informed(rules, self.flow) if rules is PRUDENT and times == "recorded" else rules
+        rules = rules_with_times(rules, self.flow) if rules is PRUDENT and times == "recorded" else rules
         seconds = None if times == "equal" else self.times.seconds
         played = volatile(player, clients, cell.runs, cell.seed, seconds, drawn=times == "drawn", rules=rules)
         return {measure: np.asarray(getattr(played, measure), np.float64) for measure in MEASURES["volatile"]}

@@ -34,7 +34,7 @@ from eligo.verifying.blocks import (
     block_maxima,
     bound_by_parts,
     ceiling,
-    convolved,
+    convolve,
     homes,
     precedes,
     probed_bound,
@@ -277,7 +277,7 @@ class _Part:
         require((unit == unit[first][block]).all(), "a block is divided between units")
         maxima = [NOTHING] * len(sizes)
         for u, own in zip(unit[first].tolist(), self.maxima(np.arange(len(first))), strict=True):
-            maxima[u] = convolved(maxima[u], own)
+            maxima[u] = convolve(maxima[u], own)
         _check_run(maxima, np.diff(self.cumulative), np.ones(len(sizes) - 1, np.bool_))
         return Certified(self.cumulative)
 
@@ -335,7 +335,7 @@ class _Part:
         if proof["blocks"]:
             bound = np.minimum(bound, bound_by_parts(self.maxima(np.arange(len(self.blocks[0])))))
         if proof.get("split"):
-            bound = np.minimum(bound, reduce(convolved, alone))
+            bound = np.minimum(bound, reduce(convolve, alone))
         bound = probed_bound(self.dag, bound, proof.get("probes", ()))
         if "elimination" in proof:
             bound = self._eliminate(proof["elimination"])
@@ -426,7 +426,7 @@ class _Part:
             slack = int(bound.sum()) - self._largest(proof, bound, marks)
         slack = max(slack, self._piece_slack(bound, proof))
         if refuted:
-            apart = slack > 0 or (not closed and not positions.attained(self.dag, bound, swaps))
+            apart = slack > 0 or (not closed and not positions.attains_maxima(self.dag, bound, swaps))
             require(apart, "an order attains the maxima")
         return Certified(bound, slack, refuted)
 

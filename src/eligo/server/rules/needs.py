@@ -14,7 +14,7 @@ import numpy as np
 from eligo.engines.room import in_gibibytes
 from eligo.errors import counted
 from eligo.execution import COMPLETE, ELIGIBLE, EXECUTED, Execution, unpacked
-from eligo.grown_dag import reached
+from eligo.grown_dag import reachable_tasks
 from eligo.names import Name
 from eligo.rows import Ints
 from eligo.stores.service import FileRow
@@ -254,7 +254,7 @@ class Travels:
         while place < len(readers) and codes[readers[place]] == EXECUTED:
             place += 1
         self.temporary[name] = place
-        return place == len(readers) and not set(reached(self.flow.dag, [maker]).tolist()).isdisjoint(readers)
+        return place == len(readers) and not set(reachable_tasks(self.flow.dag, [maker]).tolist()).isdisjoint(readers)
 
     def grow(self, flow: Workflow, new: Workflow) -> None:
         """Add the tasks of *new*; *flow* is the workflow with them."""
