@@ -12,7 +12,7 @@ from eligo.allocating.within import WAITS, Within
 from eligo.dag import Dag
 from eligo.errors import EligoError, InputError
 from eligo.execution import ALLOCATED, ELIGIBLE, EXECUTED, HELD, Execution
-from eligo.grown_dag import reached
+from eligo.grown_dag import reachable_tasks
 from eligo.policies import order_grown, rank_of
 from eligo.space.footprint import Footprint
 from eligo.theory.eligibility import Order
@@ -34,7 +34,7 @@ class Twin:
         codes = game.codes
         self.ended = {v for v in range(len(codes)) if codes[v] == EXECUTED}
         self.running = {v for v in range(len(codes)) if codes[v] in {ALLOCATED, HELD}}
-        self.lost = lost.union(reached(game.dag, lost).tolist()) if lost else set()
+        self.lost = lost.union(reachable_tasks(game.dag, lost).tolist()) if lost else set()
 
     def live(self, running: set[int]) -> int:
         """The bytes that exist while these tasks run."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from eligo.allocating.asks import Allocator, Ask, Grant
 from eligo.allocating.by_policy import ByPolicy
-from eligo.allocating.prudent import PRUDENT, Prudent, Rules, informed
+from eligo.allocating.prudent import PRUDENT, Prudent, Rules, rules_with_times
 from eligo.allocating.speeds import Speeds
 from eligo.allocating.within import Space, Within
 from eligo.border import as_workflow
@@ -47,7 +47,7 @@ __all__ = [
     "Speeds",
     "Within",
     "allocator",
-    "informed",
+    "rules_with_times",
 ]
 
 
@@ -123,7 +123,7 @@ def allocator(  # noqa: PLR0913
     inner = plain(game) if space is None else space.around(plain, workflow, game, free=name == "finish")
     if rules is None:
         return inner
-    return Prudent(inner, informed(rules, workflow) if rules is PRUDENT else rules)
+    return Prudent(inner, rules_with_times(rules, workflow) if rules is PRUDENT else rules)
 
 
 def _for_execution(flow: Workflow, game: Execution, order: Order | None) -> tuple[Workflow, Order | None]:

@@ -23,7 +23,7 @@ from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.estimates import estimate
 from eligo.execution import COMPLETE, FAIL, FAILED, GROW, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
-from eligo.grown_dag import reached
+from eligo.grown_dag import reachable_tasks
 from eligo.kernels.ledgers import STATES, Ledger
 from eligo.names import Name
 from eligo.policies import from_order, order_grown
@@ -340,7 +340,7 @@ class Within:
     def _lose(self, v: int) -> None:
         """Take a permanently failed task and those below it out of the order."""
         self._lost.add(v)
-        ledger, below = self._ledger, reached(self._footprint.dag, [v]).tolist()
+        ledger, below = self._ledger, reachable_tasks(self._footprint.dag, [v]).tolist()
         for w in (v, *sorted(below, key=ledger.place.__getitem__)):
             if ledger.status[w] == WAITS:
                 ledger.lose(w)

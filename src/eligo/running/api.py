@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eligo.additions import LiveWorkflow
-from eligo.allocating import ALLOCATORS, Allocator, Ask, Grant, Space, allocator, informed
+from eligo.allocating import ALLOCATORS, Allocator, Ask, Grant, Space, allocator, rules_with_times
 from eligo.allocating.rooms import Room
 from eligo.engines import Engine, Function
 from eligo.engines.command_line import NO_BASH, default_shell
@@ -45,7 +45,7 @@ from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.space.footprint import Footprint
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
-from eligo.work.demands import GPUS, MEMORY, Amounts, bytes_in, described
+from eligo.work.demands import GPUS, MEMORY, Amounts, bytes_in, demand_environment
 from eligo.work.tries import Retries, Tries
 from eligo.workflow import Workflow
 
@@ -472,7 +472,7 @@ class Idle:
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None, elsewhere: bool) -> Commands:
     """The commands of all tasks, each of which must have one, with a folder for their output."""
-    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""), *described(1.0, 0).items())
+    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""), *demand_environment(1.0, 0).items())
     commands = Commands(
         flow, folder.place_of(flow, directory), folder.logs, mark, folder.processes, elsewhere=elsewhere
     )
@@ -577,7 +577,7 @@ def allocator_of(
     space: Space | None = None,
 ) -> Allocator:
     """The allocator that the settings name; raises an error if there is none of that name."""
-    rules = informed(settings.rules, flow.grown(game.dag))
+    rules = rules_with_times(settings.rules, flow.grown(game.dag))
     if settings.space is None:
         space = None
     return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed, space=space)
