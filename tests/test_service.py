@@ -1,9 +1,11 @@
 """The rules of the server, one reason each: no network, no disk, and a clock that the test turns."""
 
+import json
 from collections import Counter
 
 import pytest
 
+from eligo.additions import read_addition
 from eligo.allocating import Ask, Rules, allocator, rules_with_times
 from eligo.allocating.prudent import PRUDENT, Prudent
 from eligo.errors import InputError
@@ -686,6 +688,29 @@ def test_a_late_result_whose_file_stayed_inside_is_no_conflict(scene: Scene) -> 
     assert scene.tell(bob, done(scene.lease(bob), "x")) == ["accepted"]
     assert scene.tell(ann, done(a), done(b), done(c, "z"))[0] == "duplicate"
     assert scene.state(a.workflow) == "done"
+
+
+def test_a_temporary_file_is_forgotten_with_its_last_reader(scene: Scene) -> None:
+    files = {"a": ([], ["x"]), "b": (["x"], ["y"]), "c": (["x", "y"], ["z"])}
+    workflow = scene.submit(flow_of(CHAIN, files, temporary="xz"), files=True)
+    ann, there = scene.enrol(), list[set[str]]()
+    for name in "xyz":
+        assert scene.tell(ann, done(scene.lease(ann), name)) == ["accepted"]
+        there.append({row.name for row in scene.store.files(workflow)})
+    assert there == [{"x"}, {"x", "y"}, {"y", "z"}], "x when both readers are done; z is a result"
+    assert scene.service.books.spent == {"hash of x"}
+
+
+def test_a_task_that_is_added_cannot_read_a_temporary_file_that_is_gone(scene: Scene) -> None:
+    files = {"a": ([], ["x"]), "b": (["x"], ["y"]), "c": (["y"], ["z"])}
+    workflow = scene.submit(flow_of(CHAIN, files, temporary="x"), files=True, grow=True)
+    ann = scene.enrol()
+    for name in "xy":
+        assert scene.tell(ann, done(scene.lease(ann), name)) == ["accepted"]
+    served = scene.served(workflow)
+    for file, refusal in (("x", "a temporary file that was removed"), ("y", None)):
+        new = read_addition(json.dumps({"tasks": [{"name": f"late {file}", "run": "true", "inputs": [file]}]}))
+        assert (refusal or "None") in str(served.refusal(new))
 
 
 @pytest.mark.parametrize(("content", "answer"), [("hash of z", "duplicate"), ("a lie", "conflict")])

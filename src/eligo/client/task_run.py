@@ -173,6 +173,8 @@ class GrantRun:
         for finished in held:
             waited_for = [name for name in finished.inside if not self._readers(finished.task, name) <= ours]
             ready += self._deliveries(self._add_inside_files(finished, waited_for, scratch))
+            for name in finished.inside.keys() - waited_for:  # its readers are done
+                scratch.drop(name)
         return ready
 
     def _together(self) -> int:

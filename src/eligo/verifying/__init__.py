@@ -44,6 +44,7 @@ from eligo.verifying.blocks import (
 from eligo.verifying.documents import PLAN, Refuted, check_document, require, shortcut_mask
 from eligo.verifying.finishes import check_finish
 from eligo.verifying.modules import marks_of
+from eligo.verifying.space import check_space
 from eligo.version import SCHEMA
 
 Proof = Mapping[str, Any]
@@ -100,6 +101,7 @@ def verify(flow: object, plan: object) -> Verification:
         _check_summary(claim, dag, int(profile.sum()))
         _check_orders(claim, dag)
         check_finish(as_workflow(flow), claim)
+        check_space(as_workflow(flow), claim)
         return _check_proof(dag, order, claim, result)
     except (Refuted, ScheduleError, OverflowError) as refutation:
         return replace(result, reason=str(refutation))

@@ -26,7 +26,7 @@ from eligo.allocating.asks import Fits
 from eligo.allocating.prudent import PRUDENT
 from eligo.batches.component_solver import BRIEF
 from eligo.errors import EligoError, InputError, shorten
-from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD, RELEASE, Execution, unpacked
+from eligo.execution import ALLOCATED, ELIGIBLE, EXECUTED, FAILED, HELD, RELEASE, Execution, unpacked
 from eligo.grown_dag import reachable_tasks
 from eligo.launch import Launch
 from eligo.names import Name
@@ -206,10 +206,13 @@ class Served:
             return
         available = {file for task in new.tasks.values() for file in task.outputs}
         files = self.files or Travels(new.flow)
-        for name, task in new.tasks.items():
+        for name, task in ((name, task) for name, task in new.tasks.items() if name not in self.execution.graph):
             for file in task.inputs:
                 if not (file in available or file in files.makers or file in files.there):
                     raise InputError(f"new task {shorten(name)!r} reads {shorten(file)!r}, which no task writes")
+                if file in files.temporary and file not in files.there and self.codes[files.makers[file]] == EXECUTED:
+                    what = f"new task {shorten(name)!r} reads {shorten(file)!r}, a temporary file that was removed"
+                    raise InputError(f"{what}: submit a workflow with this task and those that it needs")
 
     def _check_growth(self, new: NewTasks) -> None:
         """Refuse tasks for a signed workflow, whose signatures cover all of it, and tasks beyond the limit of its policy."""
