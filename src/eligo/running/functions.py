@@ -105,7 +105,7 @@ def _own_size(value: object) -> int:
 
 
 class Values(dict[Name, Any]):
-    """The values so far. One that other tasks use is dropped once all of these are done, unless it is to be kept.
+    """The values that tasks have returned. A value is dropped once all tasks that use it are done, unless it is to be kept.
 
     *takes* maps each task to the tasks whose values it uses.
 
