@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from eligo.allocating.asks import Allocator, Ask, Grant
 from eligo.allocating.by_policy import ByPolicy
-from eligo.allocating.prudent import PRUDENT, Prudent, Rules, informed
+from eligo.allocating.prudent import PRUDENT, Prudent, Rules, rules_with_times
 from eligo.allocating.speeds import Speeds
 from eligo.border import as_workflow
 from eligo.errors import InputError
@@ -43,7 +43,7 @@ __all__ = [
     "Rules",
     "Speeds",
     "allocator",
-    "informed",
+    "rules_with_times",
 ]
 
 
@@ -113,7 +113,7 @@ def allocator(  # noqa: PLR0913
         plain = ByPolicy(rule, game, seed, estimates.seconds if estimates.level == "seconds" else None, workflow)
     if rules is None:
         return plain
-    return Prudent(plain, informed(rules, workflow) if rules is PRUDENT else rules)
+    return Prudent(plain, rules_with_times(rules, workflow) if rules is PRUDENT else rules)
 
 
 def _for_execution(flow: Workflow, game: Execution, order: Order | None) -> tuple[Workflow, Order | None]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import Protocol
 
-from eligo.errors import InputError, is_amount
+from eligo.errors import InputError, is_amount, whole_size
 from eligo.execution import Execution
 from eligo.names import Name
 
@@ -74,17 +73,6 @@ class Ask:
             return self.fits is None or self.fits(task)
         except NothingFits:
             return False
-
-
-def whole_size(size: object) -> int:
-    """The argument as a size in tasks, an int. Raises `InputError` unless it is a positive integer."""
-    try:
-        count = None if isinstance(size, bool) else index(size)  # type: ignore[arg-type]
-    except TypeError:
-        count = None
-    if count is None or count < 1:
-        raise InputError(f"size must be a positive integer, got {size!r}")
-    return count
 
 
 def whole_seed(seed: object) -> int:

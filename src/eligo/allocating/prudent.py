@@ -68,7 +68,7 @@ PRUDENT = Rules(slow=SLOW, copies=2)
 LONG = 3.0  # mean task times
 
 
-def informed(rules: Rules, flow: Workflow) -> Rules:
+def rules_with_times(rules: Rules, flow: Workflow) -> Rules:
     """The rules with the known run times: if all are known, slow clients get no long tasks."""
     estimates = estimate(flow)
     if estimates.level == "nothing":

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eligo.additions import LiveWorkflow
-from eligo.allocating import ALLOCATORS, Allocator, Ask, Grant, allocator, informed
+from eligo.allocating import ALLOCATORS, Allocator, Ask, Grant, allocator, rules_with_times
 from eligo.allocating.rooms import Room
 from eligo.engines import Engine, Function
 from eligo.engines.command_line import NO_BASH, default_shell
@@ -44,7 +44,7 @@ from eligo.running.stored_results import Serializer, log_exception, resume_funct
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
-from eligo.work.demands import GPUS, MEMORY, Amounts, described
+from eligo.work.demands import GPUS, MEMORY, Amounts, demand_environment
 from eligo.work.tries import Retries, Tries
 from eligo.workflow import Workflow
 
@@ -436,7 +436,7 @@ class Idle:
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None, elsewhere: bool) -> Commands:
     """The commands of all tasks, each of which must have one, with a folder for their output."""
-    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""), *described(1.0, 0).items())
+    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""), *demand_environment(1.0, 0).items())
     commands = Commands(
         flow, folder.place_of(flow, directory), folder.logs, mark, folder.processes, elsewhere=elsewhere
     )
@@ -535,7 +535,7 @@ def close_on_error(engine: Engine) -> Iterator[None]:
 
 def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Order | None = None) -> Allocator:
     """The allocator that the settings name; raises an error if there is none of that name."""
-    rules = informed(settings.rules, flow.grown(game.dag))
+    rules = rules_with_times(settings.rules, flow.grown(game.dag))
     return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
 
 

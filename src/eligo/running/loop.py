@@ -15,7 +15,7 @@ from eligo.allocating.prudent import SLOW
 from eligo.allocating.rooms import Needs
 from eligo.engines import Command, Ending, Engine, Job, Work
 from eligo.engines.job_run import ending_of, lost_ending
-from eligo.engines.room import Devices, Wants, equipped, machine_cores
+from eligo.engines.room import Devices, Wants, equip, machine_cores
 from eligo.engines.worker import STOPPED, Performed
 from eligo.errors import EligoError, InputError, is_amount, shorten
 from eligo.execution import EXECUTED, Execution
@@ -330,7 +330,7 @@ class Runner:
         demands = [needs(task) for task in tasks]
         together = largest(demands)
         devices = "" if self.devices is None else self.devices.take(self._jobs, together)
-        return together, tuple(map(partial(equipped, devices=devices), works, demands))
+        return together, tuple(map(partial(equip, devices=devices), works, demands))
 
     def _lease(self, task: int, client: str) -> Lease:
         return Lease("", self._jobs, task, self.tries.begun[task], client, "", "", self._jobs, time.time())

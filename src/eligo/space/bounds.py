@@ -33,7 +33,7 @@ MOST_CANDIDATES = 12  # tasks that are tried as the next member of a set
 class Member(NamedTuple):
     """A task of a set, and the least bytes that exist if it begins first, or ends last, with an ideal that has them.
 
-    A flow proves them. If the work ended before the cut was *complete*, more bytes may exist, and the ideal means nothing.
+    A flow proves them. If the work ended before the cut was *complete*, there may be more bytes, and the ideal means nothing.
     """
 
     task: int

@@ -87,6 +87,11 @@ class Footprint:
     def __repr__(self) -> str:
         return f"Footprint({len(self)} files, {int(self.sizes.sum()):,} bytes, {self.level!r})"
 
+    @property
+    def sized(self) -> bool:
+        """Whether any size is known."""
+        return self.level in {"sizes", "kinds"}
+
     @cached_property
     def left(self) -> Bytes:
         """For every task, the bytes that it leaves for others."""

@@ -4,8 +4,8 @@ A part of the dag whose tasks run in a fixed order is a *chain* of segments. A s
 the part while it runs, and ends in a *valley*, the bytes that then wait. Two segments are joined if nothing is gained by a
 pause between them: then the valleys fall to the lowest and rise after it, and the hills rise up to it and fall after it.
 
-Parts beside each other all run to their lowest valleys before any runs further [2]_. From there, their segments run by
-falling difference of hill and valley, which is best for trees [1]_; up to there, the same holds in reverse.
+Parts beside each other each run to their lowest valleys before any runs further [2]_. From there, segments run by falling
+difference of hill and valley, which is best for trees [1]_; up to there, the same holds in reverse.
 
 .. [1] Liu (1987): An application of generalized tree pebbling to sparse matrix factorization. SIAM J. Algebraic Discrete
    Methods 8.
