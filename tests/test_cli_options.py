@@ -54,6 +54,7 @@ TASKS = [
 ]
 FILES = {
     "flow.json": json.dumps({"tasks": TASKS}),
+    "sized.json": json.dumps({"tasks": TASKS, "files": {"a.txt": 9}}),
     "lines.txt": "echo a\n",
     "more.json": '{"tasks": [{"name": "d", "run": "echo d", "after": ["b"]}]}',
     "table.csv": "job,needs\nb,a\nc,a\n",
@@ -94,6 +95,7 @@ LINES = [
     "plan copy.json --in-place --seconds 5",
     "plan flow.json --workers 2 --history flow.json --verbose",
     "plan flow.json --cores 2",
+    "plan sized.json --space 1K",
     "explain flow.json -o out.svg --effort quick --seconds 5 --json",
     "verify flow.json order.txt --json --history flow.json",
     "verify table.csv table.txt --from csv --columns job,needs --reverse",

@@ -111,3 +111,44 @@ def test_compare_shows_the_peak_over_its_bound(sized: str, capsys: pytest.Captur
     out = capsys.readouterr().out
     table = out[out.index("Peak size of files between tasks") :].splitlines()
     assert [line.split() for line in table[2:4]] == [["fifo", "1.971"], ["space", "*1.000"]]
+
+
+def test_a_plan_within_a_limit_keeps_it_one_task_at_a_time(sized: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", sized, "--space", "1500", "--policy", "ready", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    used = next(entry for entry in document["orders"] if entry["name"] == document["used"])
+    footprint = Footprint.of(eligo.read(sized))
+    assert (document["used"], used["peak"]) == ("ready within 1.46 KiB", footprint.peak(used["order"]))
+    assert used["peak"] <= 1500 < footprint.peak(eligo.plan(sized).sequence)
+    assert verify(eligo.read(sized), document).holds
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--space", "1019"], "no order of the tasks fits in 1019 B: every order needs at least 1020 B"),
+        (["--space", "much"], "--space must be a size, such as 200G, got 'much'"),
+        (["--space", "2K", "--workers", "2"], "keeps a limit on space only if one task runs at a time, got 2 workers"),
+    ],
+)
+def test_limits_that_no_plan_keeps_are_refused(
+    sized: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", sized, *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_finish_within_some_limits_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = range(6)
+    first = [{"name": f"a{i}", "outputs": [f"a{i}.bam"], "seconds": 9} for i in pairs]
+    second = [{"name": f"b{i}", "inputs": [f"a{i}.bam"], "seconds": 1} for i in pairs]
+    path = tmp_path / "wide.json"
+    path.write_text(json.dumps({"tasks": first + second, "files": {f"a{i}.bam": 1024 for i in pairs}}), "utf-8")
+    chosen = eligo.order(str(path), 6)
+    assert [(one.limit, one.seconds, one.peak) for one in chosen.front] == [
+        (1024, 60.0, 1024), (1280, 60.0, 1024), (1536, 60.0, 1024), (2048, 30.0, 2048),
+    ]  # fmt: skip
+    assert run(["plan", str(path), "--workers", "6"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "1 KiB: 1 min" in out
+    assert "no limit (6 KiB): 10 s" in out

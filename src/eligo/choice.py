@@ -5,16 +5,21 @@ exactly this order. For a pool of workers, if every run time is known, the order
 pool.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from eligo.allocating import Space, allocator
+from eligo.allocating.within import Within, finish
 from eligo.border import as_workflow
 from eligo.deciding.work import Clock, Outlook
+from eligo.errors import InputError
 from eligo.estimates import without_seconds
+from eligo.execution import EXECUTED, Execution
 from eligo.finishing import FinishBound, own_seconds, window_bound
 from eligo.names import Name
 from eligo.planning import Plan
@@ -30,6 +35,7 @@ from eligo.space.bounds import SpaceBound, space_bound
 from eligo.space.footprint import Footprint
 from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.times import RunTimes, times_of
+from eligo.work.demands import byte_words
 from eligo.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -38,6 +44,8 @@ if TYPE_CHECKING:
 #: orders that are always compared
 SHOWN = ("ready", "finish", "fifo")
 PLAIN = ("ready", "fifo")
+SHARES = (1.0, 1.25, 1.5, 2.0)  # limits on space, as multiples of the peak of the order `space`
+MOST_LIMITED = 2_000  # tasks for which the finish within these limits is simulated
 SPACE = "space"
 ALIKE = 0.005  # two orders that differ by at most this share count as equally good
 
@@ -72,6 +80,15 @@ class Candidate:
         return self.area / max(1, len(self.sequence))
 
 
+class Limited(NamedTuple):
+    """A workflow played within a limit on space: the order in which tasks end, the finish on a pool, and the peak."""
+
+    limit: int
+    sequence: Ints
+    seconds: float | None
+    peak: int
+
+
 @dataclass(frozen=True, eq=False)
 class ChosenOrder:
     """The order used and the alternatives; each part is computed on access."""
@@ -81,6 +98,8 @@ class ChosenOrder:
     policy: str = "finish"
     asked_pool: Pool | None = None
     _: KW_ONLY
+    #: a limit on the bytes of files between tasks, which the order keeps if one task runs at a time
+    space: int | None = None
     effort: str = "normal"
     prefer: str = "path"
     #: whether the order of a large dag is left out of the candidates
@@ -91,6 +110,9 @@ class ChosenOrder:
     def __post_init__(self) -> None:
         check_order(self.policy)
         if self.asked_pool is not None:
+            if self.space is not None:
+                only = f"an order keeps a limit on space only if one task runs at a time, got {self.asked_pool}"
+                raise InputError(f"{only}: leave the workers out, or use `eligo run --space`, which keeps it with any")
             if self.times.estimate.level != "kinds":
                 own_seconds(self.flow)
             cores_of(self.flow, self.asked_pool)
@@ -105,7 +127,12 @@ class ChosenOrder:
 
     @property
     def used(self) -> str:
-        """The name of the order used: `ready by priority` instead of `ready`, and so for `fifo`, if priorities differ."""
+        """The name of the order used, which says whether it has a limit on space.
+
+        It is `ready by priority` instead of `ready`, and so for `fifo`, if priorities differ.
+        """
+        if self.space is not None:
+            return f"{self.policy} within {byte_words(self.space)}"
         return f"{self.policy} by priority" if self.policy in PLAIN and has_classes(self.flow) else self.policy
 
     @property
@@ -141,6 +168,27 @@ class ChosenOrder:
         if self.footprint is None or (self._is_large and self.policy != SPACE):
             return None
         return space_bound(self.footprint, self.sequence(SPACE), self.effort)
+
+    @cached_property
+    def front(self) -> tuple[Limited, ...]:
+        """The finish on the pool under some limits on space, from the peak of the order `space` to no limit."""
+        pool, footprint, free = self.pool, self.footprint, self.candidates["finish"].peak
+        if pool is None or not pool.speeds or not pool.equal or footprint is None or free is None:
+            return ()
+        if len(self.flow) > MOST_LIMITED or not footprint.sized:
+            return ()
+        least = footprint.peak(self.sequence(SPACE))
+        limits = [math.ceil(least * share) for share in SHARES]
+        return tuple(self._within(limit, pool.size) for limit in limits if limit < free)
+
+    def _within(self, limit: int, workers: int = 1) -> Limited:
+        """The policy within a limit on space, on equal workers."""
+        game, known = Execution(self.flow.dag), self.times.complete
+        space = Space(limit, workers=workers if known else None)
+        chosen = allocator(self.policy, self.flow, game, rules=None, space=space, order=self._planned(self.policy))
+        end = finish(chosen, self.times.estimate.seconds, workers)
+        sequence = np.array(list(game.numbers(EXECUTED)), np.int32)
+        return Limited(limit, sequence, end if known else None, chosen.most if isinstance(chosen, Within) else 0)
 
     @cached_property
     def candidates(self) -> dict[str, Candidate]:
@@ -236,14 +284,19 @@ class ChosenOrder:
 
     def sequence(self, name: str) -> Ints:
         """The tasks by number in the order with this name, as it is followed here."""
+        if self.space is not None and name == self.used:
+            return self._within(self.space).sequence
         if name == "finish" and self._soonest is not None:
             return self._soonest.schedule.sequence
         if name in PLAIN:
             return self.plan.sequence if name == "ready" else self.flow.dag.order
         policy = self.policy if name == self.used else name
+        return numbered_order(self.flow, policy, self._planned(policy))
+
+    def _planned(self, policy: str) -> Ints | None:
+        """The order of the plan that a policy follows, or by which it breaks ties."""
         effort = PLAN_EFFORT.get(policy)
-        planned = None if effort is None else self._ties if effort == "quick" else self.plan.sequence
-        return numbered_order(self.flow, policy, planned)
+        return None if effort is None else self._ties if effort == "quick" else self.plan.sequence
 
     @cached_property
     def _ties(self) -> Ints:
@@ -279,6 +332,8 @@ class ChosenOrder:
         return footprint.peak(sequence) if schedule is None else footprint.peak_in_time(schedule.begin, schedule.end)
 
     def _why(self) -> str:
+        if self.space is not None:
+            return f"keeps files between tasks within {byte_words(self.space)}"
         if self.used != "finish":
             return "requested"
         if self.pool is None or self.origin is None:

@@ -70,6 +70,8 @@ class Space:
             cure = "state them with the key `files` of the workflow, or run it once without a limit"
             raise InputError(f"the files between tasks cannot be limited, because no sizes are known: {cure}")
         order = space_order(footprint, "quick")
+        if not self.learned and footprint.peak(order) > self.limit:
+            order = space_order(footprint)  # the one that `eligo plan` shows
 
         def within(make: Make, game: Execution) -> Within:
             grown = lambda dag: self.footprint(flow.grown(dag))  # noqa: E731
@@ -142,8 +144,11 @@ class Within:
             return
         from eligo.space.bounds import space_bound  # imports solvers, which a limit that fits does not need
 
-        bound, limit = space_bound(self._footprint, order, "quick").bytes, byte_words(self.limit)
-        least, needed = byte_words(bound), byte_words(self.needed)
+        bound = space_bound(self._footprint, order, "quick").bytes
+        amounts = (self.limit, bound, self.needed)
+        rounded = [byte_words(amount) for amount in amounts]
+        differ = len(set(rounded)) == len(set(amounts))
+        limit, least, needed = rounded if differ else [f"{amount:,} B" for amount in amounts]
         if bound > self.limit:
             why = (
                 f"no order of the tasks fits in {limit}: every order needs at least {least}, and the one found {needed}"

@@ -12,7 +12,7 @@ from eligo.choice import SPACE, Candidate, ChosenOrder, choose
 from eligo.cli.export import check_place, export, next_steps, text_to_write
 from eligo.cli.output import chart, json_text, print_json, print_lines
 from eligo.cli.plan_text import first_tasks, headline, plan_document, print_details, searching, tell, tell_cut
-from eligo.cli.requests import PlanRequest
+from eligo.cli.requests import PlanRequest, size_in
 from eligo.errors import counted
 from eligo.estimates import lasting
 from eligo.formats.shared.files import save
@@ -40,7 +40,15 @@ def answer(times: RunTimes, asked: PlanRequest) -> None:
         check_place(flow, place, asked.force)
     brief = not (asked.writing or asked.json or asked.save or pool)
     with searching(len(flow), asked.seconds) as (clock, watch):
-        search = {"effort": asked.effort, "prefer": asked.prefer, "brief": brief, "clock": clock, "watch": watch}
+        space = None if asked.space is None else size_in("space", asked.space)
+        search = {
+            "space": space,
+            "effort": asked.effort,
+            "prefer": asked.prefer,
+            "brief": brief,
+            "clock": clock,
+            "watch": watch,
+        }
         choice = choose(times, asked.policy, pool, asked.override, **search)
         _ = choice.plan, choice.candidates  # computed here, where the progress is shown and Ctrl-C stops the search
     tell_cut(choice.plan)
@@ -318,7 +326,16 @@ def finish_lines(choice: ChosenOrder, pool: Pool) -> list[str]:
         f"{about}. Lower bound: no order can finish before {lasting(finish.bound.seconds)}{within}.",
         f"Why: {finish.bound.why(lasting)}.",
         *([_more(choice, pool, finish)] if pool.equal else []),
+        *([_limits(choice, finish)] if choice.front else []),
     ]
+
+
+def _limits(choice: ChosenOrder, finish: Finish) -> str:
+    """The finish within some limits on space, and without one."""
+    each = [f"{byte_words(one.limit)}: {lasting(one.seconds or 0.0)}" for one in choice.front]
+    free = "" if choice.chosen is None or choice.chosen.peak is None else f" ({byte_words(choice.chosen.peak)})"
+    each.append(f"no limit{free}: {lasting(finish.makespan)}")
+    return f"Time by limit of space (`eligo run --space`): {', '.join(each)}."
 
 
 def _more(choice: ChosenOrder, pool: Pool, finish: Finish) -> str:

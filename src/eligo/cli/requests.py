@@ -39,6 +39,9 @@ class PlanRequest:
     effort: option.EffortOption = "normal"
     seconds: option.SearchSeconds = None
     override: option.Override = False
+    space: Annotated[
+        str | None, valued("SIZE", "Keep files between tasks within SIZE, such as 200G, one task at a time.", "--space")
+    ] = None
     priority_base: option.PriorityBase = None
     to: option.TextTo = None
     force: option.Force = False
