@@ -15,6 +15,7 @@ EVERY = (
     "live",
     "finishing",
     "policies",
+    "space",
     "running",
     "stores",
     "serving",
@@ -25,6 +26,7 @@ EVERY = (
     "slow_clients",
     "stalls",
     "locality",
+    "space_limit",
 )
 
 print(version_line().strip())

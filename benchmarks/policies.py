@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.timing import REAL, fastest, heading, row, verdict
 from eligo import families, policies, simulation
-from eligo.allocating import PRUDENT, Rules, informed
+from eligo.allocating import PRUDENT, Rules, rules_with_times
 from eligo.dag import Dag
 from eligo.estimates import estimate, kind_of, with_records, without_seconds
 from eligo.formats import read
@@ -238,7 +238,7 @@ SETTINGS = {
 }
 RULES: dict[str, tuple[str, Callable[[Workflow], Rules]]] = {
     "prudent: slow rule and copies": ("balanced", lambda flow: PRUDENT),
-    "the same, informed": ("finish", lambda flow: informed(PRUDENT, flow)),
+    "the same, informed": ("finish", lambda flow: rules_with_times(PRUDENT, flow)),
     "order alone": ("balanced", lambda flow: Rules()),
     "slow rule": ("balanced", lambda flow: Rules(slow=0.5)),
     "... and fastest first": ("balanced", lambda flow: Rules(slow=0.5, copies=2, fastest=True)),

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.serving import Connection, served
 from benchmarks.timing import heading, row, verdict
 from eligo import families, policies, simulation
-from eligo.allocating import PRUDENT, Rules, informed
+from eligo.allocating import PRUDENT, Rules, rules_with_times
 from eligo.simulation import Clients
 from eligo.workflow import Task, Workflow
 
@@ -93,7 +93,7 @@ def played(flow: Workflow) -> tuple[float, float, float]:
     clients = Clients(count=COUNT, spread=SPREAD, stay=float("inf"))
     with_rules, without = (
         simulation.volatile(policy, clients, PLAYED, 1, seconds, rules=rules).makespan
-        for rules in (informed(PRUDENT, flow), Rules())
+        for rules in (rules_with_times(PRUDENT, flow), Rules())
     )
     ratios = np.log(with_rules / without)
     spread = 1.96 * ratios.std() / RUNS**0.5

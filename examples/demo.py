@@ -41,6 +41,11 @@ STEPS = [
      "eligo run sequencing.yaml --workers 8 --policy order.txt --quiet"),
     ("RESUME. The same command again: finished tasks are not repeated. This also holds after a crash.",
      "eligo run sequencing.yaml --workers 8 --policy order.txt --quiet"),
+    ("CLEAN. Eight branches, each with a file of 4 MB between its two tasks. Each file is removed after its last reader, but"
+     " first come, first served has most of them at once ...",
+     "eligo run branches.yaml --workers 2 --policy fifo --clean --run wide.run --quiet"),
+    ("... while the policy space opens few branches at a time. Compare the two amounts between tasks.",
+     "eligo run branches.yaml --workers 2 --policy space --clean --run narrow.run --quiet"),
     ("STATUS. The counts, running tasks and failures of a run, while it runs or afterwards.",
      "eligo status sequencing.yaml"),
     ("WHY. The state of one task: what it waited for, and its place in the order.", "eligo why sequencing.yaml align_12"),
@@ -95,7 +100,7 @@ def main() -> None:
     """Run every step and print its output."""
     shutil.rmtree(OUT, ignore_errors=True)
     (OUT / "served").mkdir(parents=True)
-    for file in ("sequencing.yaml", "pie.yaml", "survey.dag", "plate.dag"):
+    for file in ("sequencing.yaml", "branches.yaml", "pie.yaml", "survey.dag", "plate.dag"):
         shutil.copy(HERE / file, OUT)
     (OUT / "washing.yaml").write_text(WASHING)
     (OUT / "errands.yaml").write_text(ERRANDS)

@@ -27,7 +27,7 @@ from eligo.theory.blocks import decompose
 from eligo.theory.eligibility import profile
 from eligo.theory.exact import down_sets, ic_optimal_schedule
 from eligo.theory.priority import Kind, has_priority
-from eligo.theory.profiles import Profile, concatenated, convolved
+from eligo.theory.profiles import Profile, concatenate, convolve
 from eligo.theory.sweep import sweep, sweep_two
 from eligo.theory.trees import planar_order
 from papers.findings import Checked, Finding
@@ -124,8 +124,8 @@ def _sweep_decides_chains(trials: int) -> list[bool]:
     for profiles in _random_profiles(10 * trials, 3):
         chain = all(has_priority(a, b) for a, b in pairwise(profiles))
         arrays = [np.array(p) for p in profiles]
-        best = convolved(convolved(arrays[0], arrays[1]), arrays[2])
-        right.append(chain == bool((concatenated(arrays) == best).all()) and (not chain or sweep(profiles) is not None))
+        best = convolve(convolve(arrays[0], arrays[1]), arrays[2])
+        right.append(chain == bool((concatenate(arrays) == best).all()) and (not chain or sweep(profiles) is not None))
     return right
 
 
@@ -147,7 +147,7 @@ def _halves_precede() -> list[bool]:
     for chain in product(SMALL, repeat=4):
         profiles = [kind.profile for kind in chain]
         if all(has_priority(a, b) for a, b in pairwise(profiles)):
-            right.append(has_priority(convolved(profiles[0], profiles[1]), convolved(profiles[2], profiles[3])))
+            right.append(has_priority(convolve(profiles[0], profiles[1]), convolve(profiles[2], profiles[3])))
     return right
 
 

@@ -1,7 +1,7 @@
 """What the tests of the server's rules share: a store that is a few dictionaries, and a service with a clock to turn."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import count
 from typing import Any
@@ -181,12 +181,20 @@ class MemoryStore(ServiceStore):
 
 
 def flow_of(
-    dag: Mapping[str, Iterable[str]], files: Mapping[str, tuple[list[str], list[str]]] | None = None
+    dag: Mapping[str, Iterable[str]],
+    files: Mapping[str, tuple[list[str], list[str]]] | None = None,
+    temporary: Collection[str] = (),
 ) -> Workflow:
-    """A workflow by the parents of its tasks; *files* are what tasks read and write."""
+    """A workflow by the parents of its tasks; *files* are what tasks read and write, and which of that is temporary."""
     known = {name: (files or {}).get(name, ([], [])) for name in dag}
     tasks = {
-        name: Task(name=name, command="true", inputs=tuple(reads), outputs=tuple(writes))
+        name: Task(
+            name=name,
+            command="true",
+            inputs=tuple(reads),
+            outputs=tuple(writes),
+            temporary=tuple(file for file in writes if file in temporary),
+        )
         for name, (reads, writes) in known.items()
     }
     return Workflow(Dag.from_parents(dag), tasks)

@@ -46,7 +46,8 @@ class World:
         files = {name: ([f"of {parent}" for parent in parents], [f"of {name}"]) for name, parents in dag.items()}
         wishes: dict[str, Any] = {"quorum": 2 if b % 4 == 0 else 1, "copies": 1 + b % 2, "files": c % 2 == 0}
         wishes |= {"policy": "finish" if c % 3 == 0 else "fifo", "owner": str(c % 3), "share": 1.0 + c % 2}
-        workflow = self.scene.submit(flow_of(dag, files), **wishes)
+        temporary = [f"of {name}" for i, name in enumerate(dag) if (a + i * b) % 3 == 0]
+        workflow = self.scene.submit(flow_of(dag, files, temporary), **wishes)
         self.promises.parents[workflow] = dag
 
     def enrol(self, a: int, b: int, c: int) -> None:

@@ -210,6 +210,18 @@ def test_planning_imports_no_more_than_it_needs(tmp_path: Path) -> None:
     assert not {"numpy.ma", "numpy.random", "OPENBLAS_NUM_THREADS"} & set(out)
 
 
+def test_running_imports_no_more_than_it_needs(tmp_path: Path) -> None:
+    """A run on this machine calls no address and reads one format; two thirds of its CPU without tasks are imports."""
+    file = tmp_path / "flow.json"
+    file.write_text('{"tasks": [{"name": "a", "run": "true"}]}', "utf-8")
+    code = f"import sys, eligo.cli; eligo.cli.run(['run', '-q', {str(file)!r}]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out = set(done.stdout.split())
+    assert "eligo.engines.local" in out
+    assert not {"eligo.formats.dot", "eligo.formats.jx", "eligo.formats.dagman", "eligo.client.worker"} & out
+    assert not {"http.client", "ssl", "email", "multiprocessing", "webbrowser", "numpy.ma", "rich", "yaml"} & out
+
+
 def test_what_is_imported_when_first_used_is_all_there() -> None:
     for module in (eligo.allocating, eligo.simulation):
         assert all(getattr(module, name) is not None for name in module.__all__)

@@ -13,7 +13,15 @@ from eligo.batches import component_solver as solving
 from eligo.batches import residual as residuals
 from eligo.batches.best import ChainBundle, Copies, chains
 from eligo.batches.component_solver import Budget, Knapsack, Ranged, TreeBatches, solve
-from eligo.batches.greedy import Guess, improved, largest, most_releases, private_children, rendered_along, share_bound
+from eligo.batches.greedy import (
+    Guess,
+    improve_batch,
+    largest,
+    most_releases,
+    private_children,
+    rendered_along,
+    share_bound,
+)
 from eligo.batches.program import Program, search, solve_program
 from eligo.batches.residual import Component, Residual, Shape
 from eligo.batches.states import batch
@@ -335,7 +343,7 @@ def test_exchanges_never_lose_and_keep_the_size() -> None:
     for _ in range(100):
         dag, size = random_bipartite(rng, 12, 14), int(rng.integers(1, 12))
         before = sorted(rng.choice(12, size, replace=False).tolist())
-        after = improved(dag, before, Clock())
+        after = improve_batch(dag, before, Clock())
         assert len(set(after)) == size
         assert rendered(dag, after) >= rendered(dag, before)
         gained += rendered(dag, after) > rendered(dag, before)

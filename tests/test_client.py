@@ -198,6 +198,12 @@ def test_inside_files_stay_and_their_makers_wait_for_the_readers(server: StandIn
     assert digest(b"1\n") not in server.files or server.content(server.result("b"), "e") == b"1\n"
 
 
+def test_inside_files_leave_the_scratch_folder_after_their_last_reader(server: StandIn, tmp_path: Path) -> None:
+    server.grant(*INSIDE[:2], task("z", "test ! -e c && test -e d"))
+    worked(server, tmp_path)
+    assert server.outcomes() == dict.fromkeys("abz", "done")
+
+
 @pytest.mark.parametrize(("command", "outcome"), [("false", "done"), ("echo more >> c; false", "returned")])
 def test_inside_files_travel_where_a_reader_fails(server: StandIn, tmp_path: Path, command: str, outcome: str) -> None:
     """Unless the reader has changed them: then their maker is run again."""

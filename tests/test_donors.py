@@ -8,10 +8,11 @@ import pytest
 from compositions import arcs_of, compositions, residual, spoiling
 from conftest import GOLDEN, golden_dag
 from eligo import families
-from eligo.clusters import cluster, fat_task
+from eligo.clusters import cluster, fat_task, strategies
 from eligo.clusters.chains import chain_of, is_straight
 from eligo.dag import Dag, sum_of
 from eligo.planning import plan
+from eligo.simulation import deal
 
 COUNTEREXAMPLES = [golden_dag(case) for case in GOLDEN if "fat_task" in case]
 #: three M-dags with two parents each, of which one fat task leaves no best order
@@ -160,3 +161,11 @@ def test_what_remains_of_any_composition_as_a_chain_has_a_best_order() -> None:
             assert not (kept and inside in spoiled)
             more += kept and not straight(dag)
     assert more > 300
+
+
+def test_where_residuals_are_not_planned_the_repaired_theorem_cuts_fewer_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = families.random_composition("m", 450, seed=2)
+    assert not straight(dag)
+    repaired = deal(dag, [8], "communication").cut_arcs
+    monkeypatch.setattr(strategies, "MOST_CHECKED", 0)
+    assert repaired < 0.95 * deal(dag, [8], "communication").cut_arcs

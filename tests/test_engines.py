@@ -36,7 +36,7 @@ from eligo.engines.job_run import ending_of, perform
 from eligo.engines.local import LocalEngine
 from eligo.engines.registry import engine_on
 from eligo.engines.room import Wants
-from eligo.engines.sessions import POOL, marked
+from eligo.engines.sessions import POOL, marked_processes
 from eligo.engines.threads import ThreadEngine
 from eligo.engines.worker import Performed
 from eligo.errors import InputError
@@ -621,13 +621,13 @@ def test_what_a_killed_dispatcher_left_is_gone_when_its_run_goes_on(name: str, t
         assert killed.stdout is not None
         assert killed.stdout.readline() == b"ready\n"
         until = time.monotonic() + 20
-        while name != "dask" and not marked(POOL, [mark]) and time.monotonic() < until:
+        while name != "dask" and not marked_processes(POOL, [mark]) and time.monotonic() < until:
             time.sleep(0.05)  # Parsl's workers begin later
         left = psutil.Process(killed.pid).children(recursive=True)
         killed.kill()
     assert left
     subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=240)
-    assert name == "dask" or not marked(POOL, [mark])
+    assert name == "dask" or not marked_processes(POOL, [mark])
     _, alive = psutil.wait_procs(left, timeout=20)
     alone = [each.name() for each in alive if each.status() != psutil.STATUS_ZOMBIE]
     # Ray's agents run nothing, and see by themselves that they are alone, which takes up to a minute on a busy machine

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from eligo.cli import run
-from eligo.engines.sessions import marked
+from eligo.engines.sessions import marked_processes
 from eligo.pages.folder_source import WatchedRun
 from eligo.running.folder import MARK, kept_workflow
 from eligo.stores import Store
@@ -194,7 +194,7 @@ def test_a_copy_of_a_live_run_leaves_the_tasks_of_the_original_alone(live: Path)
     pid = int(lines(live / "pids")[0])
     assert ran(copy / "flow.yaml") == 0
     os.kill(pid, 0)
-    assert pid in marked(MARK, [mark_of(live)])
+    assert pid in marked_processes(MARK, [mark_of(live)])
     assert len(lines(copy / "pids")) == 2
 
 

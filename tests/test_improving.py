@@ -14,7 +14,7 @@ from conftest import random_small_dag
 from eligo import families, kernels
 from eligo.dag import Dag
 from eligo.deciding.effort import new_effort
-from eligo.deciding.orders import best_improved, heuristics, improved, merged
+from eligo.deciding.orders import heuristics, improve_best, improve_order, merge_orders
 from eligo.deciding.solver import solve
 from eligo.deciding.work import Clock, Work, cumulative
 from eligo.kernels.improving import Lineup
@@ -107,7 +107,7 @@ def test_what_is_improved_is_no_better_by_any_move(seed: int) -> None:
     rng = np.random.default_rng(seed)
     dag = skeleton(families.random_layered(5, 4, seed=seed, degree=2 + seed % 2))
     order = random_order(dag, rng)
-    found = improved(dag, np.array(order, np.int32), Work(), 1000)
+    found = improve_order(dag, np.array(order, np.int32), Work(), 1000)
     assert area(dag, found) >= area(dag, order)
     assert sorted(found.tolist()) == sorted(order)
     for p in range(len(order)):
@@ -123,12 +123,12 @@ def test_no_work_makes_an_order_worse(units: int) -> None:
     candidates = heuristics(dag, True)
     best = max(area(dag, order) for _, order in candidates)
     work = Work(units)
-    name, order = best_improved(dag, candidates, work)
+    name, order = improve_best(dag, candidates, work)
     assert area(dag, order) >= best
     assert name.endswith(", improved") == (area(dag, order) > best)
-    assert (best_improved(dag, candidates, Work(units))[1] == order).all()
+    assert (improve_best(dag, candidates, Work(units))[1] == order).all()
     for _, own in candidates:
-        assert area(dag, improved(dag, own, Work(units))) >= area(dag, own)
+        assert area(dag, improve_order(dag, own, Work(units))) >= area(dag, own)
 
 
 def test_small_layered_dags_get_nearly_the_largest_area() -> None:
@@ -137,7 +137,7 @@ def test_small_layered_dags_get_nearly_the_largest_area() -> None:
         dag = skeleton(families.random_layered(5, 4, seed=seed))
         subsets = Subsets.of(dag)
         assert subsets
-        _, order = best_improved(dag, heuristics(dag, True), Work())
+        _, order = improve_best(dag, heuristics(dag, True), Work())
         lost.append(1 - area(dag, order) / area(dag, subsets.best_order()[0]))
     assert max(lost) < 0.01
     assert sum(lost) / len(lost) < 0.0005
@@ -183,7 +183,7 @@ def test_parts_are_merged_as_well_as_can_be() -> None:
         gains = [rng.integers(0, 4, size=rng.integers(1, 5)) for _ in range(2)]
         profiles = [np.concatenate([[0], np.cumsum(row)]) for row in gains]
         orders = [np.arange(begin, begin + len(row), dtype=np.int32) for begin, row in zip((0, 10), gains, strict=True)]
-        found = merged(orders, profiles).tolist()
+        found = merge_orders(orders, profiles).tolist()
         assert [[v for v in found if (v >= 10) == second] for second in (False, True)] == [o.tolist() for o in orders]
         worth = dict(zip([*orders[0].tolist(), *orders[1].tolist()], np.concatenate(gains).tolist(), strict=True))
         assert summed([worth[v] for v in found]) == max(

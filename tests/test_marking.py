@@ -12,7 +12,7 @@ from eligo.dag import Dag
 from eligo.deciding import modules
 from eligo.deciding.effort import EFFORTS
 from eligo.deciding.elimination import eliminate, exact_maxima
-from eligo.deciding.marks import closest, marked, maxima_by_marks, ranked
+from eligo.deciding.marks import closest, marked_bounds, maxima_by_marks, rank_candidates
 from eligo.deciding.moves import largest_area
 from eligo.deciding.positions import Marked
 from eligo.deciding.work import Work
@@ -75,7 +75,7 @@ def test_never_more_comes_than_marked_tasks_leave() -> None:
     exact = 0
     for dag, tasks in with_marks(2, 80):
         for marks in (tasks, np.flatnonzero(dag.outdegree > 0).tolist()):
-            found, checked = marked(dag, marks, Work())[0], marks_of(dag, document_of(dag, marks))
+            found, checked = marked_bounds(dag, marks, Work())[0], marks_of(dag, document_of(dag, marks))
             assert checked is not None
             assert list(checked.tasks) == found.tasks
             for one, most in largest_behind(dag).items():
@@ -91,7 +91,7 @@ def test_largest_areas_with_marked_tasks() -> None:
     for dag, maxima, area in solved_dags(4, 60):
         nonsinks = np.flatnonzero(dag.outdegree > 0)
         tasks = sorted(rng.permutation(nonsinks)[:3].tolist())
-        told = marked(dag, tasks, Work())[0]
+        told = marked_bounds(dag, tasks, Work())[0]
         found = largest_area(dag, maxima, -1, 1 << 20, marked=told)
         assert (found.area, found.proved) == (area, True)
         again = largest_area(dag, maxima, area, 1 << 20, marked=told)
@@ -133,7 +133,7 @@ def test_few_marked_tasks_spare_most_of_a_search() -> None:
 
 def test_those_are_marked_first_that_make_the_least_difference() -> None:
     dag = Dag.from_arcs([*(("a", f"{j}") for j in range(9)), ("b", "x"), ("c", "y"), ("d", "z")])
-    assert dag.named(np.array(ranked(dag, Work()), np.int32)) == ("b", "c", "d", "a")
+    assert dag.named(np.array(rank_candidates(dag, Work()), np.int32)) == ("b", "c", "d", "a")
 
 
 def test_no_tasks_are_marked_where_there_is_no_work_or_room_for_it() -> None:

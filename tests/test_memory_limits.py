@@ -15,7 +15,7 @@ from eligo.client.options import WorkOptions
 from eligo.client.worker import work
 from eligo.dag import Dag
 from eligo.engines import Command, cgroups
-from eligo.engines.room import equipped
+from eligo.engines.room import equip
 from eligo.engines.worker import process_table
 from eligo.launch import Launch
 from eligo.running.commands import Commands
@@ -125,7 +125,7 @@ def test_what_a_container_engine_starts_is_not_limited(tmp_path: Path) -> None:
     launch = Launch(container="podman:alpine")
     details = {"a": Task(name="a", command="true", launch=launch, memory=2**30), "b": Task(name="b", command="true")}
     commands = Commands(Workflow(Dag.from_arcs([], ["a", "b"]), details), str(tmp_path), str(tmp_path))
-    limits = [equipped(commands(name, 1), Demand(memory=2**30), "") for name in ("a", "b")]
+    limits = [equip(commands(name, 1), Demand(memory=2**30), "") for name in ("a", "b")]
     assert [each.memory for each in limits if isinstance(each, Command)] == [None, 2**30]
 
 

@@ -25,17 +25,17 @@ from eligo.deciding.elimination import (
     TooWideError,
     eliminate,
     exact_maxima,
-    planned,
+    plan_joins,
     roles_of,
 )
 from eligo.deciding.modules import module_dag
-from eligo.deciding.moves import frontier, guided, largest_area
+from eligo.deciding.moves import frontier, guided_order, largest_area
 from eligo.deciding.symmetry import Alike, Twins, is_automorphism
 from eligo.deciding.work import Clock, Outlook, Work, cumulative
 from eligo.errors import InputError
 from eligo.planning import plan
 from eligo.theory import exact
-from eligo.theory.profiles import convolved
+from eligo.theory.profiles import convolve
 from eligo.theory.skeleton import skeleton
 from eligo.theory.subsets import Subsets
 from slow_theory import max_area_schedule
@@ -97,7 +97,7 @@ def test_wide_dags_are_given_up() -> None:
 
 
 def joins_of(dag: Dag, work: Work) -> tuple[Planner, StateTable]:
-    return planned(dag, eliminate(dag, work), work)
+    return plan_joins(dag, eliminate(dag, work), work)
 
 
 WIDE = [families.butterfly(4), families.out_mesh(12), families.random_layered(5, 12, seed=3), families.clique_dag(9)]
@@ -175,7 +175,7 @@ def test_what_is_interchangeable_is_found_in_every_large_bag() -> None:
     dag = sum_of(*[part] * 3).dag
     assert [len(alike.members) for alike in eliminate(dag).alike] == [18] * 3
     executed = [np.array([m * (m - 1) // 2 for m in range(19)])] * 3
-    assert exact_maxima(dag).tolist() == reduce(convolved, executed).tolist()
+    assert exact_maxima(dag).tolist() == reduce(convolve, executed).tolist()
 
 
 def test_the_order_leaves_few_tables_waiting() -> None:
@@ -242,7 +242,7 @@ def test_guided_play_attains_the_target_or_gives_up() -> None:
     for dag in dags(6, 300, 11):
         if dag.arc_count:
             maxima = subsets_of(dag).maxima
-            order = guided(dag, maxima)
+            order = guided_order(dag, maxima)
             outcomes[order is None] += 1
             if order is not None:
                 assert cumulative(dag, np.array(order, np.int32)).tolist() == maxima.tolist()
@@ -318,7 +318,7 @@ def test_what_modules_can_have_together_bounds_the_maxima() -> None:
         shares = best_shares(dag) if dag.arc_count else None
         if shares is not None and len(shares.modules) > 1:
             alone = [subsets_of(module_dag(dag, module)).maxima for module in shares.modules]
-            split = reduce(convolved, alone)
+            split = reduce(convolve, alone)
             assert (split >= subsets_of(dag).maxima).all()
             lower += bool((split < shares.bound).any())
     assert lower > 10

@@ -148,7 +148,7 @@ def test_the_checker_finds_the_same_with_swaps() -> None:
         assert subsets is not None
         best = int(cumulative(dag, np.array(subsets.largest_area_order(), np.int32)).sum())
         assert all(checked_modules.exchange_holds(dag, pairs) for pairs in alike)
-        assert checked.attained(dag, subsets.maxima, alike) == (subsets.optimal_order() is not None)
+        assert checked.attains_maxima(dag, subsets.maxima, alike) == (subsets.optimal_order() is not None)
         for incumbent in (-1, best - 1, best):
             assert checked.largest_area(dag, subsets.maxima, incumbent, alike) == max(best, incumbent)
 

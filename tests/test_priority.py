@@ -8,7 +8,7 @@ import pytest
 from eligo.families import clique_dag, cycle_dag, m_dag, n_dag, w_dag
 from eligo.theory import exact
 from eligo.theory.priority import Kind, has_priority, named_priority, precedes, sorted_chain
-from eligo.theory.profiles import as_profile, convolved, dual_maxima
+from eligo.theory.profiles import as_profile, convolve, dual_maxima
 from slow_theory import concave_hull
 
 KINDS = [
@@ -113,7 +113,7 @@ def test_convolution_is_the_best_split() -> None:
             max(one[i] + two[k - i] for i in range(len(one)) if 0 <= k - i < len(two))
             for k in range(len(one) + len(two) - 1)
         ]
-        assert convolved(one, two).tolist() == best
+        assert convolve(one, two).tolist() == best
 
 
 def test_the_concave_hull_is_least() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import best_shares, probe_task, probed
+from eligo.deciding.bounds import best_shares, probe_bound, probe_task
 from eligo.deciding.elimination import exact_maxima
 from eligo.deciding.work import Work
 from eligo.families import random_dag, random_layered
@@ -17,7 +17,7 @@ DAGS += [skeleton(random_dag(13, p, seed)) for p in (0.15, 0.3) for seed in rang
 def test_probes_lie_between_the_truth_and_the_shares() -> None:
     for dag in DAGS:
         rough, truth = best_shares(dag).bound, exact_maxima(dag)
-        bound, _ = probed(dag, rough)
+        bound, _ = probe_bound(dag, rough)
         assert (truth <= bound).all()
         assert (bound <= rough).all()
 
@@ -34,7 +34,7 @@ def test_probing_closes_most_of_the_gap_of_layered_dags() -> None:
     for dag in DAGS[:60]:
         rough, truth = best_shares(dag).bound, exact_maxima(dag)
         by_shares += int((rough == truth)[1:].sum())
-        by_probes += int((probed(dag, rough)[0] == truth)[1:].sum())
+        by_probes += int((probe_bound(dag, rough)[0] == truth)[1:].sum())
         steps += len(truth) - 1
     assert by_shares < 0.95 * steps < 0.98 * steps <= by_probes
 
@@ -42,7 +42,7 @@ def test_probing_closes_most_of_the_gap_of_layered_dags() -> None:
 def test_the_useful_probes_give_the_whole_bound() -> None:
     for dag in DAGS:
         rough = best_shares(dag).bound
-        bound, probes = probed(dag, rough)
+        bound, probes = probe_bound(dag, rough)
         again = np.minimum.reduce([rough, *(probe.bound for probe in probes)])
         assert np.array_equal(again, bound)
 
@@ -50,7 +50,7 @@ def test_the_useful_probes_give_the_whole_bound() -> None:
 def test_work_that_is_over_changes_nothing() -> None:
     dag = DAGS[0]
     rough = best_shares(dag).bound
-    bound, probes = probed(dag, rough, Work(0))
+    bound, probes = probe_bound(dag, rough, Work(0))
     assert np.array_equal(bound, rough)
     assert not probes
 
@@ -58,4 +58,4 @@ def test_work_that_is_over_changes_nothing() -> None:
 @pytest.mark.parametrize("arcs", [[], [("a", "b")], [("a", "b"), ("b", "c")]], ids=["none", "one", "chain"])
 def test_small_dags(arcs: list[tuple[str, str]]) -> None:
     dag = Dag.from_arcs(arcs, tasks=["a", "b", "c"])
-    assert np.array_equal(probed(dag, best_shares(dag).bound)[0], exact_maxima(dag))
+    assert np.array_equal(probe_bound(dag, best_shares(dag).bound)[0], exact_maxima(dag))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from eligo.server.app import Server, Setup
-from eligo.server.cleanup import MOST, Tidying
+from eligo.server.cleanup import MOST, SPENT, Tidying
 from eligo.server.rules.clients import DAY
 from eligo.server.rules.prepared import Wishes, prepared
 from eligo.server.rules.service import Service
@@ -214,6 +214,21 @@ def test_inputs_of_what_has_ended_go_and_results_stay_for_their_days(tmp_path: P
             True,
         ]
         assert [row.name for row in server.store.files(workflow)] == ["in", "out"]
+
+    played(tmp_path, play)
+
+
+def test_a_temporary_file_goes_soon_after_its_last_use_unless_another_workflow_needs_its_content(
+    tmp_path: Path,
+) -> None:
+    async def play(server: Server, tidying: Tidying) -> None:
+        _, _, needed = ended(server, "k")
+        await server.desk.settle()
+        used, unused = put(server, b"used", SPENT - 60), put(server, b"unused", SPENT + 60)
+        server.service.books.spent.update({used, unused, needed, sha256(b"gone").hexdigest()})
+        await tidying.turn()
+        assert [server.blobs.size(one) is not None for one in (used, unused, needed)] == [True, False, True]
+        assert server.service.books.spent == {used}
 
     played(tmp_path, play)
 

@@ -1,10 +1,12 @@
 """The rules of the server, one reason each: no network, no disk, and a clock that the test turns."""
 
+import json
 from collections import Counter
 
 import pytest
 
-from eligo.allocating import Ask, Rules, allocator, informed
+from eligo.additions import read_addition
+from eligo.allocating import Ask, Rules, allocator, rules_with_times
 from eligo.allocating.prudent import PRUDENT, Prudent
 from eligo.errors import InputError
 from eligo.execution import Execution
@@ -688,6 +690,29 @@ def test_a_late_result_whose_file_stayed_inside_is_no_conflict(scene: Scene) -> 
     assert scene.state(a.workflow) == "done"
 
 
+def test_a_temporary_file_is_forgotten_with_its_last_reader(scene: Scene) -> None:
+    files = {"a": ([], ["x"]), "b": (["x"], ["y"]), "c": (["x", "y"], ["z"])}
+    workflow = scene.submit(flow_of(CHAIN, files, temporary="xz"), files=True)
+    ann, there = scene.enrol(), list[set[str]]()
+    for name in "xyz":
+        assert scene.tell(ann, done(scene.lease(ann), name)) == ["accepted"]
+        there.append({row.name for row in scene.store.files(workflow)})
+    assert there == [{"x"}, {"x", "y"}, {"y", "z"}], "x when both readers are done; z is a result"
+    assert scene.service.books.spent == {"hash of x"}
+
+
+def test_a_task_that_is_added_cannot_read_a_temporary_file_that_is_gone(scene: Scene) -> None:
+    files = {"a": ([], ["x"]), "b": (["x"], ["y"]), "c": (["y"], ["z"])}
+    workflow = scene.submit(flow_of(CHAIN, files, temporary="x"), files=True, grow=True)
+    ann = scene.enrol()
+    for name in "xy":
+        assert scene.tell(ann, done(scene.lease(ann), name)) == ["accepted"]
+    served = scene.served(workflow)
+    for file, refusal in (("x", "a temporary file that was removed"), ("y", None)):
+        new = read_addition(json.dumps({"tasks": [{"name": f"late {file}", "run": "true", "inputs": [file]}]}))
+        assert (refusal or "None") in str(served.refusal(new))
+
+
 @pytest.mark.parametrize(("content", "answer"), [("hash of z", "duplicate"), ("a lie", "conflict")])
 def test_a_late_result_is_compared_by_the_files_that_both_sent(scene: Scene, content: str, answer: str) -> None:
     ann, leases = inside(scene)
@@ -902,7 +927,7 @@ def test_single_tasks_are_handed_out_as_the_allocator_alone_would(policy: str) -
     game = Execution(served.flow)
     plan = scene.store.rows[workflow].plan
     order = None if plan is None else unpacked_plan(plan, len(served.flow))[0]
-    rules = informed(Rules(slow=PRUDENT.slow, copies=2, overdue=PRUDENT.overdue), served.flow)
+    rules = rules_with_times(Rules(slow=PRUDENT.slow, copies=2, overdue=PRUDENT.overdue), served.flow)
     inner = allocator(policy, served.flow, game, rules=None, order=order)
     twin = Prudent(inner, rules, clock=lambda: scene.now)
     clients, out = [scene.enrol(f"c{i}") for i in range(5)], list[Lease]()

@@ -396,7 +396,7 @@ GOOD: Document = {
 }
 ONE: Document = {"modules": [{"tasks": ["u", "a", "b"], "renders": ["a", "b", "x", "y"], "p": 2, "q": 1}]}
 FALLING = "the shares do not fall from full module to full module"
-STRAY = "a non-negative worth must flow from a task to a parent in its module, got "
+STRAY = "each worth must be at least 0 and flow from a task to one of its parents in the same module, got "
 KEEPING = "a module's share is not the most that one of its tasks keeps"
 
 

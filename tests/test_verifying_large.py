@@ -14,7 +14,7 @@ from eligo.deciding import bounds
 from eligo.deciding.work import cumulative
 from eligo.planning import plan
 from eligo.theory.priority import Kind, has_priority, precedes
-from eligo.theory.profiles import convolved
+from eligo.theory.profiles import convolve
 from eligo.theory.solutions import solve_one
 from eligo.theory.trees import even_tree, tree_maxima
 from eligo.verifying import blocks, verify
@@ -121,8 +121,8 @@ def test_convolutions_try_enough_splits() -> None:
     for _ in range(400):
         draws = (rng.integers(0, 3, 8), np.sort(rng.integers(0, 5, 9)), (rng.random(12) < 0.2) * 4)
         one, two = (np.append(0, np.cumsum(draws[i])) for i in rng.integers(0, 3, 2))
-        found = blocks.convolved(one, two)
-        assert found.tolist() == convolved(one, two).tolist()
+        found = blocks.convolve(one, two)
+        assert found.tolist() == convolve(one, two).tolist()
         assert blocks.precedes(one, two) == has_priority(one, two)
 
 

@@ -55,7 +55,7 @@ def test_searches_find_what_enumeration_finds(at_once: int, monkeypatch: pytest.
     monkeypatch.setattr(positions, "AT_ONCE", at_once)
     refuted = 0
     for dag, maxima, largest in solved_dags(at_once, 150):
-        assert positions.attained(dag, maxima) == (largest == maxima.sum())
+        assert positions.attains_maxima(dag, maxima) == (largest == maxima.sum())
         for incumbent in (-1, largest - 1, largest, largest + 2):
             assert positions.largest_area(dag, maxima, incumbent) == max(largest, incumbent)
         refuted += largest < maxima.sum()
@@ -67,7 +67,7 @@ def test_equal_moves_are_tried_once() -> None:
     apart, maxima = sum_of(*[f.m_dag(1, 3)] * 40).dag, np.arange(121) // 3
     joined = Dag.from_arcs([(parent, f"x{i}") for i in range(40) for parent in ("a", f"b{i}")])
     for dag, best in ((apart, maxima), (joined, np.append(0, np.arange(41)))):
-        assert positions.attained(dag, best)
+        assert positions.attains_maxima(dag, best)
         assert positions.largest_area(dag, best, 0) == best.sum()
 
 
@@ -79,7 +79,7 @@ def test_moves_that_open_or_touch_others_are_not_equal() -> None:
         for order in (dag, dag.renumbered(np.arange(len(dag), dtype=np.int32)[::-1].copy())):
             subsets = Subsets.of(order, 10)
             assert subsets is not None
-            assert positions.attained(order, subsets.maxima)
+            assert positions.attains_maxima(order, subsets.maxima)
 
 
 def branches(copies: int, size: int, rng: np.random.Generator) -> tuple[Dag, list[list[tuple[str, str]]]]:
@@ -127,7 +127,7 @@ def test_a_search_that_is_cut_off_concludes_nothing(monkeypatch: pytest.MonkeyPa
     for dag, maxima, largest in solved_dags(3, 40):
         for most in (0, 10, 100, 1_000, 10_000):
             monkeypatch.setattr(positions, "MOST_CELLS", most)
-            met = answer(positions.attained, dag, maxima)
+            met = answer(positions.attains_maxima, dag, maxima)
             area = answer(positions.largest_area, dag, maxima, largest - 1)
             assert met in {None, largest == maxima.sum()}
             assert area in {None, largest}
@@ -356,7 +356,7 @@ def test_hulls_bound_the_convolution() -> None:
     rng = np.random.default_rng(1)
     for _ in range(200):
         profiles = random_profiles(rng)
-        together = reduce(blocks.convolved, profiles, blocks.NOTHING)
+        together = reduce(blocks.convolve, profiles, blocks.NOTHING)
         by_hulls = blocks._convolve_hulls(profiles)
         assert (by_hulls >= together).all()
         assert by_hulls.tolist() == [above(together.tolist(), t) for t in range(len(together))]

@@ -23,9 +23,11 @@ from eligo.policies import PLAN_EFFORT, Policy, present_name
 from eligo.pools import Pool, cores_of
 from eligo.prioritising import check_order, finishing_rules, has_classes, is_promised, numbered_order, soonest_on
 from eligo.rows import Ints
-from eligo.schedules import Soonest, Terms, terms_of
+from eligo.schedules import Schedule, Soonest, Terms, terms_of
 from eligo.simulation.batched import MOST_PLAYED, REQUESTS, order_figures
 from eligo.simulation.steady import Finish
+from eligo.space.bounds import SpaceBound, space_bound
+from eligo.space.footprint import Footprint
 from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.times import RunTimes, times_of
 from eligo.workflow import Workflow
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 #: orders that are always compared
 SHOWN = ("ready", "finish", "fifo")
 PLAIN = ("ready", "fifo")
+SPACE = "space"
 ALIKE = 0.005  # two orders that differ by at most this share count as equally good
 
 
@@ -53,6 +56,8 @@ class Candidate:
     #: the finish on the pool in seconds, and its distance from the bound as a share
     seconds: float | None = None
     gap: float | None = None
+    #: the peak size of files between tasks in bytes: on the pool if there is one, else one task at a time
+    peak: int | None = None
     #: why it is the order used; empty if it is not
     why: str = ""
 
@@ -125,10 +130,36 @@ class ChosenOrder:
         return None if terms is None else window_bound(terms.dag, terms.seconds, terms.pool, terms.cores)
 
     @cached_property
+    def footprint(self) -> Footprint | None:
+        """The files between tasks; None if no sizes are known, and the order is not made for space."""
+        footprint = Footprint.of(self.flow)
+        return footprint if footprint.sized or self.policy == SPACE else None
+
+    @cached_property
+    def space_bound(self) -> SpaceBound | None:
+        """A lower bound on the peak size of files between tasks, for every order and every number of workers."""
+        if self.footprint is None or (self._is_large and self.policy != SPACE):
+            return None
+        return space_bound(self.footprint, self.sequence(SPACE), self.effort)
+
+    @cached_property
     def candidates(self) -> dict[str, Candidate]:
         """The compared orders by name, including the one used unless it is large and `brief`."""
-        names = ("ready", "fifo") if self.brief and len(self.flow) > MOST_PLAYED else (*SHOWN, self.used)
+        names = ("ready", "fifo") if self._is_large else (*self.compared, self.used)
         return {name: self._candidate(name) for name in dict.fromkeys(names)}
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The orders that are compared, besides the one used."""
+        return SHOWN if self.space_bound is None else (*SHOWN, SPACE)
+
+    @property
+    def _sized(self) -> bool:
+        return self.footprint is not None and self.footprint.sized
+
+    @property
+    def _is_large(self) -> bool:
+        return self.brief and len(self.flow) > MOST_PLAYED
 
     @property
     def chosen(self) -> Candidate | None:
@@ -175,6 +206,7 @@ class ChosenOrder:
         usual, other = self.candidates["fifo"], self.candidates[name]
         less = [(other.area, usual.area), *zip(usual.rounds, other.rounds, strict=True)]
         less += [] if usual.seconds is None or other.seconds is None else [(usual.seconds, other.seconds)]
+        less += [] if usual.peak is None or other.peak is None else [(usual.peak, other.peak)]
         return all(one <= most * (1 + ALIKE) for one, most in less)
 
     def ends(self, sizes: Sequence[int]) -> dict[int, float]:
@@ -188,7 +220,8 @@ class ChosenOrder:
     def document(self, kept: Sequence[str] = ()) -> dict[str, Any]:
         """The orders as plain data: all of them, or those in *kept*, with everything that a checker can recompute."""
         entries = [each for name, each in self.candidates.items() if not kept or name in kept]
-        return {"used": self.used, "orders": [self._entry(each, bool(kept)) for each in entries]}
+        space = {} if self.space_bound is None or not self._sized else {"space": self.space_bound.document()}
+        return {"used": self.used, "orders": [self._entry(each, bool(kept)) for each in entries]} | space
 
     def _entry(self, candidate: Candidate, checked: bool) -> dict[str, Any]:
         order = self.flow.dag.labelled().named(candidate.sequence)
@@ -196,7 +229,8 @@ class ChosenOrder:
         polls = {} if checked else {"rounds": candidate.rounds, "polls": candidate.rounds}
         if self.untimed and not checked and candidate.name == self.used:
             polls |= {"rounds_without_seconds": self.untimed, "polls_without_seconds": self.untimed}
-        return entry | polls | ({} if candidate.seconds is None else {"makespan": candidate.seconds})
+        peak = {"peak": candidate.peak} if self._sized and self.space_bound is not None else {}
+        return entry | polls | peak | ({} if candidate.seconds is None else {"makespan": candidate.seconds})
 
     # The orders
 
@@ -233,10 +267,16 @@ class ChosenOrder:
         dag, sequence = self.flow.dag, self.sequence(name)
         same = np.array_equal(sequence, self.plan.sequence)
         counts = self.plan.counts if same else eligible_counts(dag, sequence)
-        seconds = None if self._terms is None else self._terms.listed(sequence).makespan
+        schedule = None if self._terms is None else self._terms.listed(sequence)
+        seconds = None if schedule is None else schedule.makespan
+        peak = None if self.footprint is None else self._peak(self.footprint, sequence, schedule)
         gap = None if seconds is None or self.bound is None else Finish(seconds, self.bound).gap
         why = self._why() if name == self.used else ""
-        return Candidate(name, sequence, counts, order_figures(dag, sequence).polls, seconds, gap, why)
+        return Candidate(name, sequence, counts, order_figures(dag, sequence).polls, seconds, gap, peak, why)
+
+    @staticmethod
+    def _peak(footprint: Footprint, sequence: Ints, schedule: Schedule | None) -> int:
+        return footprint.peak(sequence) if schedule is None else footprint.peak_in_time(schedule.begin, schedule.end)
 
     def _why(self) -> str:
         if self.used != "finish":

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from eligo.errors import NOBODY, CycleError, DuplicateTaskError, InputError, UnknownTaskError, shorten
 from eligo.kernels import graph
 from eligo.names import Name, checked_names, labels_of
-from eligo.rows import Ints, find_cycle, gathered, places, rows
+from eligo.rows import Ints, find_cycle, gather_rows, places, rows
 
 #: the names, or a function that returns them, or None: each task is named by its number
 Names = tuple[Name, ...] | Callable[[], tuple[Name, ...]] | None
@@ -329,7 +329,7 @@ class Dag:
         Numbered along a topological order, a large dag is walked several times faster: neighbours lie close in memory.
         """
         n, place = len(self), places(len(self), sequence)
-        heads, degree = gathered(self.child_ptr, self.child, sequence)
+        heads, degree = gather_rows(self.child_ptr, self.child, sequence)
         tails = np.repeat(np.arange(n, dtype=np.int32), degree)
         return Dag.from_checked(n, tails, place[heads], lambda: self.named(sequence))
 

@@ -19,6 +19,7 @@ EligoError
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from numbers import Real
+from operator import index
 from typing import Any, Self
 
 #: stands for no task, since None may be a task
@@ -175,6 +176,22 @@ def is_amount(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
     return 0 <= float(value) < float("inf")
+
+
+def whole_size(size: object) -> int:
+    """The argument as a size in tasks, an int. Raises `InputError` unless it is a positive integer.
+
+    >>> whole_size(2.5)
+    Traceback (most recent call last):
+    eligo.errors.InputError: size must be a positive integer, got 2.5
+    """
+    try:
+        count = None if isinstance(size, bool) else index(size)  # type: ignore[arg-type]
+    except TypeError:
+        count = None
+    if count is None or count < 1:
+        raise InputError(f"size must be a positive integer, got {size!r}")
+    return count
 
 
 def check_choice(what: str, name: object, choices: Iterable[str]) -> None:

@@ -86,7 +86,7 @@ def estimate(flow: Workflow) -> Estimate:
     return _filled(times, kinds, _kind_means(flow, kinds, times, past), int((~np.isnan(recalled)).sum()))
 
 
-def reached(flow: Workflow, history: Iterable[Timed]) -> bool:
+def covers_any(flow: Workflow, history: Iterable[Timed]) -> bool:
     """Whether a history covers any task of a workflow, by name or by kind."""
     past = _Past(flow, all_kinds(flow))
     return any(past.kind(timed) in past.known or past.task(timed) is not None for timed in history)

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError, MoveError, StateError, shorten
-from eligo.grown_dag import Addition, Additions, Growing, Tasks, executed_first, reached
+from eligo.grown_dag import Addition, Additions, Growing, Tasks, executed_first, reachable_tasks
 from eligo.names import Name
-from eligo.rows import Arrivals, Ints, Settled, released
+from eligo.rows import Arrivals, Ints, Settled, released_children
 
 # The journal
 
@@ -234,7 +234,7 @@ class Execution:
     @property
     def blocked(self) -> tuple[Name, ...]:
         """The tasks that depend on a failed task: they cannot run until it is released. Computed on each access."""
-        return self.graph.named(reached(self.dag, self._inside[FAILED]).tolist())
+        return self.graph.named(reachable_tasks(self.dag, self._inside[FAILED]).tolist())
 
     @property
     def futile(self) -> tuple[Name, ...]:
@@ -483,7 +483,7 @@ class Execution:
 
     def _render(self, v: int) -> Sequence[int]:
         """`_completed` for tasks with many children, all at once."""
-        states, free = np.frombuffer(self._states, np.uint8), released(self.graph.row_of(v), self._missing)
+        states, free = np.frombuffer(self._states, np.uint8), released_children(self.graph.row_of(v), self._missing)
         waited = states[free] == WAITING
         for w in free[~waited].tolist():
             self._enter(w, ALLOCATED)

@@ -14,7 +14,7 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import InputError, StateError, UnknownTaskError, shorten
 from eligo.names import Name, checked_names
-from eligo.rows import Ints, gathered, latest, places
+from eligo.rows import Ints, gather_rows, latest, places
 
 MOST_WALKED = 1_000  # tasks above an addition that are looked at one by one
 
@@ -182,7 +182,7 @@ class Growing:
         for outer, up in ((ends[:, 1], False), (ends[:, 0], True)):
             some = outer[outer < old]
             chosen = np.zeros(old, np.bool_)
-            chosen[some] = chosen[reached(dag, some, up)] = True
+            chosen[some] = chosen[reachable_tasks(dag, some, up)] = True
             between &= chosen
         some = np.array([v for v in np.flatnonzero(between).tolist() if not done(v)], np.int32)
         place = np.full(old + len(added.tasks), -1, np.int32)
@@ -254,17 +254,17 @@ def executed_first(dag: Dag, done: Ints) -> tuple[Ints, Ints, Ints]:
     early = np.flatnonzero((turn[dag.child] >= 0) & (turn[dag.tails] < 0))
     if len(early):
         raise StateError(dag.tasks[dag.child[early[0]]], "executed", dag.tasks[dag.tails[early[0]]])
-    below, _ = gathered(dag.child_ptr, dag.child, done)
+    below, _ = gather_rows(dag.child_ptr, dag.child, done)
     missing = dag.indegree - np.bincount(below, minlength=len(dag)).astype(np.int32)
     ready = np.flatnonzero((missing == 0) & (turn < 0)).astype(np.int32)
-    ready = ready[np.lexsort((ready, latest(turn, *gathered(dag.parent_ptr, dag.parent, ready))))]
+    ready = ready[np.lexsort((ready, latest(turn, *gather_rows(dag.parent_ptr, dag.parent, ready))))]
     return done, missing, ready
 
 
-def reached(dag: Dag, tasks: Iterable[int] | Ints, up: bool = False) -> Ints:
+def reachable_tasks(dag: Dag, tasks: Iterable[int] | Ints, up: bool = False) -> Ints:
     """All descendants of these tasks, or their ancestors, in the order of their numbers; in one pass over the dag.
 
-    >>> reached(Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c")]), [0]).tolist()
+    >>> reachable_tasks(Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c")]), [0]).tolist()
     [1, 2]
     """
     these = np.zeros(len(dag))

@@ -17,7 +17,7 @@ from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.deciding.conflicts import Conflict, conflict_of
 from eligo.deciding.effort import Stuck, check_effort, new_effort
-from eligo.deciding.moves import preferred
+from eligo.deciding.moves import preferred_order
 from eligo.deciding.solver import solve_numbered
 from eligo.deciding.work import BOUNDED, IMPOSSIBLE, OPTIMAL, Clock, Outlook
 from eligo.names import Name
@@ -162,13 +162,13 @@ def gain_sentence(plan: Plan) -> str:
     >>> gain_sentence(plan(Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])))
     'On average 2.20 tasks are ready, 10 % more than first come, first served.'
     """
-    return f"On average {plan.average:,.2f} tasks are ready, {gained(plan.area, sum(plan.first_come))}."
+    return f"On average {plan.average:,.2f} tasks are ready, {gain_words(plan.area, sum(plan.first_come))}."
 
 
-def gained(area: int, usual: int) -> str:
+def gain_words(area: int, usual: int) -> str:
     """The gain of an order over first come, first served, whose area is *usual*, in words.
 
-    >>> gained(11, 9), gained(9, 9)
+    >>> gain_words(11, 9), gain_words(9, 9)
     ('22 % more than first come, first served', 'as many as under first come, first served')
     """
     if area == usual:
@@ -217,7 +217,7 @@ def plan(
     check_effort(effort)
     spent = new_effort(effort, clock or Clock(), watch)
     outcome, blocks = solve_numbered(bare, spent)
-    nonsinks, proof = preferred(bare, outcome.order, prefer), outcome.proof
+    nonsinks, proof = preferred_order(bare, outcome.order, prefer), outcome.proof
     if not np.array_equal(nonsinks, outcome.order):
         proof = {"order": bare.named(outcome.order), **proof}  # the order that the proof is about
     sequence = np.concatenate([nonsinks, np.flatnonzero(dag.outdegree == 0)]).astype(np.int32)

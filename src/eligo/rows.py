@@ -43,14 +43,14 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return ascending[first]
 
 
-def gathered(ptr: Ints, rows: Ints, tasks: Ints) -> tuple[Ints, Ints]:
+def gather_rows(ptr: Ints, rows: Ints, tasks: Ints) -> tuple[Ints, Ints]:
     """The rows of several tasks one after another, and the length of each."""
     length = ptr[1:][tasks] - ptr[:-1][tasks]
     shift = np.repeat(ptr[:-1][tasks] - pointers(length)[:-1], length)
     return rows[np.arange(len(shift), dtype=np.int32) + shift], length
 
 
-def released(children: Ints, missing: "array[int]") -> Ints:
+def released_children(children: Ints, missing: "array[int]") -> Ints:
     """The children without missing parents, after each now misses one parent less."""
     counts = np.frombuffer(missing, np.int32)
     counts[children] -= 1

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from eligo.errors import InputError
-from eligo.estimates import Estimate, estimate, measured_files, reached, with_records, with_sizes
+from eligo.estimates import Estimate, covers_any, estimate, measured_files, with_records, with_sizes
 from eligo.formats import History, read_history
 from eligo.formats.histories.reader import is_run, read_sizes
 from eligo.formats.shared.files import display_path
@@ -78,7 +78,7 @@ def times_of(flow: Workflow, histories: "Histories" = (), run: str | None = None
 
 def fit_times(flow: Workflow, histories: Sequence[History], whose: str = "") -> RunTimes:
     """The run times with those histories that match the workflow; remarks mention *whose* they are."""
-    fitting = [history for history in histories if reached(flow, history.records)]
+    fitting = [history for history in histories if covers_any(flow, history.records)]
     for history in fitting:
         flow = with_records(flow, history.records)
     for history in histories:
@@ -107,7 +107,7 @@ def _of_earlier_run(flow: Workflow, run: str | None) -> RunTimes:
         history = read_history(place)
     except InputError as error:
         return RunTimes(flow, remarks=(f"{error}: the run times of that run are not used",))
-    if not reached(flow, history.records):
+    if not covers_any(flow, history.records):
         return RunTimes(flow)
     times = RunTimes(with_records(flow, history.records), (history.path,))
     remark = f"run times from an earlier run, {history.path}: {match_summary(times.estimate)}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eligo.engines.sessions import POOL, marked
+from eligo.engines.sessions import POOL, marked_processes
 from eligo.running.folder import MARK, kept_workflow
 from killing_cases import (
     GOING,
@@ -88,8 +88,8 @@ def test_many_kills(course: Course, tmp_path: Path) -> None:
     assert completed(run) == dict.fromkeys(parents, 1)
     again = check_executions(tmp_path, done_in, WORKERS)
     mark = kept_workflow(run)[0]["mark"]
-    assert marked(MARK, [mark]) == []
-    assert marked(POOL, [mark]) == []
+    assert marked_processes(MARK, [mark]) == []
+    assert marked_processes(POOL, [mark]) == []
     assert cycle >= 3
     assert again >= cycle
     print(told(course.on, course.tasks, cycle, again))  # noqa: T201
@@ -115,7 +115,7 @@ def test_workers_that_do_not_get_to_run_go_with_their_dispatcher_too(tmp_path: P
         assert len(workers) >= 2
         assert _gone(workers)
     finally:
-        for number in (*workers, *marked(MARK, [kept_workflow(tmp_path / "flow.yaml.run")[0]["mark"]])):
+        for number in (*workers, *marked_processes(MARK, [kept_workflow(tmp_path / "flow.yaml.run")[0]["mark"]])):
             if Path("/proc", str(number)).exists():
                 os.kill(number, signal.SIGKILL)
 

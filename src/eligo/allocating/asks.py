@@ -1,11 +1,11 @@
 """Requests for work and the tasks granted: the types that clients, allocators, simulations and servers share."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from operator import index
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from eligo.errors import InputError, is_amount
+from eligo.errors import InputError, is_amount, whole_size
 from eligo.execution import Execution
 from eligo.names import Name
 
@@ -76,17 +76,6 @@ class Ask:
             return False
 
 
-def whole_size(size: object) -> int:
-    """The argument as a size in tasks, an int. Raises `InputError` unless it is a positive integer."""
-    try:
-        count = None if isinstance(size, bool) else index(size)  # type: ignore[arg-type]
-    except TypeError:
-        count = None
-    if count is None or count < 1:
-        raise InputError(f"size must be a positive integer, got {size!r}")
-    return count
-
-
 def whole_seed(seed: object) -> int:
     """The argument as a seed of 64 bits. Raises `InputError` unless it is a non-negative integer."""
     if type(seed) is not int or seed < 0:
@@ -118,6 +107,31 @@ class Allocator(Protocol):
         Moves of tasks since the last call are read from the execution's journal.
         """
         ...
+
+
+def answer(allocator: Allocator, asks: Sequence[Ask], adjusted: Sequence[Ask]) -> list[Grant]:
+    """The grants of an allocator for the adjusted asks, each with its original ask."""
+    waiting: dict[int, list[Ask]] = {}
+    for ask, adjusted_ask in zip(asks, adjusted, strict=True):
+        waiting.setdefault(id(adjusted_ask), []).append(ask)
+    grants = []
+    for grant in allocator.hand_out(adjusted):
+        ask = waiting[id(grant.ask)].pop(0)
+        grants.append(grant if grant.ask is ask else replace(grant, ask=ask))
+    return grants
+
+
+def unserved(queue: Sequence[Ask], grants: Sequence[Grant]) -> list[Ask]:
+    """The asks without a grant; the same ask may be in the queue several times."""
+    if len(grants) == len(queue):
+        return []
+    served = Counter(id(grant.ask) for grant in grants)
+    waiting = []
+    for ask in queue:
+        served[id(ask)] -= 1
+        if served[id(ask)] < 0:
+            waiting.append(ask)
+    return waiting
 
 
 class Refusals:

@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from eligo.batches.component_solver import BatchSolution, Budget, Knapsack, Ranged, filled
-from eligo.batches.greedy import Guess, improved, largest, private_children, share_bound
+from eligo.batches.component_solver import BatchSolution, Budget, Knapsack, Ranged, fill_up
+from eligo.batches.greedy import Guess, improve_batch, largest, private_children, share_bound
 from eligo.batches.program import Program, search, solve_program
 from eligo.batches.residual import Residual, Shape
 from eligo.dag import Dag
@@ -215,7 +215,7 @@ class _Hard:
             self.guess = self.guess.with_modules(clock.seconds / 4)
             self._follow_guess()
         if self._open(clock) and self.chosen and arcs <= limits.exchange_arcs:
-            self._take(improved(self.dag, self.chosen, clock.part(clock.seconds / 8)), "greedy")
+            self._take(improve_batch(self.dag, self.chosen, clock.part(clock.seconds / 8)), "greedy")
         if self._open(clock) and arcs <= limits.program_arcs:
             program = Program.of(self.dag)
             if len(program.weights) <= MOST_CLASSES_FOR_SEARCH:
@@ -249,7 +249,7 @@ class _Hard:
 
     def _take(self, chosen: list[int], method: str) -> None:
         """Keep a batch if it is better, filled up so that the other components can use all other requests."""
-        batch = filled(chosen, max(len(chosen), self.size - len(self.easy) + 1), len(self.tasks))
+        batch = fill_up(chosen, max(len(chosen), self.size - len(self.easy) + 1), len(self.tasks))
         value = rendered_by(self.dag, batch) + int(self.easy[self.size - len(batch)])
         if value > self.value:
             self.chosen, self.value, self.method = batch, value, method
@@ -267,7 +267,7 @@ def _greedy(residual: Residual, size: int, budget: Budget) -> Part:
     """The beginning of the best order, improved by exchanges."""
     dag, tasks = residual.restricted(residual.eligible)
     guess = Guess.of(dag, size)
-    chosen = improved(dag, guess.choose(guess.size), budget.clock)
+    chosen = improve_batch(dag, guess.choose(guess.size), budget.clock)
     return Part(tasks[chosen], int(guess.bound[-1]), "greedy")
 
 

@@ -35,7 +35,7 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.deciding.work import Clock
 from eligo.errors import InputError
-from eligo.theory.profiles import Profile, convolved
+from eligo.theory.profiles import Profile, convolve
 from eligo.theory.subsets import Subsets
 
 # Limits
@@ -151,7 +151,7 @@ def max_plus(first: Ranged, second: Ranged, limit: int = LIMITLESS) -> Ranged:
     [0, 1, 2, 3]
     """
     low = first.low + second.low
-    return Ranged(low, convolved(first.values, second.values, limit - low + 1))
+    return Ranged(low, convolve(first.values, second.values, limit - low + 1))
 
 
 def _truncate(function: Ranged, limit: int) -> Ranged:
@@ -362,7 +362,7 @@ def _by_sources(component: Dag, sources: int, most: int) -> BatchSolution | None
     subsets = Subsets.of(component, most)
     if subsets is None:
         return None
-    return BatchSolution(subsets.maxima, lambda k: filled(subsets.best_set(k), k, sources), "subsets")
+    return BatchSolution(subsets.maxima, lambda k: fill_up(subsets.best_set(k), k, sources), "subsets")
 
 
 def _by_sinks(component: Dag, sources: int, most: int) -> BatchSolution | None:
@@ -379,12 +379,12 @@ def _by_sinks(component: Dag, sources: int, most: int) -> BatchSolution | None:
         spared = int(np.flatnonzero((needed <= k) & (rendered == table[k]))[0])
         wanted = np.ones(len(component), np.bool_)
         wanted[[v for i, twins in enumerate(subsets.twins) if spared >> i & 1 for v in twins]] = False
-        return filled(np.unique(component.tails[wanted[component.child]]).tolist(), k, sources)
+        return fill_up(np.unique(component.tails[wanted[component.child]]).tolist(), k, sources)
 
     return BatchSolution(table, choose, "subsets")
 
 
-def filled(chosen: list[int], size: int, sources: int) -> list[int]:
+def fill_up(chosen: list[int], size: int, sources: int) -> list[int]:
     """The chosen sources and the first others up to *size*, ascending."""
     if len(chosen) >= size:
         return sorted(chosen)

@@ -191,13 +191,13 @@ def _pick(residual: Dag, size: int, score: NDArray[np.float64], missing: Ints, w
     return np.array(list(picked), np.int32)
 
 
-def improved(residual: Dag, chosen: Sequence[int], clock: Clock) -> list[int]:
+def improve_batch(residual: Dag, chosen: Sequence[int], clock: Clock) -> list[int]:
     """A batch of the same size that renders at least as much, by exchanges as long as one helps and time allows.
 
     An exchange adds all sources that some sink still misses, and drops those whose loss costs least.
 
     >>> pairs = Dag.from_arrays(6, [0, 1, 2, 3], [4, 4, 5, 5])
-    >>> improved(pairs, [0, 3], Clock())
+    >>> improve_batch(pairs, [0, 3], Clock())
     [0, 1]
     """
     batch = _Exchanges(residual, chosen)

@@ -22,7 +22,7 @@ from eligo.batches.component_solver import BatchSolution, Budget, solve
 from eligo.dag import Dag
 from eligo.execution import ELIGIBLE, EXECUTED, WAITING, Execution, unpacked
 from eligo.kernels import walks
-from eligo.rows import Ints, gathered
+from eligo.rows import Ints, gather_rows
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.priority import Kind
 from eligo.theory.solutions import WALK, recognise
@@ -137,7 +137,7 @@ class _Arcs:
         place = np.empty(len(residual), np.int32)
         for ptr, tasks in (blocks.source_rows, blocks.sink_rows):
             place[tasks] = np.arange(len(tasks)) - np.repeat(ptr[:-1], np.diff(ptr))
-        children, degree = gathered(residual.child_ptr, residual.child, sources)
+        children, degree = gather_rows(residual.child_ptr, residual.child, sources)
         self.tails, self.heads = np.repeat(place[sources], degree), place[children]
         self.ptr = np.concatenate([[0], np.cumsum(blocks.arc_counts)]).tolist()
         self.sizes = np.stack([np.diff(source_ptr), np.diff(sink_ptr)], axis=1).tolist()
@@ -196,7 +196,7 @@ class Residual:
             return
         moved = _distinct(len(self.dag), np.array([v for _, v in unpacked(game.since(self._seen))], np.int32))
         self._seen = len(game.journal)
-        below, _ = gathered(self.dag.child_ptr, self.dag.child, moved)
+        below, _ = gather_rows(self.dag.child_ptr, self.dag.child, moved)
         near = _distinct(len(self.dag), np.concatenate([moved, below]))
         self._change(near[self.codes[near] != self._now[near]])
 
@@ -205,7 +205,7 @@ class Residual:
 
         Returns it with the tasks that its sources, numbered first, represent.
         """
-        children, degree = gathered(self.dag.child_ptr, self.dag.child, sources)
+        children, degree = gather_rows(self.dag.child_ptr, self.dag.child, sources)
         live = self._is_sink(children)
         tails = np.repeat(np.arange(len(sources), dtype=np.int32), degree)[live]
         busy = np.bincount(tails, minlength=len(sources)) > 0
@@ -216,7 +216,7 @@ class Residual:
 
     def rendered(self, tasks: Ints) -> int:
         """The number of tasks that become eligible if these eligible ones are executed."""
-        children, _ = gathered(self.dag.child_ptr, self.dag.child, tasks)
+        children, _ = gather_rows(self.dag.child_ptr, self.dag.child, tasks)
         touched, times = np.unique(children, return_counts=True)
         return int((times == self._missing[touched]).sum())
 
@@ -232,18 +232,18 @@ class Residual:
         """Update the states of these tasks, which are all that changed."""
         now = self._now[changed]
         done = changed[now == EXECUTED]
-        children, _ = gathered(self.dag.child_ptr, self.dag.child, done)
+        children, _ = gather_rows(self.dag.child_ptr, self.dag.child, done)
         np.subtract.at(self._missing, children, 1)
         before = _is_open(self.codes[changed])
         self.codes[changed] = now
         step = before.astype(np.int32) - _is_open(now)
-        children, degree = gathered(self.dag.child_ptr, self.dag.child, changed)
+        children, degree = gather_rows(self.dag.child_ptr, self.dag.child, changed)
         np.add.at(self._blocked, children, np.repeat(step, degree))
         self._regroup(changed, children[self._is_sink(children)])
 
     def _regroup(self, changed: Ints, sinks: Ints) -> None:
         """Recompute the components that had the changed tasks or that these sinks connect."""
-        parents, _ = gathered(self.dag.parent_ptr, self.dag.parent, _distinct(len(self.dag), sinks))
+        parents, _ = gather_rows(self.dag.parent_ptr, self.dag.parent, _distinct(len(self.dag), sinks))
         near = np.concatenate([changed, parents])
         owners = self._owner[near]
         members = [self._remove(number) for number in _distinct(self._numbers, owners[owners >= 0]).tolist()]

@@ -10,7 +10,7 @@ from eligo.cli.plan_text import accept, listed_names, tell, working
 from eligo.cli.requests import ClusterRequest
 from eligo.clusters import FatTask, cluster, fat_task
 from eligo.clusters.chains import chain_text
-from eligo.clusters.export import EXPORTS, exported
+from eligo.clusters.export import EXPORTS, export_files
 from eligo.errors import InputError, counted
 from eligo.formats.fidelity import ALL
 from eligo.formats.launches import launch_keys
@@ -73,7 +73,7 @@ def _write(
         if export in {"dagman", "snakemake"}:
             flow = accept(flow, [ALL], what="exporting")
             tell([f"warning: exporting without {key}" for key in launch_keys(flow)])
-        _export(exported(flow, _fats(clusters), export, executed), output or "-")
+        _export(export_files(flow, _fats(clusters), export, executed), output or "-")
     elif output is not None:
         raise InputError(f"{output}: the suffix must be .svg, .png or .html, unless --export is given")
 

@@ -83,10 +83,11 @@ def _experiment(request: CompareRequest, sources: Sequence[Source]) -> Experimen
     others = {name: value for name, value in lengths.items() if value != getattr(Clients, name)}
     pools = WORKERS if request.workers is None else tuple(map(_positive, words_in(request.workers)))
     crowds = [volatile_game(count=request.clients, **others, rules=rules) for rules in RULES]
+    rates = batched_games(map(_number, words_in(request.rates)))
     return Experiment(
         sources=tuple(sources),
         schedulers=tuple(dict.fromkeys((*words_in(request.policy), *(request.order or ())))),
-        games=(Game("pebble"), *batched_games(map(_number, words_in(request.rates))), *crowds, *steady_games(pools)),
+        games=(Game("pebble"), *rates, *crowds, *steady_games(pools), Game("space")),
         runs=request.runs,
         seeds=(request.seed,),
     )

@@ -13,6 +13,7 @@ from eligo.planning import VERDICTS, judge
 from eligo.pools import Pool
 from eligo.theory.eligibility import eligible_counts
 from eligo.times import RunTimes
+from eligo.work.demands import byte_words
 from eligo.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -160,6 +161,8 @@ def checked_facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if bound := document.get("certificate"):
         pool = Pool(tuple(bound["workers"]), bound.get("cores"))
         yield "lower bound", f"no order finishes before {lasting(bound['seconds'])} on {pool}"
+    if bound := document.get("space"):
+        yield "space", f"every order needs at least {byte_words(bound['bytes'])} between tasks"
 
 
 # eligo batch

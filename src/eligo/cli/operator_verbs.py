@@ -71,7 +71,7 @@ for _name, _words in CHANGES.items():
 @app.command()
 @grouped
 def retry(context: typer.Context, folder: RunPlace, tasks: Tasks = None, *, access: Access, json: Json = False) -> int:
-    """Retry failed tasks of a run that is running, or of a workflow on a server.
+    """Retry failed tasks of a run, or of a workflow on a server.
 
     Exit code 1 if no task has failed.
     """
@@ -126,7 +126,7 @@ def workers(
 @app.command()
 @grouped
 def purge(url: WorkflowPlace, *, access: Access, json: Json = False) -> int:
-    """Delete a workflow that has ended, and its files.
+    """Delete a workflow that has ended, with its files.
 
     Refused if the workflow has not ended.
     """

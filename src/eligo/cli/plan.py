@@ -8,20 +8,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eligo.choice import SHOWN, Candidate, ChosenOrder, choose
+from eligo.choice import SPACE, Candidate, ChosenOrder, choose
 from eligo.cli.export import check_place, export, next_steps, text_to_write
 from eligo.cli.output import chart, json_text, print_json, print_lines
 from eligo.cli.plan_text import first_tasks, headline, plan_document, print_details, searching, tell, tell_cut
 from eligo.cli.requests import PlanRequest
+from eligo.errors import counted
 from eligo.estimates import lasting
 from eligo.formats.shared.files import save
-from eligo.planning import gained, sentence
+from eligo.planning import gain_words, sentence
 from eligo.pools import Pool, cores_of
 from eligo.prioritising import has_classes
 from eligo.simulation.batched import REQUESTS
 from eligo.simulation.pebble import name_of
 from eligo.simulation.steady import Finish
+from eligo.space.footprint import Footprint
 from eligo.times import RunTimes
+from eligo.work.demands import byte_words
 
 WORTH_SAYING = 0.0005  # the smallest share that rounds to a tenth of a per cent
 HEIGHT = 5  # lines of the chart, so that all output fits on a screen
@@ -115,12 +118,27 @@ def sentences(choice: ChosenOrder) -> list[str]:
 
 def _gain(choice: ChosenOrder, candidate: Candidate) -> str:
     """The gain of an order over first come, first served: in time if that is known, else in ready tasks."""
-    usual = choice.candidates["fifo"].seconds
+    usual, footprint = choice.candidates["fifo"].seconds, choice.footprint
+    if candidate.name == SPACE and footprint is not None:
+        most = space_words(footprint, candidate.peak or 0) + " of files" * footprint.sized
+        return f"at most {most} exist at once between tasks, {_less(candidate.peak, choice.candidates['fifo'].peak)}"
     if candidate.seconds is None or usual is None:
-        than = gained(candidate.area, sum(choice.plan.first_come))
+        than = gain_words(candidate.area, sum(choice.plan.first_come))
         return f"{number(candidate.average)} tasks are ready, {than}"
     pool = "" if choice.pool is None else f" on {choice.pool.head}"
     return f"all tasks finish in about {lasting(candidate.seconds)}{pool}, {sooner(candidate.seconds, usual)}"
+
+
+def _less(peak: int | None, usual: int | None) -> str:
+    """How much less space an order needs than first come, first served.
+
+    >>> _less(3, 4), _less(4, 4)
+    ('25 % less than first come, first served', 'as much as first come, first served')
+    """
+    if not peak or not usual or peak == usual:
+        return "as much as first come, first served"
+    share = f"{abs(peak / usual - 1):.0%}".replace("%", " %")
+    return f"{share} {'less' if peak < usual else 'more'} than first come, first served"
 
 
 def _pool_phrase(choice: ChosenOrder, words: str) -> str:
@@ -133,6 +151,7 @@ def _remarks(choice: ChosenOrder) -> Iterator[str]:
     aim = _pool_phrase(choice, ", made for {}") or (", aims to finish soonest" if choice.used == "finish" else "")
     yield f"{USED} the order you get{aim}; --policy NAME selects another"
     yield from _choice(choice)
+    yield from space_lines(choice)
     if choice.chosen is None or choice.used == "fifo":
         return
     level = "nothing" if choice.bound else choice.times.estimate.level
@@ -198,9 +217,19 @@ SHORT = LONG._replace(rounds="rounds at {} requests")
 SHORTEST = SHORT._replace(rounds="rounds at {}", of_possible="ready, of possible", most="most (proved)")
 
 
+#: the source of the sizes, if it is not the file itself
+SIZES_FROM = {
+    "sizes": "",
+    "kinds": " (some sizes are means of their kind)",
+    "files": " (sizes are unknown)",
+    "tasks": " (files are unknown: every task leaves one result)",
+}
+UNITS = {"sizes": "bytes", "kinds": "bytes", "files": "files", "tasks": "results"}
+
+
 def table(choice: ChosenOrder) -> Iterator[str]:
     """A row for every order, with a mark at the one used, within the width of a screen."""
-    names, full_name = dict.fromkeys((*SHOWN, choice.used)), os.path.basename
+    names, full_name = dict.fromkeys((*choice.compared, choice.used)), os.path.basename
     for phrases, called in ((LONG, full_name), (SHORT, full_name), (SHORTEST, full_name), (SHORTEST, name_of)):
         rows = [_head(choice, phrases), *(_row(choice, name, called(name), phrases) for name in names)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -214,7 +243,8 @@ def _head(choice: ChosenOrder, phrases: Phrases) -> list[str]:
     asked = ", ".join(f"{mean:g}" for mean in REQUESTS)
     polls = [phrases.rounds.format(asked)] if choice.candidates["ready"].rounds else []
     pool = [] if choice.pool is None else [choice.pool.head]
-    return ["  order", phrases.ready if choice.proved else phrases.of_possible, *polls, *pool]
+    peak = [] if choice.footprint is None else ["peak"]
+    return ["  order", phrases.ready if choice.proved else phrases.of_possible, *polls, *pool, *peak]
 
 
 def _row(choice: ChosenOrder, name: str, called: str, phrases: Phrases) -> list[str]:
@@ -227,7 +257,9 @@ def _row(choice: ChosenOrder, name: str, called: str, phrases: Phrases) -> list[
     rounds = [[number(value) for value in other.rounds] for other in choice.candidates.values()]
     widths = [max(map(len, column)) for column in zip(*rounds, strict=True)]
     polls = ["  ".join(f"{number(value):>{wide}}" for value, wide in zip(each.rounds, widths, strict=True))]
-    return [label, ready, *(polls if each.rounds else []), *([] if each.seconds is None else [lasting(each.seconds)])]
+    finish = [] if each.seconds is None else [lasting(each.seconds)]
+    peak = [] if each.peak is None or choice.footprint is None else [space_words(choice.footprint, each.peak)]
+    return [label, ready, *(polls if each.rounds else []), *finish, *peak]
 
 
 def _share(choice: ChosenOrder, candidate: Candidate, most: str) -> str:
@@ -236,6 +268,22 @@ def _share(choice: ChosenOrder, candidate: Candidate, most: str) -> str:
         return most
     tenths = math.floor(1000 * candidate.area / max(1, choice.plan.area_bound)) / 10
     return f"{'' if choice.proved else 'at least '}{tenths:g} %"
+
+
+def space_lines(choice: ChosenOrder) -> Iterator[str]:
+    """What the column of peaks means, and the lower bound on them."""
+    footprint, bound = choice.footprint, choice.space_bound
+    if footprint is None or bound is None:
+        return
+    how = "one task at a time" if choice.pool is None else f"on {choice.pool.head}"
+    least = space_words(footprint, bound.bytes)
+    yield f"peak: most {UNITS[footprint.level]} that exist between tasks at once, {how}"
+    yield f"  no order needs less than {least}{SIZES_FROM[footprint.level]}"
+
+
+def space_words(footprint: Footprint, amount: int) -> str:
+    """An amount of space: in bytes if sizes are known, else as a number of files."""
+    return byte_words(amount) if footprint.sized else counted(amount, UNITS[footprint.level].removesuffix("s"))
 
 
 def number(value: float) -> str:

@@ -75,6 +75,16 @@ class Scratch:
         with open(target, "wb") as into, open(source, "rb") as out:
             shutil.copyfileobj(out, into, 2**20)
 
+    def drop(self, name: str) -> None:
+        """Remove a file that a task wrote, if it is still there; of a link, only the link."""
+        *above, last = _steps(checked_name(name))
+        with suppress(OSError):
+            folder = self._down(above, make=False)
+            try:
+                os.unlink(last, dir_fd=folder)
+            finally:
+                os.close(folder)
+
     def open(self, name: str) -> int:
         """Open a file that a task wrote; links to files in this folder are followed, others are refused."""
         path = os.path.realpath(os.path.join(self.folder, checked_name(name)))

@@ -27,7 +27,7 @@ from eligo.engines.jobs import Command
 from eligo.engines.worker import Performed, run_command
 from eligo.errors import EligoError
 from eligo.work.attempts import join_tails
-from eligo.work.demands import described
+from eligo.work.demands import demand_environment
 
 TAIL = 2000  # characters
 SHAKEN = 1.0  # seconds that a client pauses after its machine failed a task
@@ -173,6 +173,8 @@ class GrantRun:
         for finished in held:
             waited_for = [name for name in finished.inside if not self._readers(finished.task, name) <= ours]
             ready += self._deliveries(self._add_inside_files(finished, waited_for, scratch))
+            for name in finished.inside.keys() - waited_for:  # its readers are done
+                scratch.drop(name)
         return ready
 
     def _together(self) -> int:
@@ -315,7 +317,7 @@ class TaskRun:
         place = {"HOME": folder, "TMPDIR": folder, "PWD": cwd}
         task_variables = {
             "ELIGO_TASK": task.task, "ELIGO_ATTEMPT": str(task.attempt), "ELIGO_WORKFLOW": task.workflow,
-            **described(task.cores, task.memory or 0),
+            **demand_environment(task.cores, task.memory or 0),
         }  # fmt: skip
         task_variables |= {ADD: os.path.join(folder, ADDING)} if task.grow else {}
         return {"PATH": USUAL_PATH, **own, **place, **task.environment, **task_variables, MARK: self._means.mark}

@@ -174,7 +174,9 @@ def _script(flow: Workflow, node: Sequence[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def exported(flow: Workflow, fats: Sequence[FatTask], format: str, executed: Iterable[str] = ()) -> Mapping[str, str]:
+def export_files(
+    flow: Workflow, fats: Sequence[FatTask], format: str, executed: Iterable[str] = ()
+) -> Mapping[str, str]:
     """The files of an export by name, without executed tasks; a single file is named "" and may have any name."""
     match format:
         case "pegasus":

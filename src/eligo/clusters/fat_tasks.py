@@ -3,18 +3,16 @@
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from numbers import Real
-from operator import index
-from typing import SupportsIndex
 
 import numpy as np
 
 from eligo.border import as_workflow
 from eligo.clusters.fat import FatTask, fat_of
 from eligo.clusters.growth import Budget, Choice, Files, Goal, Growth
-from eligo.clusters.state import LARGEST_PLANNED, Ranking, State, ranked
+from eligo.clusters.state import LARGEST_PLANNED, Ranking, State, rank_tasks
 from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.deciding.effort import check_effort
-from eligo.errors import InputError
+from eligo.errors import InputError, whole_size
 from eligo.estimates import estimate
 from eligo.execution import COMPLETE, ELIGIBLE, HOLD, RELEASE, TAKE, Execution, unpacked
 from eligo.names import Name
@@ -82,8 +80,8 @@ def _ranking(state: State, effort: str, plan: Plan | None) -> Ranking:
     if plan is not None and plan.dag is not dag and plan.dag != dag:
         raise InputError("this plan belongs to another workflow")
     if len(rest) < len(dag):
-        return ranked(dag.induced(rest), effort).renumbered(rest)
-    return ranked(dag, effort) if plan is None else Ranking.of_plan(plan)
+        return rank_tasks(dag.induced(rest), effort).renumbered(rest)
+    return rank_tasks(dag, effort) if plan is None else Ranking.of_plan(plan)
 
 
 def budget_of(flow: Workflow, state: State, size: int | None, seconds: float | None, tolerance: float = 0.1) -> Budget:
@@ -91,29 +89,13 @@ def budget_of(flow: Workflow, state: State, size: int | None, seconds: float | N
     if (size is None) == (seconds is None):
         raise InputError("give either a size in tasks or seconds")
     if size is not None:
-        count = checked_size(size)
+        count = whole_size(size)
         if count > state.remaining_count:
             raise InputError(
                 f"size must be at most {state.remaining_count:,}, the number of remaining tasks, got {count:,}"
             )
         return Budget(count, count)
     return _budget_of_seconds(flow, state, checked_seconds(seconds), tolerance)
-
-
-def checked_size(size: SupportsIndex) -> int:
-    """The argument as a size in tasks, an int. Raises `InputError` unless it is a positive integer.
-
-    >>> checked_size(2.5)
-    Traceback (most recent call last):
-    eligo.errors.InputError: size must be a positive integer, got 2.5
-    """
-    try:
-        count = None if isinstance(size, bool) else index(size)
-    except TypeError:
-        count = None
-    if count is None or count < 1:
-        raise InputError(f"size must be a positive integer, got {size!r}")
-    return count
 
 
 def checked_seconds(seconds: object) -> float:
@@ -256,7 +238,7 @@ class Clusters:
         names = self.flow.dag.tasks
         allowed = None if fits is None else lambda v: fits(names[v])
         if size is not None:
-            count = checked_size(size)
+            count = whole_size(size)
             return Budget(count, count, None, allowed)
         amount = checked_seconds(seconds)
         self._weights = self._weights or weights_of(self.flow, self._state)
@@ -287,7 +269,9 @@ class Clusters:
         """A chooser that ranks the remaining tasks; if the whole dag is a donor, so is the remaining dag."""
         rest, dag = self._state.remaining(), self._state.dag
         residual = dag if len(rest) == len(dag) else dag.induced(rest)
-        ranking = ranked(residual, self._effort, LARGEST_PLANNED_AGAIN if self.execution.executed else LARGEST_PLANNED)
+        ranking = rank_tasks(
+            residual, self._effort, LARGEST_PLANNED_AGAIN if self.execution.executed else LARGEST_PLANNED
+        )
         ranking = ranking.renumbered(rest)
         few = len(rest) <= FEW_REMAINING
         chooser = Chooser(self._state, ranking, self._goal, self._files, self._effort, trusting=not few)

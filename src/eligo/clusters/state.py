@@ -59,10 +59,10 @@ class Ranking:
         return replace(self, sequence=tasks[self.sequence], chain=chain)
 
 
-def ranked(dag: Dag, effort: str = "normal", largest: int = LARGEST_PLANNED) -> Ranking:
+def rank_tasks(dag: Dag, effort: str = "normal", largest: int = LARGEST_PLANNED) -> Ranking:
     """The ranking of a dag, by the planner if it has at most *largest* tasks.
 
-    >>> ranked(Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])).sequence.tolist()
+    >>> rank_tasks(Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])).sequence.tolist()
     [2, 0, 1, 3, 4]
     """
     if len(dag) <= largest:
@@ -75,7 +75,7 @@ def ranked(dag: Dag, effort: str = "normal", largest: int = LARGEST_PLANNED) -> 
 
 def verdict_of(dag: Dag, effort: str = "normal") -> str:
     """Whether a dag has an IC-optimal schedule: "optimal", "impossible" or "bounded"."""
-    return ranked(dag, effort).verdict
+    return rank_tasks(dag, effort).verdict
 
 
 class State:

@@ -62,7 +62,7 @@ def _free(state: State) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
 # Whole blocks
 
 
-def staggered(growth: Growth, chain: Chain, goal: Goal, root: int) -> Growth:
+def grow_staggered(growth: Growth, chain: Chain, goal: Goal, root: int) -> Growth:
     """Take the block at place *root*, then nearby blocks of least cost for their size, while whole ones fit; then fill up.
 
     The set is filled up with sinks whose parents are inside, unless productivity is the goal, and with the first tasks of the
@@ -166,7 +166,7 @@ EXCHANGES = 5_000  # pairs that are compared to improve one set
 MOST_ENUMERATED = 12  # remaining tasks, up to which every set is compared
 CHECKS = ((2_000, 12), (20_000, 4))  # up to this many remaining tasks, at most this many residuals are decided
 FEW_CHECKS = 1
-MOST_CHECKED = 2_000  # remaining tasks, up to which a set that is handed out is tried by the blocks that it leaves
+MOST_CHECKED = 500  # remaining tasks, up to which a set that is handed out is tried by the blocks that it leaves
 MOST_CERTIFIED = 20_000  # tasks: in larger dags the repaired condition is not checked just to give a reason
 
 STRATEGIES = ("auto", "direct", "staggered", "searched")
@@ -294,7 +294,7 @@ class Chooser:
         self.follow_chain()
         roots = dict.fromkeys(chain.places[v] for v in self.state.first(self.seeds) if v in chain.places)
         for root in roots:
-            growth = staggered(self._empty(budget), chain, self.goal, root)
+            growth = grow_staggered(self._empty(budget), chain, self.goal, root)
             names = chain_text(blocks_of(chain, growth)) or "none"
             why = f"complete blocks, which leave a chain of blocks (Lemma 2): {names}"
             yield Choice(growth, "staggered", why, OPTIMAL if self.chain_kept(growth.inside) else None)

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.deciding.effort import LARGEST_CONVOLUTION, MOST_PROBED
 from eligo.deciding.work import Work
-from eligo.grown_dag import reached
+from eligo.grown_dag import reachable_tasks
 from eligo.kernels.cuts import Network
 from eligo.rows import Ints
-from eligo.theory.profiles import Profile, Side, convolved, hull_sides, repeated
+from eligo.theory.profiles import Profile, Side, convolve, hull_sides, repeat_profile
 from eligo.theory.solutions import Solution, Solutions
 
 CUT, CUT_LOOK = 15_000, 9  # units of work for a minimum cut, and for each arc or role that it examines
@@ -162,7 +162,7 @@ def block_bound(solutions: Solutions, other: Profile | None = None) -> Profile:
     bound = np.zeros(1, np.int64)
     for solution, count in types:
         maxima = solution.maxima
-        bound = convolved(bound, repeated(maxima, count) if solution.follows_itself else _power(maxima, count))
+        bound = convolve(bound, repeat_profile(maxima, count) if solution.follows_itself else _power(maxima, count))
     return bound
 
 
@@ -188,7 +188,7 @@ def sum_bound(bounds: list[Profile]) -> Profile:
     """The max-plus convolution of the bounds of a sum's parts, or that of their concave hulls."""
     if too_long(sum(len(bound) - 1 for bound in bounds)):
         return _hull_bound([(hull_sides(bound), 1) for bound in bounds])
-    return reduce(convolved, bounds, np.zeros(1, np.int64))
+    return reduce(convolve, bounds, np.zeros(1, np.int64))
 
 
 def _power(profile: Profile, times: int) -> Profile:
@@ -196,9 +196,9 @@ def _power(profile: Profile, times: int) -> Profile:
     result, square = np.zeros(1, np.int64), profile
     while times:
         if times & 1:
-            result = convolved(result, square)
+            result = convolve(result, square)
         times >>= 1
-        square = convolved(square, square) if times else square
+        square = convolve(square, square) if times else square
     return result
 
 
@@ -239,12 +239,12 @@ class Probe:
     waiting: tuple[Dag, Shares]
 
 
-def probed(dag: Dag, bound: Profile, work: Work | None = None) -> tuple[Profile, list[Probe]]:
+def probe_bound(dag: Dag, bound: Profile, work: Work | None = None) -> tuple[Profile, list[Probe]]:
     """A bound of M(0..k) nowhere above *bound*, and the probes that lower it, as far as the work suffices.
 
     >>> seven = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
     >>> rough = best_shares(seven).bound
-    >>> rough.tolist(), probed(seven, rough)[0].tolist()
+    >>> rough.tolist(), probe_bound(seven, rough)[0].tolist()
     ([0, 3, 4, 5, 6], [0, 3, 4, 5, 6])
     """
     work = work or Work()
@@ -308,5 +308,5 @@ def _with_shares(dag: Dag, work: Work | None) -> tuple[Dag, Shares]:
 def _reach(dag: Dag, v: int, up: bool) -> NDArray[np.bool_]:
     """The mask of task v and all its ancestors or descendants."""
     mask = np.zeros(len(dag), np.bool_)
-    mask[[v, *reached(dag, [v], up)]] = True
+    mask[[v, *reachable_tasks(dag, [v], up)]] = True
     return mask

@@ -498,7 +498,7 @@ def exact_maxima(dag: Dag, work: Work | None = None, plan: Elimination | None = 
     """
     work = work or Work(memory=TABLE_BYTES)
     plan = eliminate(dag, work) if plan is None else plan
-    planner, total = planned(dag, plan, work)
+    planner, total = plan_joins(dag, plan, work)
     best: Profile = perform(planner, total.rows, work).astype(np.int64)
     return _turn_round(best) if planner.turned else best
 
@@ -509,7 +509,7 @@ def _turn_round(waiting: Profile) -> Profile:
     return np.searchsorted(least, np.arange(waiting[0] + 1), side="right").astype(np.int64) - 1
 
 
-def planned(dag: Dag, plan: Elimination, work: Work) -> tuple[Planner, StateTable]:
+def plan_joins(dag: Dag, plan: Elimination, work: Work) -> tuple[Planner, StateTable]:
     """A planner with all joins, and the table that the last of them gives. Raises `TooWideError` if they are too large.
 
     Roles that are not in the elimination order stay, in ascending order.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.deciding.bounds import NEVER
 from eligo.deciding.effort import CLOSE, MARKED_AT_ONCE, MOST_MARKED
-from eligo.deciding.elimination import Elimination, TooWideError, eliminate, perform, planned
+from eligo.deciding.elimination import Elimination, TooWideError, eliminate, perform, plan_joins
 from eligo.deciding.positions import Marked, units_of
 from eligo.deciding.work import Work
 
@@ -33,7 +33,7 @@ def maxima_by_marks(dag: Dag, plan: Elimination, work: Work) -> Table:
     >>> maxima_by_marks(dag, eliminate(dag, kept=[0]), Work()).clip(-1).tolist()
     [[0, 2, -1], [-1, 1, 3]]
     """
-    planner, total = planned(dag, plan, work)
+    planner, total = plan_joins(dag, plan, work)
     values, rows = perform(planner, total.rows, work), total.rows
     lengths = np.diff(rows.ptr)
     begin = rows.first + np.array([code.bit_count() for code in rows.codes.tolist()], np.int64) - rows.ptr[:-1]
@@ -59,7 +59,7 @@ def still_to_come(maxima: Table) -> Table:
     return np.where(maxima < 0, NEVER, to_come)
 
 
-def ranked(dag: Dag, work: Work) -> list[int]:
+def rank_candidates(dag: Dag, work: Work) -> list[int]:
     """The nonsinks, one of each unit, sorted by the difference that executing them makes to the best sets, least first."""
     scores = dict[int, int]()
     for v in (unit[0] for unit in units_of(dag)):
@@ -72,9 +72,9 @@ def closest(dag: Dag, area: int, work: Work) -> tuple[Marked, Elimination] | Non
     """The bounds from as many marked tasks as the work allows, or as bring the bound down to *area*; None if from none."""
     result = None
     try:
-        tasks = ranked(dag, work)[:MOST_MARKED]
+        tasks = rank_candidates(dag, work)[:MOST_MARKED]
         for many in range(MARKED_AT_ONCE, len(tasks) + MARKED_AT_ONCE, MARKED_AT_ONCE):
-            result = marked(dag, tasks[:many], work)
+            result = marked_bounds(dag, tasks[:many], work)
             if result[0].to_come[0, 0] <= area:
                 break
     except TooWideError:
@@ -82,7 +82,7 @@ def closest(dag: Dag, area: int, work: Work) -> tuple[Marked, Elimination] | Non
     return result
 
 
-def marked(dag: Dag, tasks: list[int], work: Work) -> tuple[Marked, Elimination]:
+def marked_bounds(dag: Dag, tasks: list[int], work: Work) -> tuple[Marked, Elimination]:
     """The bounds from these marked tasks, and the elimination that proves them. Raises `TooWideError`."""
     if ENTRY_BYTES * len(dag) << len(tasks) > work.memory:
         raise TooWideError(f"{len(tasks)} marked tasks have too many sets")

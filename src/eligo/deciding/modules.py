@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import Module, Shares, best_shares, probed, probes_proof
+from eligo.deciding.bounds import Module, Shares, best_shares, probe_bound, probes_proof
 from eligo.deciding.effort import (
     CLOSED_SET,
     FIRST_LOOK,
@@ -43,14 +43,14 @@ from eligo.deciding.effort import (
 )
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
 from eligo.deciding.marks import closest
-from eligo.deciding.moves import Search, frontier, guided, largest_area, widening
-from eligo.deciding.orders import best_improved, heuristics, nonsinks_of, release_order
+from eligo.deciding.moves import Search, frontier, guided_order, largest_area, widening
+from eligo.deciding.orders import heuristics, improve_best, nonsinks_of, release_order
 from eligo.deciding.positions import NONE_MARKED, Marked, Pairs, units_of
 from eligo.deciding.seriesparallel import largest_area_order
 from eligo.deciding.symmetry import settled_order, swaps
 from eligo.deciding.work import BOUNDED, IMPOSSIBLE, OPTIMAL, Work, cumulative
 from eligo.kernels import graph
-from eligo.rows import Ints, gathered, places, rows
+from eligo.rows import Ints, gather_rows, places, rows
 from eligo.theory.profiles import Profile
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
 
@@ -113,7 +113,7 @@ def module_dag(dag: Dag, module: Module) -> Dag:
     place[others] = len(module.tasks) + np.arange(len(others))
     rendered = np.zeros(len(dag), np.bool_)
     rendered[module.renders] = True
-    heads, degree = gathered(dag.child_ptr, dag.child, module.tasks)
+    heads, degree = gather_rows(dag.child_ptr, dag.child, module.tasks)
     tails = np.repeat(module.tasks, degree)
     inside = rendered[heads]
     members = np.concatenate([module.tasks, others])
@@ -167,7 +167,7 @@ def _solve_parts(parts: Mapping[int, Dag], ceilings: Mapping[int, Profile], effo
 
 def _rough_order(dag: Dag, effort: Effort, hurried: bool) -> Ints:
     """The order of largest area among the heuristics, improved with half of the work; the rest is for later modules."""
-    return best_improved(dag, heuristics(dag, hurried), effort.improving.part(effort.improving.remaining / 2))[1]
+    return improve_best(dag, heuristics(dag, hurried), effort.improving.part(effort.improving.remaining / 2))[1]
 
 
 def few_sets(dag: Dag, work: Work) -> Subsets | None:
@@ -198,7 +198,7 @@ def _solve_one(dag: Dag, ceiling: Profile, order: Ints, effort: Effort) -> Solve
 
 def _solve_roughly(dag: Dag, ceiling: Profile, order: Ints, effort: Effort) -> Solved:
     """Bound a module whose maxima are out of reach: by probes, and by the largest area if it is series-parallel."""
-    bound, probes = probed(dag, ceiling, effort.work.part(effort.probes))
+    bound, probes = probe_bound(dag, ceiling, effort.work.part(effort.probes))
     proof: dict[str, Any] = {"rule": "bound"} | ({"probes": probes_proof(dag, probes)} if probes else {})
     largest = largest_area_order(dag)
     order = order if largest is None else largest
@@ -250,7 +250,7 @@ def _verdict(dag: Dag, order: Ints, bound: Profile) -> str:
 
 def _search(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dict[str, Any]) -> Solved:
     """Search for an order that attains the maxima; if there is none, for one of largest area."""
-    optimal_order = guided(dag, maxima)
+    optimal_order = guided_order(dag, maxima)
     if optimal_order is not None:
         return Solved(np.array(optimal_order, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
     alike, search, most, parts = swaps(dag, effort.work), Search(None), int(maxima.sum()), list[Module]()

@@ -5,11 +5,11 @@ worse every schedule is a sequence of moves: between two rises of the profile no
 complete one task of the next rise can come first. If the profile must equal a given maximal one, the next move is forced in
 size and gain: as many steps as there are to the next rise, and as many tasks rendered as it is high.
 
-`guided` plays by forced moves alone: it finds an order of a given profile in linear time if its first choices lead to one.
+`guided_order` plays forced moves alone: it finds an order of a given profile in linear time if its first choices lead to one.
 
 Of several moves with the forced size and gain, any may be made: the one with the longest remaining path, so that long chains
-begin early, or the one that became possible last, so that started branches are finished. `preferred` gives the order that a
-user prefers.
+begin early, or the one that became possible last, so that started branches are finished. `preferred_order` gives the order
+that a user prefers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -140,7 +140,7 @@ def widening(work: Work) -> Iterator[int]:
 # Play by forced moves
 
 
-def guided(dag: Dag, target: Profile, longest_path: bool = False) -> list[int] | None:
+def guided_order(dag: Dag, target: Profile, longest_path: bool = False) -> list[int] | None:
     """An order by forced moves, of several the newest; None if at some rise no move has the forced size and gain.
 
     With *longest_path*, of several the one with the longest path below it.
@@ -149,7 +149,7 @@ def guided(dag: Dag, target: Profile, longest_path: bool = False) -> list[int] |
     count, so that the whole play takes linear time. A group is checked before it is played, so a collision does no harm.
 
     >>> import numpy as np
-    >>> guided(Dag.from_arrays(5, [0, 1, 2], [3, 3, 4]), np.array([0, 1, 1, 2]))
+    >>> guided_order(Dag.from_arrays(5, [0, 1, 2], [3, 3, 4]), np.array([0, 1, 1, 2]))
     [2, 0, 1]
     """
     play = _DeepGroups(dag) if longest_path else _Groups(dag)
@@ -281,18 +281,18 @@ class _DeepGroups(_Groups):
             heappush(heap, (*rank, self.entered, key))
 
 
-def preferred(dag: Dag, nonsinks: Ints, preference: str) -> Ints:
+def preferred_order(dag: Dag, nonsinks: Ints, preference: str) -> Ints:
     """The nonsinks in another order of the same profile, or in this one if play finds none.
 
     >>> two = Dag.from_arcs([("a", "x"), ("b", "y"), ("y", "z")], tasks=["a", "b", "x", "y", "z"])
-    >>> two.named(preferred(two, two.indices(["a", "b", "y"]), "path"))
+    >>> two.named(preferred_order(two, two.indices(["a", "b", "y"]), "path"))
     ('b', 'a', 'y')
-    >>> two.named(preferred(two, two.indices(["a", "b", "y"]), "finish"))
+    >>> two.named(preferred_order(two, two.indices(["a", "b", "y"]), "finish"))
     ('b', 'y', 'a')
     """
     if preference not in PREFERENCES:
         raise InputError(f"unknown preference {preference!r} (choose from {', '.join(PREFERENCES)})")
     if not len(nonsinks) or len(dag) > MOST_PREFERRED:
         return nonsinks
-    order = guided(dag, cumulative(dag, nonsinks), longest_path=preference == "path")
+    order = guided_order(dag, cumulative(dag, nonsinks), longest_path=preference == "path")
     return nonsinks if order is None or len(order) < len(nonsinks) else np.array(order, np.int32)

@@ -178,11 +178,11 @@ IMPROVED = ", improved"
 STEP = 3  # units of work for each task or arc that a walk along the order visits
 
 
-def improved(dag: Dag, nonsinks: Ints, work: Work, reach: int = REACHES[0]) -> Ints:
+def improve_order(dag: Dag, nonsinks: Ints, work: Work, reach: int = REACHES[0]) -> Ints:
     """An order of the nonsinks with at least as large an area; no task is moved past more than *reach* others at once.
 
     >>> vee = Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])
-    >>> vee.named(improved(vee, vee.indices(["a", "b"]), Work()))
+    >>> vee.named(improve_order(vee, vee.indices(["a", "b"]), Work()))
     ('b', 'a')
     """
     order = nonsinks.astype(np.int32)
@@ -200,22 +200,22 @@ def improved(dag: Dag, nonsinks: Ints, work: Work, reach: int = REACHES[0]) -> I
     return order
 
 
-def best_improved(dag: Dag, orders: Iterable[tuple[str, Ints]], work: Work) -> tuple[str, Ints]:
+def improve_best(dag: Dag, orders: Iterable[tuple[str, Ints]], work: Work) -> tuple[str, Ints]:
     """The order of largest area that improving the best few of *orders* gives, and its name.
 
     At first each gets the same work, because a worse order may improve to a better one; the best then gets the rest.
 
     >>> vee = Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])
-    >>> name, order = best_improved(vee, [("as it came", vee.indices(["a", "b"]))], Work())
+    >>> name, order = improve_best(vee, [("as it came", vee.indices(["a", "b"]))], Work())
     >>> name, vee.named(order)
     ('as it came, improved', ('b', 'a'))
     """
     by_area = sorted((_Candidate(name, order, _area(dag, order)) for name, order in orders), key=lambda one: -one.area)
     best, share = by_area[0], work.remaining / (2 * MOST_STARTS)
     for name, order, _ in by_area[:MOST_STARTS] if not work.over() else ():
-        best = _better(dag, best, name, improved(dag, order, work.part(share)))
+        best = _better(dag, best, name, improve_order(dag, order, work.part(share)))
     for reach in REACHES if not work.over() else ():
-        best = _better(dag, best, best.name, improved(dag, best.order, work, reach))
+        best = _better(dag, best, best.name, improve_order(dag, best.order, work, reach))
     return best.name, best.order
 
 
@@ -237,10 +237,10 @@ def _area(dag: Dag, order: Ints) -> int:
     return int(cumulative(dag, order).sum())
 
 
-def merged(orders: Sequence[Ints], profiles: Sequence[Profile]) -> Ints:
+def merge_orders(orders: Sequence[Ints], profiles: Sequence[Profile]) -> Ints:
     """The orders of unconnected parts, merged into one of largest area that keeps each; *profiles* are those of the parts.
 
-    >>> merged([np.array([3, 5]), np.array([4])], [np.array([0, 0, 1]), np.array([0, 2])]).tolist()
+    >>> merge_orders([np.array([3, 5]), np.array([4])], [np.array([0, 0, 1]), np.array([0, 2])]).tolist()
     [4, 3, 5]
     """
     strings = [string for part in zip(orders, profiles, strict=True) for string in _strings(*part)]

@@ -22,7 +22,7 @@ from eligo.deciding.bounds import (
     Shares,
     best_shares,
     block_bound,
-    probed,
+    probe_bound,
     probes_proof,
     shares_proof,
     sum_bound,
@@ -40,14 +40,14 @@ from eligo.deciding.effort import (
     Effort,
 )
 from eligo.deciding.modules import Solved, few_sets, maxima_within, solve_modules
-from eligo.deciding.orders import best_improved, heuristics, merged
+from eligo.deciding.orders import heuristics, improve_best, merge_orders
 from eligo.deciding.seriesparallel import series_parallel
 from eligo.deciding.symmetry import canonical_order
 from eligo.deciding.work import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, Work, cumulative, worst
 from eligo.rows import Ints, distinct
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.composition import concatenated_order, extended_chain, linearise, units_order
-from eligo.theory.profiles import Profile, concatenated, convolved
+from eligo.theory.profiles import Profile, concatenate, convolve
 from eligo.theory.skeleton import segment_dag, segments
 from eligo.theory.solutions import MOST_SETS, Solutions, solve_blocks
 from eligo.theory.subsets import Subsets
@@ -75,7 +75,7 @@ def surpassing(dag: Dag, modules: Sequence[Module], solved: Sequence[Solved]) ->
         return None
     before, base = [np.zeros(0, np.int32)], 0
     for (first, one), (second, two) in pairwise(zip(modules, solved, strict=True)):
-        usual = concatenated([one.maxima, two.maxima])
+        usual = concatenate([one.maxima, two.maxima])
         for taken, added in _trades(one.maxima, two.maxima, usual):
             tasks = np.concatenate([*before, first.tasks[one.order[:taken]], second.tasks[two.order[:added]]])
             if _count_rendered(dag, tasks) > base + usual[taken + added]:
@@ -89,7 +89,7 @@ def _trades(one: Profile, two: Profile, usual: Profile) -> Iterator[tuple[int, i
     """How many tasks of each render more than one module after the other, if the second does not need the first."""
     if len(one) * len(two) > MOST_TRADES:
         return
-    for t in np.flatnonzero(convolved(one, two) > usual)[:MOST_SURPASSING].tolist():
+    for t in np.flatnonzero(convolve(one, two) > usual)[:MOST_SURPASSING].tolist():
         taken = np.arange(max(0, t + 1 - len(two)), min(t, len(one) - 1) + 1)
         best = taken[(one[taken] + two[t - taken]).argmax()]
         yield int(best), t - int(best)
@@ -228,8 +228,8 @@ def _solve_sum(dag: Dag, parts: list[Ints], blocks: BlockBound, effort: Effort) 
     area_bound = min(rough.area_bound, int(bound.sum()))
     verdict = IMPOSSIBLE if rough.verdict == IMPOSSIBLE else verdict
     profiles = [cumulative(part, outcome.order) for part, outcome in zip(dags, outcomes, strict=True)]
-    candidates = [(rough.method, rough.order), ("the parts, merged", merged(orders, profiles))]
-    method, order = best_improved(dag, candidates, effort.improving)
+    candidates = [(rough.method, rough.order), ("the parts, merged", merge_orders(orders, profiles))]
+    method, order = improve_best(dag, candidates, effort.improving)
     verdict = OPTIMAL if np.array_equal(cumulative(dag, order), bound) else verdict
     return Outcome(order, bound, verdict, method, proof | {"modules": rough.proof}, area_bound)
 
@@ -275,7 +275,7 @@ def by_modules(dag: Dag, blocks: BlockBound, effort: Effort) -> Outcome:
     if maxima is not None:
         bound, proof = maxima, proof | (how if exceeded or bool((maxima < rough).any()) else {})
     elif not attained:
-        bound, probes = probed(dag, rough, effort.work.part(effort.probes))
+        bound, probes = probe_bound(dag, rough, effort.work.part(effort.probes))
         proof |= {"probes": probes_proof(dag, probes)} if probes else {}
     verdict = IMPOSSIBLE if refuted or exceeded else BOUNDED
     optimal = np.array_equal(cumulative(dag, order), bound)
@@ -293,7 +293,7 @@ def _best_split(solved: list[Solved]) -> Profile | None:
         return None
     split = np.zeros(1, np.int64)
     for s in reversed(solved):
-        split = convolved(s.maxima, split)
+        split = convolve(s.maxima, split)
     return split
 
 
@@ -324,7 +324,7 @@ def _largest_area(dag: Dag, shares: Shares, own: Ints, most: int, effort: Effort
     late = effort.cutting.over() or len(dag) > LARGEST_DUAL
     dual = [] if late else best_shares(dag.dual(), effort.cutting.part(effort.cutting.remaining / 2)).modules
     candidates = [("module by module", own), *heuristics(dag, effort.work.over(), shares.modules, dual)]
-    return best_improved(dag, candidates, effort.improving.part(effort.improving.remaining / 2))
+    return improve_best(dag, candidates, effort.improving.part(effort.improving.remaining / 2))
 
 
 def _exceeds(maxima: Profile | None, shares: Shares, solved: list[Solved]) -> bool:

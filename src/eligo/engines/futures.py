@@ -15,7 +15,7 @@ from eligo.allocating.rooms import Room
 from eligo.engines.job_run import MARK, ResultPayload, endings, from_payload, lost_ending, perform
 from eligo.engines.jobs import Ending, Job
 from eligo.engines.sessions import signal_marked
-from eligo.engines.slots import SlotEngine, arrived, stopped
+from eligo.engines.slots import SlotEngine, arrivals, cancelled_endings
 from eligo.engines.worker import GRACE
 
 SOON = 0.05  # seconds between two checks whether processes have ended
@@ -70,7 +70,7 @@ class FutureEngine(SlotEngine):
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
         results: list[Ending] = []
-        for number in arrived(self._done, seconds):
+        for number in arrivals(self._done, seconds):
             out = self._out.pop(number)
             ended = self._endings_of(out)
             self.vacate(out.job, ended)
@@ -81,7 +81,7 @@ class FutureEngine(SlotEngine):
     def _endings_of(self, out: Out) -> list[Ending]:
         """The endings of a job; if it was cancelled, tasks that did not succeed before are lost."""
         job_endings = self._collect(out)
-        return job_endings if self._stopped.pop(out.job.number, None) is None else stopped(job_endings)
+        return job_endings if self._stopped.pop(out.job.number, None) is None else cancelled_endings(job_endings)
 
     def _collect(self, out: Out) -> list[Ending]:
         try:

@@ -114,11 +114,11 @@ def _call(work: Function) -> Performed:
         value = work.function(*work.arguments)
         value = _run_coroutine(value) if isinstance(value, Coroutine) else value
     except (Exception, SystemExit) as error:  # a function may raise anything; the error becomes the result
-        return raised(error, began)
+        return result_of_error(error, began)
     return Performed(began, time.time(), value=value)
 
 
-def raised(error: BaseException, began: float) -> Performed:
+def result_of_error(error: BaseException, began: float) -> Performed:
     """The result of a function that raised this exception."""
     return Performed(began, time.time(), f"{type(error).__name__}: {error}"[:1000], Raised(error))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from eligo.engines.jobs import Command, Work
 from eligo.estimates import estimate
 from eligo.names import Name
-from eligo.work.demands import GPUS, PLAIN, Demand, described
+from eligo.work.demands import GPUS, PLAIN, Demand, demand_environment
 from eligo.workflow import Task, Workflow
 
 CUDA = "CUDA_VISIBLE_DEVICES"
@@ -94,11 +94,11 @@ class Devices:
         self._free = sorted([*self._free, *self._taken.pop(job, ())], key=self._order.index)
 
 
-def equipped(work: Work, demand: Demand, devices: str) -> Work:
+def equip(work: Work, demand: Demand, devices: str) -> Work:
     """The work with what it gets, also in its environment; with graphics processors, which ones."""
     if not isinstance(work, Command):
         return work
-    gets = described(demand.cores, demand.memory) | ({CUDA: devices} if devices else {})
+    gets = demand_environment(demand.cores, demand.memory) | ({CUDA: devices} if devices else {})
     memory = None if work.memory is None else demand.memory
     return replace(work, environment={**work.environment, **gets}, memory=memory)
 

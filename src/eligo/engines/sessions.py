@@ -166,14 +166,14 @@ def signal_marked(name: str, marks: Iterable[str], number: int) -> int:
     >>> signal_marked("ELIGO_JOB", ["nobody has this"], 15)
     0
     """
-    processes = marked(name, marks)
+    processes = marked_processes(name, marks)
     for process in processes:
         with suppress(OSError):
             os.kill(process, number)
     return len(processes)
 
 
-def marked(name: str, marks: Iterable[str]) -> list[int]:
+def marked_processes(name: str, marks: Iterable[str]) -> list[int]:
     """The other processes with one of the marks in variable *name* of their environment."""
     wanted, pids = {f"{name}={mark}".encode() for mark in marks}, list[int]()
     for process in os.listdir("/proc") if wanted and os.path.isdir("/proc") else ():
@@ -204,7 +204,7 @@ def end_marked(name: str, mark: str, file: str | Path | None = None, patience: f
 
 def _strays(name: str, mark: str, file: str | Path | None) -> set[int]:
     """The processes that `end_marked` kills; this process and its ancestors are excluded."""
-    pids, table = set(marked(name, [mark] if mark else [])), process_table()
+    pids, table = set(marked_processes(name, [mark] if mark else [])), process_table()
     for own in ancestors(os.getpid(), table):
         del table[own]
     if file is not None:

@@ -64,7 +64,7 @@ class SlotEngine:
         self._usual = min(self._usual, 1.0) * OLD + took * (1.0 - OLD)
 
 
-def arrived(queue: "SimpleQueue[Each]", seconds: float | None) -> Iterator[Each]:
+def arrivals(queue: "SimpleQueue[Each]", seconds: float | None) -> Iterator[Each]:
     """What is in a queue; if it is empty, the first that arrives within these seconds."""
     with suppress(Empty):
         yield queue.get(timeout=seconds)
@@ -72,6 +72,6 @@ def arrived(queue: "SimpleQueue[Each]", seconds: float | None) -> Iterator[Each]
             yield queue.get_nowait()
 
 
-def stopped(endings: Sequence[Ending]) -> list[Ending]:
+def cancelled_endings(endings: Sequence[Ending]) -> list[Ending]:
     """The endings of a cancelled job: tasks that did not succeed are lost."""
     return [each if each.attempt.failure is None else each.failed(STOPPED, lost=True) for each in endings]

@@ -6,9 +6,9 @@ from threading import Thread
 from time import time
 
 from eligo.allocating.rooms import Room
-from eligo.engines.job_run import endings, perform, raised, withdrawn_result
+from eligo.engines.job_run import endings, perform, result_of_error, withdrawn_result
 from eligo.engines.jobs import Ending, Job
-from eligo.engines.slots import SlotEngine, arrived, stopped
+from eligo.engines.slots import SlotEngine, arrivals, cancelled_endings
 from eligo.engines.worker import Performed
 
 AHEAD = 32  # functions that wait for a thread, so that a thread need not wait for the next one
@@ -41,10 +41,10 @@ class ThreadEngine(SlotEngine):
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
         results: list[Ending] = []
-        for job, performed in arrived(self._done, seconds):
+        for job, performed in arrivals(self._done, seconds):
             ended = endings(job, performed)
             self.vacate(self._out.pop(job.number), ended)
-            results += stopped(ended) if job.number in self._cancelled else ended
+            results += cancelled_endings(ended) if job.number in self._cancelled else ended
         return results
 
     def cancel(self, jobs: Sequence[Job]) -> None:
@@ -70,4 +70,4 @@ def _perform(job: Job) -> list[Performed]:
     try:
         return perform(job.works, job.timeout)
     except BaseException as error:  # a function may raise even KeyboardInterrupt, which would end its thread
-        return [raised(error, began)]
+        return [result_of_error(error, began)]

@@ -7,8 +7,9 @@ cdef class Network:
     cdef int[::1] distance, cursor, queue, path
     cdef int n
     cdef public long long work
-    @cython.locals(amount=cython.longlong, entries=cython.int, i=cython.int)
-    cpdef long long fill(self, const int[::1] side, int[::1] entry) noexcept
+    cdef public bint complete
+    @cython.locals(amount=cython.longlong, last=cython.longlong, entries=cython.int, i=cython.int)
+    cpdef long long fill(self, const int[::1] side, int[::1] entry, long long most) noexcept
     @cython.locals(last=cython.int, first=cython.int, entries=cython.int, x=cython.int, y=cython.int, a=cython.int)
     cpdef int measure(self, const int[::1] side, int[::1] entry) noexcept
     @cython.locals(

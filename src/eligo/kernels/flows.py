@@ -20,25 +20,32 @@ FAR = -1
 
 
 class Network:
-    """A network whose cuts are computed one after another; *work* counts the arcs looked at, for all cuts so far."""
+    """A network whose cuts are computed one after another.
+
+    *work* counts the arcs looked at, for all cuts so far; *complete* says whether all that fits was sent in the last one.
+    """
 
     def __init__(self, ptr: Ints, head: Ints, twin: Ints, room: Longs, buffers: Ints) -> None:
         self.ptr, self.head, self.twin, self.room = ptr, head, twin, room
         self.distance, self.cursor, self.queue, self.path = buffers[0], buffers[1], buffers[2], buffers[3]
         self.n = len(ptr) - 1
         self.work = 0
+        self.complete = False
 
-    def fill(self, side: Ints, entry: Ints) -> int:
+    def fill(self, side: Ints, entry: Ints, most: int) -> int:
         """Send as much as fits from the side of the source to that of the sink; returns the amount.
 
-        *entry* is a buffer for arcs. The nodes that are FAR in the end are those of a largest source's side.
+        *entry* is a buffer for arcs. The nodes that are FAR in the end are those of a largest source's side, if
+        the work does not end before: after *most* arcs, no further paths are searched for.
         """
         amount = 0
+        last = self.work + most
         entries = self.measure(side, entry)
-        while entries > 0:
+        while entries > 0 and self.work <= last:
             for i in range(entries):
                 amount += self.send(side, entry[i])
             entries = self.measure(side, entry)
+        self.complete = entries == 0
         return amount
 
     def measure(self, side: Ints, entry: Ints) -> int:

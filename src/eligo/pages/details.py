@@ -8,7 +8,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
-from eligo.grown_dag import reached
+from eligo.grown_dag import reachable_tasks
 from eligo.pages.watched import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG, Watched
 from eligo.rows import Ints
 from eligo.running.states import blocking_failures, explain_state, nearest, place_of, waits_for
@@ -55,7 +55,7 @@ def detail(watched: Watched, name: str) -> dict[str, Any]:
         "running": None if trying is None else max(0.0, watched.at - trying.since), "tried": tried,
         **_neighbours(watched, "parents", dag.parents_of(v).tolist()),
         **_neighbours(watched, "children", dag.children_of(v).tolist()),
-        "above": len(reached(dag, [v], up=True)), "below": len(reached(dag, [v])),
+        "above": len(reachable_tasks(dag, [v], up=True)), "below": len(reachable_tasks(dag, [v])),
         "path": {
             "tasks": [watched.labels[u] for u in path[:MOST_PATH].tolist()], "total": len(path),
             "seconds": None if estimates.level == "nothing" else float(estimates.seconds[path].sum()),
@@ -99,7 +99,9 @@ def longest_path(watched: Watched, v: int) -> Ints:
 def lineage(watched: Watched, name: str) -> dict[str, Any]:
     """The places in the drawing of a task's ancestors and descendants, and of its longest path."""
     v, dag = number_of(watched, name), watched.flow.dag
-    return watched.drawing.lineage(reached(dag, [v], up=True), reached(dag, [v]), longest_path(watched, v), v)
+    return watched.drawing.lineage(
+        reachable_tasks(dag, [v], up=True), reachable_tasks(dag, [v]), longest_path(watched, v), v
+    )
 
 
 def _chain(dag: Dag, v: int, seconds: "np.ndarray[Any, Any]", up: bool) -> list[int]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eligo.estimates import Estimate, estimate
 from eligo.execution import COMPLETE, ELIGIBLE, FAIL, GROW, MANY, RELEASE, WAITING, Addition, Execution, unpacked
 from eligo.pages.dag_picture import Drawn
-from eligo.rows import Ints, places, released
+from eligo.rows import Ints, places, released_children
 from eligo.running.states import Curve, Forecast, Looked, TimeLeft, order_of
 from eligo.space.disk_use import DiskUse
 from eligo.stores import Attempt
@@ -62,7 +62,7 @@ class ReadyCurve:
         graph, missing, count = self._game.graph, self._missing, 0
         if graph.has_many(v, MANY):
             row = graph.row_of(v)
-            return len(released(row[row < len(missing)], missing))
+            return len(released_children(row[row < len(missing)], missing))
         for w in graph.children_of(v):
             if w < len(missing):
                 missing[w] -= 1

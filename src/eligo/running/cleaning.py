@@ -18,7 +18,7 @@ from dataclasses import InitVar, dataclass, field
 from eligo.errors import shorten
 from eligo.execution import COMPLETE, EXECUTED, Execution, unpacked
 from eligo.formats.shared.data_arcs import plain_path
-from eligo.grown_dag import reached
+from eligo.grown_dag import reachable_tasks
 from eligo.running.task_files import MOST_LISTED, TaskFiles
 from eligo.work.files import FileChange
 
@@ -87,7 +87,7 @@ class RunOutputs:
         """Whether a task after task v declares to read a file that this writes, so that it is not a result."""
         readers, dag = self.files.declared_readers(file, v), self.files.flow.dag
         if set(dag.children_of(v).tolist()).isdisjoint(readers):
-            return bool(readers) and not set(reached(dag, [v]).tolist()).isdisjoint(readers)
+            return bool(readers) and not set(reachable_tasks(dag, [v]).tolist()).isdisjoint(readers)
         return True
 
     def ended(self, moves: "array[int]") -> list[FileChange]:
@@ -110,6 +110,10 @@ class RunOutputs:
                 if not self._waiting[file]:
                     self._due[file] = None
         return changes
+
+    def removable(self) -> set[str]:
+        """The outputs that this run removes once they are read."""
+        return {file for file, _ in self._temporary()}
 
     @property
     def is_due(self) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from eligo.errors import InputError, shorten
 from eligo.estimates import all_kinds
 from eligo.formats.shared.data_arcs import plain_path
-from eligo.grown_dag import reached
+from eligo.grown_dag import reachable_tasks
 from eligo.workflow import Workflow
 
 #: the most words that are compared with a misspelt one
@@ -51,7 +51,7 @@ class Selection:
         if not self.start_from:
             return []
         first = find_tasks(flow, self.start_from)
-        needed = set(reached(flow.dag, first, up=True).tolist()) - _onward(flow, first)
+        needed = set(reachable_tasks(flow.dag, first, up=True).tolist()) - _onward(flow, first)
         return [v for v in flow.dag.order.tolist() if v in needed]
 
     def repeated(self, flow: Workflow, among: Workflow) -> set[int]:
@@ -102,12 +102,12 @@ def select(
 
 def _with_needs(flow: Workflow, tasks: Sequence[int]) -> set[int]:
     """These tasks and all that they need."""
-    return {*tasks, *reached(flow.dag, tasks, up=True).tolist()}
+    return {*tasks, *reachable_tasks(flow.dag, tasks, up=True).tolist()}
 
 
 def _onward(flow: Workflow, tasks: Sequence[int]) -> set[int]:
     """These tasks and all that depend on them."""
-    return {*tasks, *reached(flow.dag, tasks).tolist()}
+    return {*tasks, *reachable_tasks(flow.dag, tasks).tolist()}
 
 
 def _narrowed(flow: Workflow, wanted: Sequence[int], chosen: set[int], option: str) -> list[int]:

@@ -15,9 +15,9 @@ from eligo.errors import InputError, shorten
 from eligo.estimates import all_kinds, estimate, lasting, stem
 from eligo.execution import ALLOCATED, EXECUTED, FAILED, HELD, Execution
 from eligo.execution import WAITING as NOT_READY
-from eligo.grown_dag import reached
+from eligo.grown_dag import reachable_tasks
 from eligo.policies import in_classes, policy
-from eligo.rows import Ints, gathered, places
+from eligo.rows import Ints, gather_rows, places
 from eligo.work.attempts import Lease
 from eligo.workflow import Workflow
 
@@ -100,7 +100,7 @@ class Looked(ABC):
         """The tasks that depend on a permanently failed task, in the order of their numbers."""
         size, failed = len(self.execution.graph), self._failed
         if size != self._below[0] or not np.array_equal(failed, self._below[1]):
-            self._below = (size, failed, reached(self.execution.dag, failed))
+            self._below = (size, failed, reachable_tasks(self.execution.dag, failed))
         return self._below[2]
 
     @property
@@ -345,7 +345,7 @@ def nearest(looked: Looked, v: int) -> list[int]:
     visited, parts, level = np.zeros(len(dag), np.bool_), list[Ints](), np.array([v], np.int32)
     visited[v] = True
     while len(level):
-        above = np.unique(gathered(dag.parent_ptr, dag.parent, level)[0])
+        above = np.unique(gather_rows(dag.parent_ptr, dag.parent, level)[0])
         fresh = above[~visited[above] & (codes[above] != EXECUTED)]
         visited[fresh] = True
         level = fresh[passed[fresh]]

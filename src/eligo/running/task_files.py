@@ -17,7 +17,7 @@ from eligo.engines.worker import STOPPED
 from eligo.errors import InputError, shorten
 from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Execution
 from eligo.formats.shared.data_arcs import plain_path
-from eligo.grown_dag import reached
+from eligo.grown_dag import reachable_tasks
 from eligo.names import Name
 from eligo.stores import Store, added_names
 from eligo.workflow import Task, Workflow
@@ -195,7 +195,7 @@ class TaskFiles:
                 remaining.difference_update(fallen)
                 below.update(fallen)
                 suspects += [u for w in fallen for u in self._sources(w) if u in remaining]
-        waiting = remaining.intersection(reached(self.flow.dag, invalid).tolist()) if self._is_exact else ()
+        waiting = remaining.intersection(reachable_tasks(self.flow.dag, invalid).tolist()) if self._is_exact else ()
         return Redone(frozenset(invalid), frozenset(below - invalid), waiting=frozenset(waiting))
 
     def _is_owed(self, file: str, v: int, done: Collection[int]) -> bool:

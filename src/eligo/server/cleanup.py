@@ -21,6 +21,7 @@ from eligo.stores.service_sql import ServiceStore
 EVERY, SOON = 60.0, 0.2  # seconds between two turns, usually and if there is more to do
 MARK = "whose the folder of files is"
 ROUND = 3600.0  # seconds between two passes over all files
+SPENT = 600.0  # seconds for which a temporary file stays after its last use: another workflow may have the same content
 MOST = 1_000  # clients, tokens or rows of files in a turn
 
 
@@ -99,6 +100,9 @@ class Tidying:
         """Remove some unneeded files; returns whether this round has more to do."""
         if self.blobs is None:
             return False
+        spent = self.service.books.spent
+        if (some := list(islice(spent, MOST))) and await self._owns(self.blobs):
+            spent.difference_update(await asyncio.to_thread(self._remove_spent, self.blobs, some))
         freed = await asyncio.to_thread(next, self._files, None)
         if freed is None and time.monotonic() - self._began > ROUND:
             self._began = time.monotonic()
@@ -108,6 +112,11 @@ class Tidying:
             self._files = self.blobs.swept(self._needed)
             freed = await asyncio.to_thread(next, self._files, None)
         return freed is not None
+
+    def _remove_spent(self, blobs: Blobs, spent: list[str]) -> set[str]:
+        """Remove former temporary files that were not used for a while; returns those that are settled."""
+        needed = self._needed(spent)
+        return {name for name in spent if name in needed or blobs.discard(name, SPENT)}
 
     async def _owns(self, blobs: Blobs) -> bool:
         """Whether the folder belongs to this store; which files another store needs is unknown."""

@@ -202,6 +202,11 @@ class Blobs:
             keep = needed([path.name for path in old if path.parent != self.parts])
             yield sum(self._remove(path, limit) for path in old if path.name not in keep)
 
+    def discard(self, sha256: str, older: float) -> bool:
+        """Remove a file that was not used for *older* seconds; returns whether it is gone."""
+        path = self.path(sha256)
+        return bool(self._remove(path, time.time() - older)) or not path.exists()
+
     def _remove(self, path: Path, limit: float) -> int:
         """Remove a file, unless it is being uploaded or was used after *limit*; returns the number of freed bytes."""
         part = path.parent == self.parts

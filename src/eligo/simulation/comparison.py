@@ -177,12 +177,15 @@ def _worst(contests: Sequence[Contest], scheduler: str) -> str:
 
 TAKEN = "with recorded run times, without failures or transfers"
 STEADY = f"Finish time divided by its lower bound (1 is optimal), {TAKEN}"
+SPACE = "Peak size of files between tasks divided by its lower bound (1 is optimal), one task at a time"
 
 
 def _tables(contest: Contest) -> list[Table]:
-    """One table for all games but the steady one and one for the steady game; a table without differences is left out."""
+    """A table of the games of chance and of ready tasks, one of steady workers and one of space, where orders differ."""
     games = [*([_table(contest)] if _any_differs(contest, _heads(contest)) else [])]
-    return [*games, *([_steady(contest)] if _any_differs(contest, contest.pools) else [])]
+    counts = [counted(column.workers or 0, "worker") for column in contest.pools]
+    ratios = [(STEADY, contest.pools, counts), (SPACE, contest.spaces, ["peak / bound"])]
+    return [*games, *(_over_bound(contest, *each) for each in ratios if _any_differs(contest, each[1]))]
 
 
 def _any_differs(contest: Contest, columns: Iterable[Column]) -> bool:
@@ -205,6 +208,8 @@ def _undiffering(contest: Contest) -> list[str]:
         lines.append(
             f"No difference on {counts} steady workers: all {many} orders finish within 0.5 % of each other{bound}, {TAKEN}."
         )
+    if contest.spaces and not _any_differs(contest, contest.spaces):
+        lines.append(f"No difference in the peak size of files between tasks: {_alike(contest, contest.spaces)}.")
     return lines
 
 
@@ -220,16 +225,14 @@ def _at_bound(contest: Contest, column: Column) -> bool:
     return all(float(values.mean()) <= 1 + ALIKE for values in contest.compared[column].values())
 
 
-def _steady(contest: Contest) -> Table:
-    """The table of finish times on steady workers relative to the bound; the best in each column are marked."""
-    best = {(i, j) for i, n in enumerate(contest.ranking) for j, c in enumerate(contest.pools) if contest.alike(n, c)}
+def _over_bound(contest: Contest, title: str, columns: Sequence[Column], heads: Sequence[str]) -> Table:
+    """The table of values relative to their bounds; the best in each column are marked."""
+    best = {(i, j) for i, n in enumerate(contest.ranking) for j, c in enumerate(columns) if contest.alike(n, c)}
     rows = [
-        [f" {name_of(name)}", *(_over(contest, name, column, (i, j) in best) for j, column in enumerate(contest.pools))]
+        [f" {name_of(name)}", *(_over(contest, name, column, (i, j) in best) for j, column in enumerate(columns))]
         for i, name in enumerate(contest.ranking)
     ]
-    counts = [column.workers or 0 for column in contest.pools]
-    head = ["", *(counted(count, "worker") for count in counts)]
-    return Table(title=STEADY, head=head, rows=rows, marked={(i, j + 1): "best" for i, j in best})
+    return Table(title=title, head=["", *heads], rows=rows, marked={(i, j + 1): "best" for i, j in best})
 
 
 def _over(contest: Contest, name: str, column: Column, best: bool) -> str:

@@ -23,8 +23,9 @@ MAIN = {
     "batched": ("polls", False),
     "volatile": ("makespan", False),
     "steady": ("over", False),
+    "space": ("over", False),
 }
-CERTAIN = ("pebble", "steady")  # games without chance
+CERTAIN = ("pebble", "steady", "space")  # games without chance
 USUAL_RATE = 16.0  # requests at a time
 ALIKE = 0.005  # two orders that differ by at most this share count as equally good
 
@@ -47,6 +48,8 @@ class Column(NamedTuple):
                 return "area / bound"
             case "batched":
                 return f"polls, ρ = {self.setting.removeprefix('rate=')}"
+            case "space":
+                return "peak / bound"
             case "steady":
                 return f"finish / bound, {self.workers} workers"
             case _:
@@ -107,6 +110,11 @@ class Contest:
     def pools(self) -> list[Column]:
         """The columns of the steady game, by the number of workers."""
         return sorted((column for column in self.columns if column.workers is not None), key=lambda c: c.workers or 0)
+
+    @cached_property
+    def spaces(self) -> list[Column]:
+        """The column of the game that measures files between tasks, if it was played."""
+        return [column for column in self.columns if column.game == "space"]
 
     @property
     def usual(self) -> Column | None:

@@ -16,10 +16,9 @@ import numpy as np
 from eligo.allocating import Ask, ByCluster, ByPolicy, FatGrant
 from eligo.border import as_workflow
 from eligo.clusters import FatTask
-from eligo.clusters.fat_tasks import checked_size
-from eligo.clusters.state import ranked
+from eligo.clusters.state import rank_tasks
 from eligo.dag import Dag
-from eligo.errors import InputError
+from eligo.errors import InputError, whole_size
 from eligo.estimates import estimate
 from eligo.execution import Execution
 from eligo.names import Name
@@ -138,7 +137,7 @@ def deal(  # noqa: PLR0913
     dag, pool = workflow.dag, _Pool(sizes, _work(workflow), exchange)
     dealer = ByCluster(workflow, Execution(dag), goal=goal, strategy=strategy, weight=weight, effort=effort)
     log = list(pool.played(dealer, returns or len))
-    sequence = ranked(dag, effort).sequence
+    sequence = rank_tasks(dag, effort).sequence
     profile = tuple(eligible_counts(dag, sequence).tolist())
     makespan = max((now for now, _, _ in log), default=0.0)
     singly = pool.played_singly(ByPolicy(from_order(dag, sequence), Execution(dag)))
@@ -160,9 +159,9 @@ class _Pool:
             raise InputError(f"the time of an exchange must not be negative, got {exchange}")
         self.work, self.exchange = work, exchange
         self.stream = isinstance(sizes, Iterator)
-        self.sizes = [] if self.stream else [checked_size(size) for size in sizes]
+        self.sizes = [] if self.stream else [whole_size(size) for size in sizes]
         self.seats: list[Iterator[int]] = (
-            [map(checked_size, sizes)] if self.stream else [repeat(size) for size in self.sizes]
+            [map(whole_size, sizes)] if self.stream else [repeat(size) for size in self.sizes]
         )
         if not self.stream and not self.sizes:
             raise InputError("no clients to deal to")

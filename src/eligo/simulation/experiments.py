@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.allocating import PRUDENT, informed
+from eligo.allocating import PRUDENT, rules_with_times
 from eligo.errors import EligoError, InputError
 from eligo.estimates import Estimate, estimate
 from eligo.finishing import earliest_finish
@@ -30,10 +30,13 @@ from eligo.policies import PLAN_EFFORT, Policy
 from eligo.prioritising import finishing_rules, soonest_on
 from eligo.rows import Ints
 from eligo.schedules import terms_of
-from eligo.simulation import SCHEDULERS, Player, profiles, rounds, scheduler, volatile
+from eligo.simulation import SCHEDULERS, Player, orders, profiles, rounds, scheduler, volatile
 from eligo.simulation.settings import Cell, Experiment, Source, crowd_of
 from eligo.simulation.steady import makespans
 from eligo.simulation.tables import CellKey, Record, Results, record_of
+from eligo.space.bounds import space_bound
+from eligo.space.footprint import Footprint
+from eligo.space.orders import space_order
 from eligo.theory.eligibility import check_schedule
 from eligo.workflow import Workflow
 
@@ -49,6 +52,7 @@ MEASURES = {
     "batched": ("polls", "starved"),
     "volatile": ("makespan", "utilisation", "stalled", "wasted"),
     "steady": ("over", "makespan"),
+    "space": ("over", "peak"),
 }
 MOST_COUNTS = 20_000_000  # counts of eligible tasks that are held in memory at once
 ROWS = {game: len(measures) for game, measures in MEASURES.items()}
@@ -110,7 +114,8 @@ def play_experiment(  # noqa: PLR0913, PLR0917
     marks = _Marks(flows or {})
     keys = {cell: marks.key(cell) for cell in experiment.cells() if marks.played(cell)}
     if not keys:
-        raise InputError("run times are not known, so steady workers cannot be simulated")
+        missing = {"steady": "run times are not known, so steady workers cannot be simulated"}
+        raise InputError(missing.get(experiment.games[0].name, "sizes of files between tasks are not known"))
     open_cells = [cell for cell, key in keys.items() if key not in store.cells]
     done = len(keys) - len(open_cells)
     progress(done, len(keys))
@@ -133,6 +138,7 @@ class _Marks:
         self._flows = dict(flows)
         self._marks: dict[Source, str] = {}
         self._timed: set[Source] = set()
+        self._sized: set[Source] = set()
         self._orders: dict[tuple[Source, str], str] = {}
 
     def flow(self, source: Source) -> Workflow:
@@ -142,7 +148,7 @@ class _Marks:
         return self._flows[source]
 
     def dag(self, source: Source) -> str:
-        """The fingerprint of a source's dag and run times."""
+        """The fingerprint of a source's dag, run times and sizes of files."""
         if source not in self._marks:
             flow = self.flow(source)
             if not len(flow):
@@ -150,13 +156,18 @@ class _Marks:
             times = estimate(flow)
             past = "" if times.level == "nothing" else times.seconds.tobytes().hex()
             self._timed |= {source} if times.level == "seconds" else set()
-            self._marks[source] = _short(flow.dag.fingerprint() + past)
+            files = Footprint.of(flow)
+            self._sized |= {source} if files.sized else set()
+            self._marks[source] = _short(
+                flow.dag.fingerprint() + past + (files.sizes.tobytes().hex() if files.sized else "")
+            )
         return self._marks[source]
 
     def played(self, cell: Cell) -> bool:
-        """Whether a cell can be played; steady workers need the run time of every task."""
+        """Whether a cell can be played: steady workers need the run time of every task, and space needs sizes."""
         self.dag(cell.source)
-        return cell.game.name != "steady" or cell.source in self._timed
+        needed = {"steady": self._timed, "space": self._sized}.get(cell.game.name)
+        return needed is None or cell.source in needed
 
     def key(self, cell: Cell) -> CellKey:
         """The key of a cell."""
@@ -221,6 +232,16 @@ class _Arena:
             self._bounds[workers] = earliest_finish(self.flow, workers).seconds
         return self._bounds[workers]
 
+    @cached_property
+    def footprint(self) -> Footprint:
+        """The files between tasks."""
+        return Footprint.of(self.flow)
+
+    @cached_property
+    def least_space(self) -> int:
+        """The lower bound on the bytes of files between tasks that exist at once."""
+        return space_bound(self.footprint, space_order(self.footprint)).bytes
+
     def play(self, cell: Cell) -> dict[str, Values]:
         """The values of every measure of a cell, run by run."""
         game, player = cell.game, self.player(cell.scheduler)
@@ -231,6 +252,9 @@ class _Arena:
             case "batched":
                 polls, starved = rounds(player, game.rate, cell.runs, cell.seed)
                 return {"polls": polls.astype(np.float64), "starved": starved}
+            case "space":
+                peak = peaks(player, self.footprint, cell.runs, cell.seed)
+                return {"over": peak / max(1, self.least_space), "peak": peak}
             case "steady":
                 ends = self._steady(cell)
                 return {"over": ends / self.bound(game.workers), "makespan": ends}
@@ -246,7 +270,7 @@ class _Arena:
 
     def _volatile(self, player: Player, cell: Cell) -> dict[str, Values]:
         clients, rules, times = crowd_of(cell.game)
-        rules = informed(rules, self.flow) if rules is PRUDENT and times == "recorded" else rules
+        rules = rules_with_times(rules, self.flow) if rules is PRUDENT and times == "recorded" else rules
         seconds = None if times == "equal" else self.times.seconds
         played = volatile(player, clients, cell.runs, cell.seed, seconds, drawn=times == "drawn", rules=rules)
         return {measure: np.asarray(getattr(played, measure), np.float64) for measure in MEASURES["volatile"]}
@@ -261,6 +285,13 @@ def areas(player: Player, runs: int, seed: int) -> Values:
     step = max(1, MOST_COUNTS // (len(player.dag) + 1))
     parts = [profiles(player, range(i, min(i + step, runs)), seed) for i in range(0, runs, step)]
     return np.concatenate([part.sum(axis=1, dtype=np.int64) for part in parts]).astype(np.float64)
+
+
+def peaks(player: Player, footprint: Footprint, runs: int, seed: int) -> Values:
+    """The peak size of files between tasks in every run; a player without random choices is played once."""
+    played = runs if isinstance(player, Policy) and player.drawn else 1
+    each = (orders(player, range(i, i + 1), seed)[0] for i in range(played))
+    return np.resize(np.array([footprint.peak(order) for order in each], np.float64), runs)
 
 
 def play_cell(job: CellJob) -> list[Record]:

@@ -11,6 +11,7 @@
       batched: {rates: [2, 8, 32, 128]}
       volatile: {count: 16, rules: prudent}
       steady: {workers: [4, 16]}
+      space: {}
     runs: 50
     seeds: [0]
 
@@ -19,7 +20,7 @@ takes several. A scheduler is one of `eligo.simulation.SCHEDULERS` or a file wit
 requests per poll. The settings of `volatile` are the fields of `eligo.simulation.Clients`; `rules`, none or prudent (what
 eligo's server does about slow clients); and `times`, recorded, drawn (around the recorded ones) or equal. A list of settings
 is played one by one. `steady` takes numbers of equal workers that stay; it is played only if the seconds of every task are
-known.
+known. `space` is played only if sizes of files between tasks are known.
 """
 
 import inspect
@@ -50,7 +51,7 @@ DAG_KEYS = ("file", "family", "sizes", "seed")
 RULES = {"none": Rules(), "prudent": PRUDENT}
 TIMES = ("recorded", "drawn", "equal")
 CLIENTS = tuple(field.name for field in fields(Clients))
-GAMES = ("pebble", "batched", "volatile", "steady")
+GAMES = ("pebble", "batched", "volatile", "steady", "space")
 RATES = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 WORKERS = (4, 16, 64)
 RUNS = 50  # as in the comparison paper
@@ -345,8 +346,8 @@ def _game(name: str, settings: object) -> Sequence[Game]:
     options = _mapping(settings, name, {"batched": ("rates",), "steady": ("workers",)}.get(name, ()))
     if name == "steady":
         return steady_games(_list(options, "workers") if "workers" in options else WORKERS)
-    if name == "pebble":
-        return [Game("pebble")]
+    if name in {"pebble", "space"}:
+        return [Game(name)]
     rates = _list(options, "rates") if "rates" in options else list(RATES)
     for rate in rates:
         if isinstance(rate, bool) or not isinstance(rate, int | float):

@@ -20,23 +20,26 @@ from eligo.deciding.work import SECOND, Work
 from eligo.errors import check_choice
 from eligo.kernels.flows import spread
 from eligo.rows import Ints, places
-from eligo.space.cuts import Cut, Cuts, Mask, Passed
+from eligo.space.cuts import Cuts, Mask, Passed
 from eligo.space.footprint import Bytes, Footprint
 from eligo.theory.eligibility import Order, eligible_steps
 
 #: units of work for bounds, by effort
-BOUND_WORK = {"quick": SECOND / 4, "normal": 2 * SECOND, "thorough": 60 * SECOND}
-ARC = 5  # units of work for an arc that a cut looks at
+BOUND_WORK = {"quick": SECOND / 4, "normal": 3 * SECOND, "thorough": 60 * SECOND}
 MOST_MEMBERS = 64  # of a set of tasks
 MOST_CANDIDATES = 12  # tasks that are tried as the next member of a set
 
 
 class Member(NamedTuple):
-    """A task of a set, the least bytes that exist if it begins first, or ends last: an ideal that has them, and the flow."""
+    """A task of a set, and the least bytes that exist if it begins first, or ends last, with an ideal that has them.
+
+    A flow proves them. If the work ended before the cut was *complete*, there may be more bytes, and the ideal means nothing.
+    """
 
     task: int
     bytes: int
     ideal: Mask
+    complete: bool
     passed: Passed
 
 
@@ -88,7 +91,7 @@ def space_bound(footprint: Footprint, order: Order, effort: str = "normal") -> S
 
     >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("c", "e"), ("d", "e")])
     >>> space_bound(Footprint.of_results(dag), dag.tasks)
-    SpaceBound(3 bytes, first of 1)
+    SpaceBound(3 bytes, last of 2)
     """
     check_choice("effort", effort, BOUND_WORK)
     if not len(footprint):
@@ -104,38 +107,36 @@ class _Search:
 
     def __init__(self, footprint: Footprint, order: Order, work: Work) -> None:
         self.footprint, self.dag, self.work = footprint, footprint.dag, work
-        self.cuts = Cuts(footprint)
+        self._cuts = Cuts(footprint)
         self.upper = _uppers(footprint, self.dag.indices(order))
 
-    def least(self, v: int, inside: Ints | None = None, outside: Ints | None = None) -> Cut:
+    def least(self, v: int, inside: Ints | None = None, outside: Ints | None = None) -> Member:
         """The least bytes while a task runs."""
-        before = self.cuts.work
-        cut = self.cuts.least(v, inside, outside)
-        self.work.spend((self.cuts.work - before) * ARC)
-        return cut
+        return Member(v, *self._cuts.least(v, self.work, inside, outside), self._cuts.passed())
 
-    def best_task(self) -> int:
+    def best_task(self) -> Member:
         """The task whose bound is largest, as far as the work allows."""
         waiting = [(-upper, v) for v, upper in enumerate(self.upper.tolist())]
         heapify(waiting)
-        best, most = waiting[0][1], -1
+        best = self.least(waiting[0][1])
         while waiting and not self.work.over():
             upper, v = heappop(waiting)
-            if -upper <= most:
+            if -upper <= best.bytes:
                 break
             if self.upper[v] < -upper:
                 heappush(waiting, (-int(self.upper[v]), v))
                 continue
-            cut = self.least(v)
-            if cut.bytes > most:
-                best, most = v, cut.bytes
-            self._learn(cut, cut.bytes - int(self.footprint.left[v]))
+            member = self.least(v)
+            best = max(best, member, key=lambda one: one.bytes)
+            if member.complete:
+                self._learn(member)
         return best
 
-    def _learn(self, cut: Cut, live: int) -> None:
-        """Lower the upper bounds of all tasks that can begin after the ideal of a cut, when these bytes exist."""
-        executed = np.bincount(self.dag.child, cut.ideal[self.dag.tails], minlength=len(self.dag))
-        eligible = ~cut.ideal & (executed == self.dag.indegree)
+    def _learn(self, member: Member) -> None:
+        """Lower the upper bounds of all tasks that can begin after an ideal."""
+        executed = np.bincount(self.dag.child, member.ideal[self.dag.tails], minlength=len(self.dag))
+        eligible = ~member.ideal & (executed == self.dag.indegree)
+        live = member.bytes - int(self.footprint.left[member.task])
         np.minimum(self.upper, live + self.footprint.left, out=self.upper, where=eligible)
 
 
@@ -154,63 +155,60 @@ def _uppers(footprint: Footprint, order: Ints) -> Bytes:
 
 
 class _Set:
-    """A set of tasks of which one begins first, or ends last, and the cut of each."""
+    """A set of tasks of which one begins first, or ends last."""
 
-    def __init__(self, search: _Search, first: bool, task: int) -> None:
+    def __init__(self, search: _Search, first: bool, member: Member) -> None:
         self.search, self.first = search, first
-        self.cuts = {task: search.least(task)}
+        self.members = {member.task: member}
 
     @property
     def value(self) -> int:
         """The bound that the set proves."""
-        return min(cut.bytes for cut in self.cuts.values())
+        return min(member.bytes for member in self.members.values())
 
     def grown(self) -> "_Set":
-        """The set after growing; returns what was best on the way."""
-        best, value = self.cuts, self.value
-        while len(self.cuts) < MOST_MEMBERS and not self.search.work.over():
-            joined = map(self._joined, self._candidates())
-            chosen = max((cuts for cuts in joined if cuts is not None), key=_merit, default=None)
+        """The set, as large as it was when its bound was largest."""
+        best, value = self.members, self.value
+        while len(self.members) < MOST_MEMBERS and not self.search.work.over():
+            larger = (members for members in map(self._joined, self._candidates()) if members is not None)
+            chosen = max(larger, key=_merit, default=None)
             if chosen is None:
                 break
-            self.cuts = chosen
+            self.members = chosen
             if self.value > value:
-                best, value = self.cuts, self.value
-        self.cuts = best
+                best, value = self.members, self.value
+        self.members = best
         return self
 
     def _candidates(self) -> list[int]:
         """Tasks that the ideal of the weakest member has too early or too late, and that no member is related to."""
-        weakest = min(self.cuts, key=lambda v: (self.cuts[v].bytes, v))
-        pool = np.flatnonzero((self.cuts[weakest].ideal == self.first) & ~_related(self.search.dag, list(self.cuts)))
+        weakest = min(self.members.values(), key=lambda member: (member.bytes, member.task))
+        related = _related(self.search.dag, list(self.members))
+        pool = np.flatnonzero((weakest.ideal == self.first) & ~related)
         promising: list[int] = pool[np.argsort(-self.search.upper[pool], kind="stable")].tolist()
         return promising[:MOST_CANDIDATES]
 
-    def _cut(self, v: int, tasks: Iterable[int]) -> Cut:
+    def _least(self, v: int, tasks: Iterable[int]) -> Member:
         others = np.array([x for x in tasks if x != v], np.int32)
         return self.search.least(v, None, others) if self.first else self.search.least(v, others, None)
 
-    def _joined(self, x: int) -> dict[int, Cut] | None:
-        """The cuts of the set with one task more, or None if that lowers the bound."""
-        tasks = [*self.cuts, x]
-        own = self._cut(x, tasks)
-        if own.bytes < self.value:
+    def _joined(self, x: int) -> dict[int, Member] | None:
+        """The set with one task more, or None if that lowers the bound or the work is over."""
+        tasks = [*self.members, x]
+        own = self._least(x, tasks)
+        if own.bytes < self.value or self.search.work.over():
             return None
-        cuts = {v: self._cut(v, tasks) if cut.ideal[x] == self.first else cut for v, cut in self.cuts.items()}
-        return cuts | {x: own}
+        moved = [v for v, member in self.members.items() if member.ideal[x] == self.first]
+        return self.members | {v: self._least(v, tasks) for v in moved} | {x: own}
 
     def result(self) -> SpaceBound:
-        """The bound, with a flow for each member."""
-        members = []
-        for v in self.cuts:
-            cut = self._cut(v, self.cuts)
-            members.append(Member(v, cut.bytes, cut.ideal, self.search.cuts.passed()))
-        return SpaceBound(self.search.footprint, self.value, self.first, tuple(members))
+        """The bound."""
+        return SpaceBound(self.search.footprint, self.value, self.first, tuple(self.members.values()))
 
 
-def _merit(cuts: dict[int, Cut]) -> tuple[int, int]:
+def _merit(members: dict[int, Member]) -> tuple[int, int]:
     """The bound of a set; of equal ones, few members that are the weakest."""
-    values = [cut.bytes for cut in cuts.values()]
+    values = [member.bytes for member in members.values()]
     return min(values), -values.count(min(values))
 
 

@@ -11,20 +11,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.deciding.work import Work
 from eligo.kernels.flows import FAR, Network, spread
 from eligo.rows import Ints, pointers
 from eligo.space.footprint import Bytes, Footprint
 
 FREE, INSIDE, OUTSIDE = 0, 1, 2
 NO_LIMIT = 1 << 61
+ARC, RESET = 12, 4  # units of work for an arc that is looked at, and for each arc before a cut
 Mask = NDArray[np.bool_]
 
 
 class Cut(NamedTuple):
-    """The least bytes, those of the task included, and the ideal that was executed then."""
+    """The least bytes, those of the task included, and the ideal that was executed then.
+
+    If a limit ended the work before it was *complete*, the bytes are a lower bound, and the ideal has no meaning.
+    """
 
     bytes: int
     ideal: Mask
+    complete: bool
 
 
 class Passed(NamedTuple):
@@ -83,13 +89,8 @@ class Cuts:
         self._network = Network(ptr, head, twin, self._room, self._buffers)
         self._side = np.zeros(self.count, np.int32)
 
-    @property
-    def work(self) -> int:
-        """The arcs looked at so far."""
-        return self._network.work
-
-    def least(self, v: int, inside: Ints | None = None, outside: Ints | None = None) -> Cut:
-        """The least bytes while task v runs.
+    def least(self, v: int, work: Work, inside: Ints | None = None, outside: Ints | None = None) -> Cut:
+        """The least bytes while task v runs; the work is spent.
 
         *inside* and *outside* are tasks that the ideal has, with their ancestors, or has not, with their descendants. The
         ideal is the largest with the least bytes.
@@ -108,9 +109,12 @@ class Cuts:
         side[v] = OUTSIDE
         spread(v, dag.child_ptr, dag.child, side, OUTSIDE, queue)
         np.copyto(self._room, self._capacity)
-        amount = self._network.fill(side, self._entry)
+        before, most = self._network.work, int(min(work.remaining, NO_LIMIT)) // ARC
+        amount = self._network.fill(side, self._entry, most)
+        work.spend((self._network.work - before) * ARC + len(self._room) * RESET)
         free, far = side[: len(dag)] == FREE, self._buffers[0, : len(dag)] == FAR
-        return Cut(int(self.footprint.left[v]) + amount, (side[: len(dag)] == INSIDE) | (free & far))
+        ideal = (side[: len(dag)] == INSIDE) | (free & far)
+        return Cut(int(self.footprint.left[v]) + amount, ideal, self._network.complete)
 
     def passed(self) -> Passed:
         """The flow of the last cut."""

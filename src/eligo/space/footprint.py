@@ -54,11 +54,13 @@ class Footprint:
     results: int = 0
 
     @classmethod
-    def of(cls, flow: Workflow) -> "Footprint":
-        """The footprint of a workflow."""
+    def of(cls, flow: Workflow, removed: Collection[str] | None = None) -> "Footprint":
+        """The footprint of a workflow; with *removed*, all other files stay, and count as results."""
         writer, readers = _users(flow)
         between = {file: tasks for file, tasks in readers.items() if file in writer}
-        if not between:
+        if removed is not None:
+            between = {file: tasks for file, tasks in between.items() if file in removed}
+        if not between and removed is None:
             return cls.of_results(flow.dag)
         sizes, level = sizes_of_files(flow, between, writer)
         groups: dict[Users, list[str]] = {}
@@ -68,7 +70,7 @@ class Footprint:
         totals = [sum(sizes[file] for file in files) for files in groups.values()]
         stated, names = flow.file_sizes, tuple(map(tuple, groups.values()))
         inputs = sum(stated.get(file, 0) for file in readers if file not in writer)
-        results = sum(stated.get(file, 0) for file in writer if file not in readers)
+        results = sum(stated.get(file, 0) for file in writer if file not in between)
         return cls(flow.dag, *_arrays(groups, totals), names, level, inputs, results)
 
     @classmethod
@@ -86,6 +88,11 @@ class Footprint:
 
     def __repr__(self) -> str:
         return f"Footprint({len(self)} files, {int(self.sizes.sum()):,} bytes, {self.level!r})"
+
+    @property
+    def sized(self) -> bool:
+        """Whether any size is known."""
+        return self.level in {"sizes", "kinds"}
 
     @cached_property
     def left(self) -> Bytes:

@@ -3,45 +3,66 @@
 Let task v run at the peak of an order. The least ideal of v is the executed set with which v needs the fewest bytes. The
 order is rearranged to pass through it: the tasks of the ideal in their order, then v, then the others in theirs. If the peak
 does not rise, the ideal is fixed, further ideals are chosen among those below or above it, and the next peak is treated.
+
+Trees and series-parallel dags whose files have one reader each need no search: see `eligo.space.trees`.
 """
 
 from bisect import bisect_right, insort
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
+from random import Random
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.deciding.orders import list_order
 from eligo.deciding.work import SECOND, Work
 from eligo.errors import check_choice
 from eligo.rows import Ints
+from eligo.space.bounds import space_bound
 from eligo.space.cuts import Cuts
 from eligo.space.footprint import Footprint
+from eligo.space.trees import exact_order
 
 #: units of work for an order, by effort
-ORDER_WORK = {"quick": SECOND / 4, "normal": 2 * SECOND, "thorough": 60 * SECOND}
-ARC, TASK = 5, 30  # units of work for an arc that a cut looks at, and for each task of an order that is tried
+ORDER_WORK = {"quick": SECOND / 4, "normal": 4 * SECOND, "thorough": 120 * SECOND}
+RANDOM_STARTS = {"quick": 0, "normal": 200, "thorough": 5_000}
+START, TASK = 500, 100  # units of work for each task of an order, and of one that is rearranged
+WHOLE = 2  # fixed ideals, the first and the last: the order is free
 
 
 def space_order(footprint: Footprint, effort: str = "normal") -> Ints:
     """An order of small peak, as numbers.
 
-    >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("c", "e"), ("d", "e")])
+    >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("c", "e"), ("d", "e")], tasks="abcde")
     >>> footprint = Footprint.of_results(dag, [9, 9, 1, 1, 1])
     >>> footprint.peak(space_order(footprint))
     11
     """
     check_choice("effort", effort, ORDER_WORK)
-    work, cuts = Work(ORDER_WORK[effort]), Cuts(footprint)
-    orders = sorted(starts(footprint), key=footprint.peak)
-    return min((through_cuts(cuts, order, work) for order in orders), key=footprint.peak)
+    if (best := exact_order(footprint)) is not None:
+        return best
+    search = _Search(footprint, Work(ORDER_WORK[effort]))
+    for order in sorted(starts(footprint), key=footprint.peak):
+        search.start(order)
+    if RANDOM_STARTS[effort] and search.peak == space_bound(footprint, search.best, "quick").bytes:
+        return search.best
+    rng = Random(0)  # noqa: S311 - always the same
+    for _ in range(RANDOM_STARTS[effort]):
+        if search.over():
+            break
+        key = np.array(rng.sample(range(len(footprint.dag)), len(footprint.dag)))
+        search.start(newest_first(footprint.dag, key))
+        search.start(list_order(footprint.dag, key.astype(np.float64)))
+    return search.best
 
 
 def starts(footprint: Footprint) -> Iterator[Ints]:
-    """Orders to improve."""
+    """Orders to improve; the first takes the tasks as they are numbered, for example by the engine."""
     dag, numbers = footprint.dag, np.arange(len(footprint.dag))
+    yield list_order(dag, -numbers.astype(np.float64))
     for key in (numbers, -numbers, footprint.left, -footprint.left):
         yield newest_first(dag, key)
     yield least_growth(footprint)
@@ -154,38 +175,56 @@ def _walk_up(sinks: list[int], rows: list[list[int]]) -> Ints:
     return np.array(order, np.int32)
 
 
-def through_cuts(cuts: Cuts, order: Ints, work: Work) -> Ints:
-    """The order after passes through cuts, until none lowers the peak."""
-    peak = cuts.footprint.peak(order)
-    while not work.over():
-        order = _pass(cuts, order, work)
-        if cuts.footprint.peak(order) == peak:
-            break
-        peak = cuts.footprint.peak(order)
-    return order
+class _Search:
+    """The best order so far, and the cuts and the work for better ones."""
 
+    def __init__(self, footprint: Footprint, work: Work) -> None:
+        self.footprint, self.work, self.cuts = footprint, work, Cuts(footprint)
+        self.best = footprint.dag.order
+        self.peak = footprint.peak(self.best)
+        self.least = False  # whether the peak is proved to be the least
 
-def _pass(cuts: Cuts, order: Ints, work: Work) -> Ints:
-    """The order after one pass, in which every task is treated once at most."""
-    footprint, fixed, treated = cuts.footprint, [0, len(order)], set[int]()
-    during = footprint.during(order)
-    while not work.over() and len(order):
-        t = int(during.argmax())
-        v, place = order.item(t), bisect_right(fixed, t)
-        low, high = fixed[place - 1], fixed[place]
-        before = cuts.work
-        cut = cuts.least(v, order[:low], order[high:])
-        work.spend((cuts.work - before) * ARC + len(order) * TASK)
-        if v in treated or cut.bytes >= during[t]:
-            break
-        window = order[low:high]
-        early, late = window[cut.ideal[window]], window[~cut.ideal[window]]
-        rearranged = np.concatenate([order[:low], early, order[t : t + 1], late[late != v], order[high:]])
-        after = footprint.during(rearranged)
-        if after.max() > during.max():
-            break
-        order, during = rearranged, after
-        treated.add(v)
-        if low + len(early) not in {low, high}:
-            insort(fixed, low + len(early))
-    return order
+    def over(self) -> bool:
+        """Whether the work is over, or nothing can be gained."""
+        return self.least or self.work.over()
+
+    def start(self, order: Ints) -> None:
+        """Pass an order through cuts until that does not lower its peak, and keep it if it is the best."""
+        self.work.spend(len(order) * START)
+        peak = self.footprint.peak(order)
+        self._keep(order, peak)
+        while not self.over():
+            order = self._passed(order)
+            lower = self.footprint.peak(order)
+            self._keep(order, lower)
+            if lower == peak:
+                break
+            peak = lower
+
+    def _keep(self, order: Ints, peak: int) -> None:
+        if peak < self.peak:
+            self.best, self.peak = order, peak
+
+    def _passed(self, order: Ints) -> Ints:
+        """The order after one pass, in which every task is treated once at most."""
+        fixed, treated, during = [0, len(order)], set[int](), self.footprint.during(order)
+        while not self.work.over() and len(order):
+            t = int(during.argmax())
+            v, place = order.item(t), bisect_right(fixed, t)
+            low, high = fixed[place - 1], fixed[place]
+            cut = self.cuts.least(v, self.work, order[:low], order[high:])
+            self.work.spend(len(order) * TASK)
+            if v in treated or cut.bytes >= during[t] or not cut.complete:
+                self.least = self.least or (cut.bytes >= during[t] and len(fixed) == WHOLE)
+                break
+            window = order[low:high]
+            early, late = window[cut.ideal[window]], window[~cut.ideal[window]]
+            rearranged = np.concatenate([order[:low], early, order[t : t + 1], late[late != v], order[high:]])
+            after = self.footprint.during(rearranged)
+            if after.max() > during.max():
+                break
+            order, during = rearranged, after
+            treated.add(v)
+            if low + len(early) not in {low, high}:
+                insort(fixed, low + len(early))
+        return order

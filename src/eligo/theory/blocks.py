@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.errors import CycleError
 from eligo.kernels import graph
-from eligo.rows import Ints, gathered, places, pointers, rows
+from eligo.rows import Ints, gather_rows, places, pointers, rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Blocks:
         lower[sinks] = pure - 1 + np.repeat(np.diff(ptr) - before, np.diff(sink_ptr))
         both = (self.source_of == self.sink_of) & (self.source_of >= 0)
         lower[both] = upper[both]
-        heads, degree = gathered(self.dag.child_ptr, self.dag.child, sources)
+        heads, degree = gather_rows(self.dag.child_ptr, self.dag.child, sources)
         arcs, ends = np.stack([np.repeat(upper[sources], degree), lower[heads]], axis=1), pointers(self.arc_counts)
         return [arcs[ends[b] : ends[b + 1]].tobytes() for b in chosen]
 
@@ -95,7 +95,7 @@ class Blocks:
         tasks = np.concatenate([sources, pure])
         place = self._place
         place[tasks] = np.arange(len(tasks), dtype=np.int32)
-        heads, degree = gathered(self.dag.child_ptr, self.dag.child, sources)
+        heads, degree = gather_rows(self.dag.child_ptr, self.dag.child, sources)
         tails = np.repeat(sources, degree)
         return Dag.from_arrays(len(tasks), place[tails], place[heads])
 

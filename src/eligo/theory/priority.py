@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eligo.theory.profiles import Profile, as_profile, concatenated, convolved
+from eligo.theory.profiles import Profile, as_profile, concatenate, convolve
 
 
 class Kind(NamedTuple):
@@ -69,7 +69,7 @@ def has_priority(first: Sequence[int] | Profile, second: Sequence[int] | Profile
         others[1:] <= others[:-1]
     ).all():  # falling gains: the least against the most
         return bool(gains[-1] >= others[0])
-    return bool((convolved(one, two) <= concatenated([one, two])).all())
+    return bool((convolve(one, two) <= concatenate([one, two])).all())
 
 
 def named_priority(first: Kind, second: Kind) -> bool:

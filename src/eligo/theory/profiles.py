@@ -18,10 +18,10 @@ def as_profile(values: Sequence[int] | Profile) -> Profile:
     return np.asarray(values, np.int64)
 
 
-def convolved(first: Profile, second: Profile, most: int | None = None) -> Profile:
+def convolve(first: Profile, second: Profile, most: int | None = None) -> Profile:
     """The max-plus convolution: max over i + j = k of first(i) + second(j), for all k or only for k < *most*.
 
-    >>> convolved(as_profile([0, 4, 6]), as_profile([0, 3, 5])).tolist()
+    >>> convolve(as_profile([0, 4, 6]), as_profile([0, 3, 5])).tolist()
     [0, 4, 7, 9, 11]
     """
     short, long = sorted((first, second), key=len)
@@ -33,10 +33,10 @@ def convolved(first: Profile, second: Profile, most: int | None = None) -> Profi
     return best
 
 
-def concatenated(profiles: Sequence[Profile]) -> Profile:
+def concatenate(profiles: Sequence[Profile]) -> Profile:
     """The profile of running all of the first, then all of the second, and so on.
 
-    >>> concatenated([as_profile([0, 2]), as_profile([0, 0, 1])]).tolist()
+    >>> concatenate([as_profile([0, 2]), as_profile([0, 0, 1])]).tolist()
     [0, 2, 2, 3]
     """
     if not profiles:
@@ -45,9 +45,9 @@ def concatenated(profiles: Sequence[Profile]) -> Profile:
     return np.concatenate([[0], np.cumsum(gains)])
 
 
-def repeated(profile: Profile, times: int) -> Profile:
+def repeat_profile(profile: Profile, times: int) -> Profile:
     """The profile of several copies, run one after another; *times* is their number."""
-    return concatenated([profile] * times)
+    return concatenate([profile] * times)
 
 
 def dual_maxima(maxima: Profile, sinks: int) -> Profile:

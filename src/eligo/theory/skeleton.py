@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.kernels import graph
-from eligo.rows import Ints, distinct, gathered, places
+from eligo.rows import Ints, distinct, gather_rows, places
 
 WORDS = 8  # of 64 bits, one line of the cache: a sweep handles one tail per bit
 REMEMBERED = "_skeleton"  # the attribute of a dag that holds its skeleton; None if the dag is its own skeleton
@@ -130,7 +130,7 @@ FEW = 16  # for a segment with less than 1 / FEW of the tasks, marking all tasks
 
 def segment_dag(dag: Dag, tasks: Ints) -> Dag:
     """A segment as a dag of its own: its tasks, ascending, numbered first, with their children as sinks."""
-    heads, degree = gathered(dag.child_ptr, dag.child, tasks)
+    heads, degree = gather_rows(dag.child_ptr, dag.child, tasks)
     tails = np.repeat(np.arange(len(tasks), dtype=np.int32), degree)
     outside, place = (_mark if len(tasks) * FEW > len(dag) else _search)(len(dag), tasks, heads)
     members = np.concatenate([tasks, outside])

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.theory.profiles import Profile, as_profile, convolved
+from eligo.theory.profiles import Profile, as_profile, convolve
 
 
 class Interleaving(NamedTuple):
@@ -49,7 +49,7 @@ def verification_table(first: Sequence[int] | Profile, second: Sequence[int] | P
     [[1, 0, 0], [1, 1, 1], [0, 1, 1]]
     """
     one, two = as_profile(first), as_profile(second)
-    best = convolved(one, two)
+    best = convolve(one, two)
     if len(one) > len(two):
         return verification_table(two, one).T
     diagonal = np.zeros((len(best), len(one) + 1), np.bool_)  # (i, j) is at [i + j, i + 1]
@@ -77,7 +77,7 @@ def sweep_two(first: Sequence[int] | Profile, second: Sequence[int] | Profile) -
     for k in range(i + j - 1, -1, -1):
         turns[k] = not (i and reached[i - 1, j])
         i, j = (i, j - 1) if turns[k] else (i - 1, j)
-    return Interleaving(convolved(one, two), turns)
+    return Interleaving(convolve(one, two), turns)
 
 
 def sweep(profiles: Sequence[Sequence[int] | Profile]) -> Interleaving | None:

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.theory.profiles import Profile, convolved
+from eligo.theory.profiles import Profile, convolve
 from eligo.theory.sweep import sweep_two
 
 NEVER = -(1 << 40)  # below every reachable value: no such choice
@@ -97,15 +97,15 @@ def _preorder(neighbours: list[list[int]], root: int) -> list[tuple[int, int]]:
 
 def _source_tables(below: list[tuple[Profile, Profile]]) -> tuple[Profile, Profile]:
     """The tables of a source, not executed and executed, from its sinks' tables "any" and "all executed"."""
-    idle = reduce(convolved, (any_ for any_, _ in below), np.zeros(1, np.int64))
-    busy = reduce(convolved, (np.maximum(any_, all_ + 1) for any_, all_ in below), np.zeros(1, np.int64))
+    idle = reduce(convolve, (any_ for any_, _ in below), np.zeros(1, np.int64))
+    busy = reduce(convolve, (np.maximum(any_, all_ + 1) for any_, all_ in below), np.zeros(1, np.int64))
     return np.append(idle, NEVER), np.concatenate([[NEVER], busy])
 
 
 def _sink_tables(below: list[tuple[Profile, Profile]]) -> tuple[Profile, Profile]:
     """The tables of a sink: with its other parents executed or not, and with all of them executed."""
-    any_ = reduce(convolved, (np.maximum(*tables) for tables in below), np.zeros(1, np.int64))
-    all_ = reduce(convolved, (executed for _, executed in below), np.zeros(1, np.int64))
+    any_ = reduce(convolve, (np.maximum(*tables) for tables in below), np.zeros(1, np.int64))
+    all_ = reduce(convolve, (executed for _, executed in below), np.zeros(1, np.int64))
     return any_, all_
 
 

@@ -34,7 +34,7 @@ from eligo.verifying.blocks import (
     block_maxima,
     bound_by_parts,
     ceiling,
-    convolved,
+    convolve,
     homes,
     precedes,
     probed_bound,
@@ -44,6 +44,7 @@ from eligo.verifying.blocks import (
 from eligo.verifying.documents import PLAN, Refuted, check_document, require, shortcut_mask
 from eligo.verifying.finishes import check_finish
 from eligo.verifying.modules import marks_of
+from eligo.verifying.space import check_space
 from eligo.version import SCHEMA
 
 Proof = Mapping[str, Any]
@@ -100,6 +101,7 @@ def verify(flow: object, plan: object) -> Verification:
         _check_summary(claim, dag, int(profile.sum()))
         _check_orders(claim, dag)
         check_finish(as_workflow(flow), claim)
+        check_space(as_workflow(flow), claim)
         return _check_proof(dag, order, claim, result)
     except (Refuted, ScheduleError, OverflowError) as refutation:
         return replace(result, reason=str(refutation))
@@ -277,7 +279,7 @@ class _Part:
         require((unit == unit[first][block]).all(), "a block is divided between units")
         maxima = [NOTHING] * len(sizes)
         for u, own in zip(unit[first].tolist(), self.maxima(np.arange(len(first))), strict=True):
-            maxima[u] = convolved(maxima[u], own)
+            maxima[u] = convolve(maxima[u], own)
         _check_run(maxima, np.diff(self.cumulative), np.ones(len(sizes) - 1, np.bool_))
         return Certified(self.cumulative)
 
@@ -335,7 +337,7 @@ class _Part:
         if proof["blocks"]:
             bound = np.minimum(bound, bound_by_parts(self.maxima(np.arange(len(self.blocks[0])))))
         if proof.get("split"):
-            bound = np.minimum(bound, reduce(convolved, alone))
+            bound = np.minimum(bound, reduce(convolve, alone))
         bound = probed_bound(self.dag, bound, proof.get("probes", ()))
         if "elimination" in proof:
             bound = self._eliminate(proof["elimination"])
@@ -426,7 +428,7 @@ class _Part:
             slack = int(bound.sum()) - self._largest(proof, bound, marks)
         slack = max(slack, self._piece_slack(bound, proof))
         if refuted:
-            apart = slack > 0 or (not closed and not positions.attained(self.dag, bound, swaps))
+            apart = slack > 0 or (not closed and not positions.attains_maxima(self.dag, bound, swaps))
             require(apart, "an order attains the maxima")
         return Certified(bound, slack, refuted)
 

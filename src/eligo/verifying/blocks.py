@@ -23,7 +23,7 @@ NEVER = -(1 << 40)  # below every reachable value: no such choice
 NOTHING = np.zeros(1, np.int64)
 
 
-def convolved(first: Profile, second: Profile) -> Profile:
+def convolve(first: Profile, second: Profile) -> Profile:
     """The most that t executions split between the two can render, for every t; profiles never fall.
 
     In some best split the one profile has just risen; in some, the other has; and in some, either is at a step where its
@@ -49,7 +49,7 @@ def _bends(gains: Profile) -> Numbers:
 def precedes(first: Profile, second: Profile) -> bool:
     """Whether no mixture of the two renders more than the one after the other; it suffices if that holds for their hulls."""
     series = np.append(first, first[-1] + second[1:])
-    return bool((_convolve_hulls([first, second]) <= series).all() or (convolved(first, second) <= series).all())
+    return bool((_convolve_hulls([first, second]) <= series).all() or (convolve(first, second) <= series).all())
 
 
 def bound_by_parts(maxima: list[Profile]) -> Profile:
@@ -59,7 +59,7 @@ def bound_by_parts(maxima: list[Profile]) -> Profile:
     steps, as in the planner.
     """
     by_hulls = too_long(sum(len(profile) - 1 for profile in maxima))
-    return _convolve_hulls(maxima) if by_hulls else reduce(convolved, maxima, NOTHING)
+    return _convolve_hulls(maxima) if by_hulls else reduce(convolve, maxima, NOTHING)
 
 
 def too_long(steps: int) -> bool:
@@ -94,7 +94,7 @@ def _hull_sides(profile: list[int]) -> list[tuple[int, int]]:
 def sweepable(first: Profile, second: Profile) -> bool:
     """Whether a path through the largest entries of all diagonals of E1(i) + E2(j) leads from corner to corner."""
     short, long = sorted((first, second), key=len)
-    i, best = np.arange(len(short)), convolved(first, second)
+    i, best = np.arange(len(short)), convolve(first, second)
     reached = i == 0
     for t in range(1, len(best)):
         j = np.clip(t - i, 0, len(long) - 1)
@@ -104,7 +104,7 @@ def sweepable(first: Profile, second: Profile) -> bool:
 
 def all_sweepable(profiles: list[Profile]) -> bool:
     """Whether Sweep interleaves them all, one after another."""
-    together = accumulate(profiles, convolved)
+    together = accumulate(profiles, convolve)
     return all(sweepable(before, profile) for before, profile in zip(together, profiles[1:], strict=False))
 
 
@@ -151,8 +151,8 @@ def _tree_maxima(tails: Numbers, heads: Numbers) -> Profile:
         walk += [(w, v) for w in near[v] if w != above]
     for v, above in reversed(walk):
         below, source = [tables.pop(w) for w in near[v] if w != above], v in sources
-        one = reduce(convolved, [a if source else np.maximum(a, b) for a, b in below], NOTHING)
-        two = reduce(convolved, [np.maximum(a, b + 1) if source else b for a, b in below], NOTHING)
+        one = reduce(convolve, [a if source else np.maximum(a, b) for a, b in below], NOTHING)
+        two = reduce(convolve, [np.maximum(a, b + 1) if source else b for a, b in below], NOTHING)
         tables[v] = (np.append(one, one[-1]), np.append(NEVER, two)) if source else (one, two)
     return np.maximum(*tables[walk[0][0]])
 

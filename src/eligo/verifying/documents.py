@@ -31,10 +31,10 @@ PLAN: dict[str, Any] = {
     "proof": {"rule": str, "order?": [str]}, "fingerprint": str, "tasks": int, "arcs": int, "shortcuts": int, "blocks": int,
     "seconds": float, "cut_short?": bool, "schema?": int, "average?": float, "average_first_come?": float, "gain?": float,
     "orders?": [{"name": str, "order": [str], "average": float, "share": float, "polls?": [float], "rounds?": [float],
-                 "polls_without_seconds?": [float], "rounds_without_seconds?": [float], "makespan?": float}],
+                 "polls_without_seconds?": [float], "rounds_without_seconds?": [float], "makespan?": float, "peak?": int}],
     "used?": str, "workers?": (int, str), "makespan?": (float, NoneType), "bound?": (float, NoneType),
     "certificate?": (dict, NoneType), "seconds_from?": (str, NoneType),
-    "known?": dict,
+    "known?": dict, "space?": (dict, NoneType),
 }  # fmt: skip
 SHARES = {"modules": [{"tasks": [str], "renders": [str], "p": int, "q": int}], "flow": [[str, str, int]]}
 PROBE = {"task": str, "executed": SHARES, "waiting": SHARES}

@@ -198,7 +198,7 @@ def _first_alike(among: Numbers, *keys: Numbers) -> Numbers:
     return among[np.unique(np.stack([key[among] for key in keys]), axis=1, return_index=True)[1]]
 
 
-def attained(dag: Dag, maxima: Profile, swaps: Swaps = ()) -> bool:
+def attains_maxima(dag: Dag, maxima: Profile, swaps: Swaps = ()) -> bool:
     """Whether some order's cumulative profile equals the maxima, by all positions that attain them from rise to rise.
 
     The next move has as many steps as there are to the next rise, and renders as many tasks as the rise is high: if there

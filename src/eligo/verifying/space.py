@@ -6,7 +6,8 @@ of each; it has the ancestors of v, and neither v nor a descendant. Of tasks of 
 amounts on to their parents only. So the net amount that reaches the tasks outside is a lower bound, besides what v leaves.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from eligo.border import as_workflow
@@ -49,6 +50,23 @@ def space_holds(flow: object, bound: Mapping[str, Any], results: Mapping[str, in
     return True
 
 
+def check_space(flow: Workflow, claim: Mapping[str, Any]) -> None:
+    """Raise an error if the bound on the bytes at once in a plan's document does not hold, or a claimed peak is wrong.
+
+    Peaks on a pool of workers are only compared with the bound; it holds for every number of workers.
+    """
+    bound, entries = claim.get("space"), [entry for entry in claim.get("orders", ()) if "peak" in entry]
+    if bound is None:
+        require(not entries, "the peaks have no bound")
+        return
+    require(space_holds(flow, bound), "the bound on the size of files between tasks does not hold")
+    files = _Files(flow, None)
+    for entry in entries:
+        require(entry["peak"] >= bound["bytes"], "an order needs less space than the lower bound")
+        alone = claim.get("workers") is None
+        require(not alone or entry["peak"] == files.peak(entry["order"]), "the peak is not that of the order")
+
+
 Users = tuple[int, frozenset[int]]  # the task that writes a file, and those that read it
 
 
@@ -71,6 +89,15 @@ class _Files:
         for file, group in self.group.items():
             self.size[group] = self.size.get(group, 0) + sizes[file]
             self.left[writer[file]] += sizes[file]
+
+    def peak(self, order: Sequence[str]) -> int:
+        """The largest number of bytes at once if the tasks run one at a time in this order."""
+        place = {self.number(name): step for step, name in enumerate(order)}
+        change = [0] * (len(order) + 1)
+        for (writer, readers), size in self.size.items():
+            change[place[writer]] += size
+            change[max(place[v] for v in readers) + 1] -= size
+        return max(accumulate(change), default=0)
 
     def number(self, name: str) -> int:
         """The number of a task."""

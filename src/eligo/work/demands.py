@@ -67,10 +67,10 @@ class Demand(NamedTuple):
 PLAIN = Demand()
 
 
-def described(cores: float, memory: int) -> dict[str, str]:
+def demand_environment(cores: float, memory: int) -> dict[str, str]:
     """The environment that tells a task what it gets.
 
-    >>> described(2.0, 1024)
+    >>> demand_environment(2.0, 1024)
     {'ELIGO_CORES': '2', 'ELIGO_MEMORY': '1024'}
     """
     return {"ELIGO_CORES": f"{cores:g}", **({"ELIGO_MEMORY": str(memory)} if memory else {})}

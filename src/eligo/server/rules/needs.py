@@ -1,7 +1,8 @@
 """What tasks need and what clients offer: cores, memory and labels, by groups of tasks with equal needs, and files."""
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,7 +13,8 @@ import numpy as np
 
 from eligo.engines.room import in_gibibytes
 from eligo.errors import counted
-from eligo.execution import COMPLETE, ELIGIBLE, Execution, unpacked
+from eligo.execution import COMPLETE, ELIGIBLE, EXECUTED, Execution, unpacked
+from eligo.grown_dag import reachable_tasks
 from eligo.names import Name
 from eligo.rows import Ints
 from eligo.stores.service import FileRow
@@ -220,12 +222,39 @@ class Travels:
     inputs: Sequence[Sequence[str]] = ()
     #: the files that no task writes
     needs: list[str] = field(default_factory=list)
+    #: the temporary files that some task reads, each with the place of the first reader that may not be done
+    temporary: dict[str, int] = field(default_factory=dict)
     #: whether files that only the tasks of one grant read stay with its client
     inside_stays: bool = True
     _first: int = 0  # place in `needs` of the first file that may be missing; files never go missing again
 
     def __post_init__(self) -> None:
         self.grow(self.flow, self.flow)
+
+    def _learn_temporary(self, new: Workflow) -> None:
+        """Learn the temporary files of new tasks, except those that several tasks write or one changes in place."""
+        names = [name for files in new.column("temporary") for name in files or ()]
+        writers = Counter(name for files in new.column("outputs") for name in files or ()) if names else Counter[str]()
+        alone = (name for name in names if writers[name] == 1)
+        self.temporary.update((name, 0) for name in alone if self.makers[name] not in self.readers.get(name, ()))
+
+    def spent(self, tasks: Iterable[int], codes: Sequence[int]) -> Iterator[str]:
+        """The temporary files that the server has and no task needs any more, now that these tasks are done."""
+        for v in tasks if self.temporary else ():
+            outputs = self.flow.task(self.flow.dag.tasks[v]).outputs
+            yield from (
+                name for name in (*outputs, *self.inputs[v]) if name in self.there and self._is_spent(name, codes)
+            )
+
+    def _is_spent(self, name: str, codes: Sequence[int]) -> bool:
+        """Whether a file is temporary, its writer and readers are done, and one of these comes after the writer."""
+        if name not in self.temporary or codes[maker := self.makers[name]] != EXECUTED:
+            return False
+        readers, place = self.readers.get(name, []), self.temporary[name]
+        while place < len(readers) and codes[readers[place]] == EXECUTED:
+            place += 1
+        self.temporary[name] = place
+        return place == len(readers) and not set(reachable_tasks(self.flow.dag, [maker]).tolist()).isdisjoint(readers)
 
     def grow(self, flow: Workflow, new: Workflow) -> None:
         """Add the tasks of *new*; *flow* is the workflow with them."""
@@ -240,6 +269,7 @@ class Travels:
                 self.readers[file].append(v)
         names = (*self.needs, *fresh)
         self.needs, self._first = [name for name in names if name not in self.makers], 0
+        self._learn_temporary(new)
 
     def is_need(self, name: str) -> bool:
         """Whether some task reads a file of this name and no task writes it."""

@@ -358,6 +358,7 @@ class Deliveries:
         for _, result in came:
             if result.outputs:
                 self._take_files(served, result)
+        self._forget_spent(served, [lease.task for lease, _ in came])
         self._credit(client, served, ends, took)
         self.books.after(served)
 
@@ -367,6 +368,15 @@ class Deliveries:
             self.books.changes.files.append(row)
             if served.files is not None:
                 served.files.there[name] = row
+
+    def _forget_spent(self, served: Served, tasks: Sequence[int]) -> None:
+        """Forget the temporary files that no task needs now that these tasks are done."""
+        if (files := served.files) is None:
+            return
+        for name in list(dict.fromkeys(files.spent(tasks, served.codes))):
+            row = files.there.pop(name)
+            self.books.changes.files_gone.append((served.id, name))
+            self.books.spent.add(row.sha256)
 
     def _credit(self, client: Client, served: Served, ends: Sequence[Attempt], took: float) -> None:
         digests, tasks = served.digests, [end.task for end in ends]

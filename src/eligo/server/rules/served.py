@@ -10,13 +10,24 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.additions import LiveWorkflow, NewTasks
-from eligo.allocating import ALLOCATORS, Allocator, Ask, ByBatch, ByPolicy, Grant, Prudent, Rules, allocator, informed
+from eligo.allocating import (
+    ALLOCATORS,
+    Allocator,
+    Ask,
+    ByBatch,
+    ByPolicy,
+    Grant,
+    Prudent,
+    Rules,
+    allocator,
+    rules_with_times,
+)
 from eligo.allocating.asks import Fits
 from eligo.allocating.prudent import PRUDENT
 from eligo.batches.component_solver import BRIEF
 from eligo.errors import EligoError, InputError, shorten
-from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD, RELEASE, Execution, unpacked
-from eligo.grown_dag import reached
+from eligo.execution import ALLOCATED, ELIGIBLE, EXECUTED, FAILED, HELD, RELEASE, Execution, unpacked
+from eligo.grown_dag import reachable_tasks
 from eligo.launch import Launch
 from eligo.names import Name
 from eligo.policies import POLICIES, from_order, order_grown
@@ -108,7 +119,9 @@ class Served:
         self.ceiling: Ints | None = None
         small = len(self.flow) <= MOST_POSTPONED and self.wishes.policy in {*POLICIES, *ALLOCATORS}
         inner = Postponed(execution, self._inner) if small else self._inner()
-        rules = informed(replace(PRUDENT, copies=self.wishes.copies), self.flow) if self.wishes.rules else Rules()
+        rules = (
+            rules_with_times(replace(PRUDENT, copies=self.wishes.copies), self.flow) if self.wishes.rules else Rules()
+        )
         self.allocator = Prudent(inner, rules, clock=clock)
         self.allocator.may_fit = self._may_fit
         self.files = self._travels()
@@ -193,10 +206,13 @@ class Served:
             return
         available = {file for task in new.tasks.values() for file in task.outputs}
         files = self.files or Travels(new.flow)
-        for name, task in new.tasks.items():
+        for name, task in ((name, task) for name, task in new.tasks.items() if name not in self.execution.graph):
             for file in task.inputs:
                 if not (file in available or file in files.makers or file in files.there):
                     raise InputError(f"new task {shorten(name)!r} reads {shorten(file)!r}, which no task writes")
+                if file in files.temporary and file not in files.there and self.codes[files.makers[file]] == EXECUTED:
+                    what = f"new task {shorten(name)!r} reads {shorten(file)!r}, a temporary file that was removed"
+                    raise InputError(f"{what}: submit a workflow with this task and those that it needs")
 
     def _check_growth(self, new: NewTasks) -> None:
         """Refuse tasks for a signed workflow, whose signatures cover all of it, and tasks beyond the limit of its policy."""
@@ -490,4 +506,4 @@ class Served:
         failed = np.asarray(game.codes) == FAILED
         failed[[*self.tries.waiting]] = False
         count = int(np.count_nonzero(failed))
-        return count_states(game, count, len(reached(game.dag, np.flatnonzero(failed))) if count else 0)
+        return count_states(game, count, len(reachable_tasks(game.dag, np.flatnonzero(failed))) if count else 0)

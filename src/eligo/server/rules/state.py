@@ -85,6 +85,8 @@ class Books:
         self.roomier = set[str]()
         #: the number of tasks of each client that only other servers know
         self.strangers: Counter[str] = Counter()
+        #: the hashes of temporary files that no task needs any more
+        self.spent = set[str]()
 
     # Changes to store
 

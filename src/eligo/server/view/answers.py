@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 
 from eligo.execution import FAILED, HELD, STATES
-from eligo.grown_dag import reached
+from eligo.grown_dag import reachable_tasks
 from eligo.launch import Launch
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING
 from eligo.server import schema
@@ -195,7 +195,7 @@ def _statuses(served: Served, numbers: Sequence[int]) -> list[str]:
     failed, blocked = codes == FAILED, np.zeros(len(codes), np.bool_)
     failed[list(served.tries.waiting)] = False
     if failed.any():
-        blocked[reached(dag, np.flatnonzero(failed))] = True
+        blocked[reachable_tasks(dag, np.flatnonzero(failed))] = True
     retrying = (codes == FAILED) & ~failed
     return [BLOCKED if blocked[v] else RETRYING if retrying[v] else STATUSES[codes[v]] for v in numbers]
 
