@@ -15,6 +15,7 @@ EVERY = (
     "live",
     "finishing",
     "policies",
+    "space",
     "running",
     "stores",
     "serving",

@@ -1,6 +1,7 @@
-"""Results in memory at once, by eligo's order and by dask.order, on typical graphs of Dask users.
+"""Results in memory at once, by eligo's orders and by dask.order, on typical graphs of Dask users.
 
-`python -m benchmarks.dask_memory`: one task at a time, as in the warning of `eligo.plugins.dask`.
+`python -m benchmarks.dask_memory`: one task at a time, results that the user gets not counted. Tasks are numbered by
+dask.order, so that it is one of the starts of `space`.
 """
 
 from typing import Any
@@ -11,10 +12,12 @@ import dask.order
 import numpy as np
 from dask.delayed import delayed
 
-from benchmarks.timing import heading, row
+from benchmarks.timing import heading, row, verdict
 from eligo.interop.dask import from_dask
 from eligo.plugins.numbers import quick_order
-from eligo.theory.eligibility import peak_results
+from eligo.space.bounds import space_bound
+from eligo.space.footprint import Footprint
+from eligo.space.orders import space_order
 
 
 def tree_sum(leaves: int = 512) -> Any:
@@ -35,9 +38,29 @@ def vorticity(steps: int = 100) -> Any:
     return (((east - south) / (dx * dy)[None]) ** 2).mean()
 
 
+def means_by_month(years: int = 10) -> Any:
+    """The mean of every month over all years, as of a climate."""
+    days = da.ones((years * 144, 90, 90), chunks=(8, 90, 90))
+    return da.stack([days[month::12].mean(axis=0) for month in range(12)])  # type: ignore[no-untyped-call]
+
+
+def circulation() -> Any:
+    """The means of all products of two of four fields."""
+    fields = [da.ones((100, 60, 60), chunks=(5, 60, 60)) * i for i in range(4)]
+    return da.stack([(a * b).mean(axis=0) for a in fields for b in fields])  # type: ignore[no-untyped-call]
+
+
+def shuffle(parts: int) -> list[Any]:
+    """Every part split for every part, and put together: what a data frame does when it is sorted by another column."""
+    split = [[delayed(max)(part, j) for j in range(parts)] for part in (delayed(list)(i) for i in range(parts))]
+    return [delayed(sum)([row[j] for row in split]) for j in range(parts)]
+
+
 def graphs() -> dict[str, Any]:
     """Collections by name; x has 20 by 20 blocks."""
-    x = da.ones((2000, 2000), chunks=(100, 100))
+    x, thin = da.ones((2000, 2000), chunks=(100, 100)), da.ones((1_000_000, 4), chunks=(2000, 4))
+    tall = da.ones((4000, 50), chunks=(100, 50))
+    joined = [delayed(max)(a, b) for a, b in zip(shuffle(12), shuffle(12), strict=True)]
     return {
         "tree sum": tree_sum(),
         "vorticity": vorticity(),
@@ -45,25 +68,40 @@ def graphs() -> dict[str, Any]:
         "(x + x.T).sum()": (x + x.T).sum(),
         "(x - x.mean(0)).std(0)": (x - x.mean(axis=0)).std(axis=0),
         "x.rechunk((2000, 50)).sum()": x.rechunk((2000, 50)).sum(),
+        "x.dot(x.T).sum()": x.dot(x.T).sum(),
+        "x.map_overlap().sum()": x.map_overlap(np.abs, depth=1, boundary="reflect").sum(),
+        "sum of a thin array": (thin + 1).sum(axis=0),
+        "cumulative sum": da.cumsum(tall[:, 0], axis=0).sum(),
+        "svd": da.linalg.svd(tall)[1],  # type: ignore[no-untyped-call]
+        "qr": da.linalg.qr(tall)[1],  # type: ignore[no-untyped-call]
+        "climatic mean": means_by_month(),
+        "circulation": circulation(),
+        "shuffle": delayed(len)([delayed(len)(part) for part in shuffle(16)]),
+        "join": delayed(len)(joined),
     }
 
 
-def peaks(collection: Any) -> tuple[int, int, int]:
-    """The number of tasks, and the most results at once by our order and by Dask's."""
+def peaks(collection: Any) -> tuple[int, int, int, int, int]:
+    """The number of tasks, and the most results at once by `space`, dask.order and `finish`, and the bound."""
     (optimised,) = dask.base.optimize(collection)  # type: ignore[no-untyped-call]
     graph = dict(optimised.__dask_graph__())
     place = dask.order.order(graph)
     flow = from_dask({key: graph[key] for key in sorted(graph, key=place.__getitem__)})
-    ours = peak_results(flow.dag, quick_order(flow, "finish"))
-    return len(flow), ours, peak_results(flow.dag, np.arange(len(flow), dtype=np.int32))
+    footprint = Footprint.of_results(flow.dag)
+    order = space_order(footprint)
+    theirs, finish = footprint.peak(np.arange(len(flow), dtype=np.int32)), footprint.peak(quick_order(flow, "finish"))
+    return len(flow), footprint.peak(order), theirs, finish, space_bound(footprint, order).bytes
 
 
 def main() -> None:
     """Print the table."""
-    widths = (30, 10, 10, 12)
-    heading("Results in memory at once", ("graph", "tasks", "eligo", "dask.order"), widths)
+    widths = (30, 10, 10, 12, 10, 10, 10)
+    heading(
+        "Results in memory at once", ("graph", "tasks", "space", "dask.order", "finish", "bound", "no worse"), widths
+    )
     for name, collection in graphs().items():
-        row((name, *peaks(collection)), widths)
+        figures = peaks(collection)
+        row((name, *figures, verdict(figures[1] <= figures[2])), widths)
 
 
 if __name__ == "__main__":
