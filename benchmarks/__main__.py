@@ -26,6 +26,7 @@ EVERY = (
     "slow_clients",
     "stalls",
     "locality",
+    "space_limit",
 )
 
 print(version_line().strip())

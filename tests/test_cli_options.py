@@ -155,7 +155,7 @@ WITHOUT_COMMANDS = [
     "submit http://127.0.0.1:9 table.csv --columns job,needs",
     "submit http://127.0.0.1:9 flow.mmd --trace trace.txt",
 ]
-WRONG = ["work http://127.0.0.1:9 --sandbox none --sandbox-network"]
+WRONG = ["work http://127.0.0.1:9 --sandbox none --sandbox-network", "run flow.json --space 1M"]
 #: what is run with a real server; {url} and {id} are its address and the workflow's
 SERVED = [
     "token {url} pool --scope work --days 3 --token-file kept.token > w.token",

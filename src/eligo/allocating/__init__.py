@@ -6,6 +6,7 @@
 | the ready task of the highest score | `by_policy` |
 | the tasks that together leave the most ready (BICSO); fat tasks | `by_batch` |
 | slow clients, long tasks, copies of overdue tasks, around any of these | `prudent` |
+| a limit on the files between tasks, around any of these | `within` |
 | an allocator by its name | `allocator` |
 
 Several allocators may serve one execution: each follows its journal. docs/howto/hand-out-tasks.md shows how.
@@ -18,6 +19,7 @@ from eligo.allocating.asks import Allocator, Ask, Grant
 from eligo.allocating.by_policy import ByPolicy
 from eligo.allocating.prudent import PRUDENT, Prudent, Rules, rules_with_times
 from eligo.allocating.speeds import Speeds
+from eligo.allocating.within import Space, Within
 from eligo.border import as_workflow
 from eligo.errors import InputError
 from eligo.estimates import estimate
@@ -41,7 +43,9 @@ __all__ = [
     "Grant",
     "Prudent",
     "Rules",
+    "Space",
     "Speeds",
+    "Within",
     "allocator",
     "rules_with_times",
 ]
@@ -61,6 +65,7 @@ def allocator(
     order: Order | None = None,
     seed: int = 0,
     goal: str = "productive",
+    space: Space | None = None,
 ) -> Allocator: ...
 @overload
 def allocator(
@@ -72,6 +77,7 @@ def allocator(
     order: Order | None = None,
     seed: int = 0,
     goal: str = "productive",
+    space: Space | None = None,
 ) -> Prudent: ...
 def allocator(  # noqa: PLR0913
     name: str,
@@ -82,13 +88,14 @@ def allocator(  # noqa: PLR0913
     order: Order | None = None,
     seed: int = 0,
     goal: str = "productive",
+    space: Space | None = None,
 ) -> Allocator:
     """Create the allocator with this name for a workflow that is being executed.
 
     The name is that of a policy, such as "finish", the default for runs, or of a file with an order; "batch-optimal"; or
     "cluster", for fat tasks that serve the *goal*. *rules* are applied around it, by default those for slow clients, with the
-    known times of tasks; None turns them off. *order* is that of the workflow's plan, if known. The execution may have grown
-    since the workflow was made.
+    known times of tasks; None turns them off. *space* limits the bytes of the files between tasks. *order* is that of the
+    workflow's plan, if known. The execution may have grown since the workflow was made.
 
     >>> flow = {"a": [], "b": ["a"], "c": ["a"]}
     >>> allocator("finish", flow, rules=None)
@@ -104,16 +111,19 @@ def allocator(  # noqa: PLR0913
     if not isinstance(game, Execution):
         raise InputError(f"an allocator needs an eligo.Execution, got {execution!r}")
     workflow, order = _for_execution(workflow, game, order)
-    if name in ALLOCATORS:
-        from eligo.allocating.by_batch import ByBatch, ByCluster
 
-        plain: Allocator = ByBatch(game) if name == "batch-optimal" else ByCluster(workflow, game, goal=goal)
-    else:
+    def plain(game: Execution) -> Allocator:
+        if name in ALLOCATORS:
+            from eligo.allocating.by_batch import ByBatch, ByCluster
+
+            return ByBatch(game) if name == "batch-optimal" else ByCluster(workflow, game, goal=goal)
         estimates, rule = estimate(workflow), policy(name, workflow, order)
-        plain = ByPolicy(rule, game, seed, estimates.seconds if estimates.level == "seconds" else None, workflow)
+        return ByPolicy(rule, game, seed, estimates.seconds if estimates.level == "seconds" else None, workflow)
+
+    inner = plain(game) if space is None else space.around(plain, workflow, game, free=name == "finish")
     if rules is None:
-        return plain
-    return Prudent(plain, rules_with_times(rules, workflow) if rules is PRUDENT else rules)
+        return inner
+    return Prudent(inner, rules_with_times(rules, workflow) if rules is PRUDENT else rules)
 
 
 def _for_execution(flow: Workflow, game: Execution, order: Order | None) -> tuple[Workflow, Order | None]:

@@ -1,7 +1,8 @@
 """Requests for work and the tasks granted: the types that clients, allocators, simulations and servers share."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from eligo.errors import InputError, is_amount, whole_size
@@ -106,6 +107,31 @@ class Allocator(Protocol):
         Moves of tasks since the last call are read from the execution's journal.
         """
         ...
+
+
+def answer(allocator: Allocator, asks: Sequence[Ask], adjusted: Sequence[Ask]) -> list[Grant]:
+    """The grants of an allocator for the adjusted asks, each with its original ask."""
+    waiting: dict[int, list[Ask]] = {}
+    for ask, adjusted_ask in zip(asks, adjusted, strict=True):
+        waiting.setdefault(id(adjusted_ask), []).append(ask)
+    grants = []
+    for grant in allocator.hand_out(adjusted):
+        ask = waiting[id(grant.ask)].pop(0)
+        grants.append(grant if grant.ask is ask else replace(grant, ask=ask))
+    return grants
+
+
+def unserved(queue: Sequence[Ask], grants: Sequence[Grant]) -> list[Ask]:
+    """The asks without a grant; the same ask may be in the queue several times."""
+    if len(grants) == len(queue):
+        return []
+    served = Counter(id(grant.ask) for grant in grants)
+    waiting = []
+    for ask in queue:
+        served[id(ask)] -= 1
+        if served[id(ask)] < 0:
+            waiting.append(ask)
+    return waiting
 
 
 class Refusals:

@@ -8,7 +8,6 @@ the end, when no other task is ready, a task that has been out for long is given
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
@@ -18,7 +17,7 @@ from operator import is_
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.allocating.asks import Allocator, Ask, Fits, Grant, all_or_none
+from eligo.allocating.asks import Allocator, Ask, Fits, Grant, all_or_none, answer, unserved
 from eligo.allocating.by_policy import ByPolicy
 from eligo.allocating.speeds import FasterClients, Speeds
 from eligo.errors import InputError, is_amount
@@ -143,7 +142,7 @@ class Prudent:
         if self.rules.copies > 1:
             with all_or_none(self.execution, grants):
                 self._handed.note(grants)
-                grants += self._handed.copies_for(_unserved(queue, grants), self._is_slow, self.speeds)
+                grants += self._handed.copies_for(unserved(queue, grants), self._is_slow, self.speeds)
         in_order = len(grants) == len(queue) and all(map(is_, (grant.ask for grant in grants), queue))
         return grants if in_order else sorted(grants, key=_places(queue))
 
@@ -207,12 +206,12 @@ class Prudent:
             return self.allocator.hand_out(queue)
         shorts: dict[int, Fits] = {}  # by identity: a function need not be hashable
         adjusted = [self._modest(ask, shorts) if self._is_slow(ask) else self._with_speed(ask) for ask in queue]
-        grants = self._with_own_asks(queue, adjusted)
-        slow = [ask for ask in _unserved(queue, grants) if self._is_slow(ask)] if self._long else []
+        grants = answer(self.allocator, queue, adjusted)
+        slow = [ask for ask in unserved(queue, grants) if self._is_slow(ask)] if self._long else []
         faster = FasterClients(self._faster_clients())
         if slow and not faster.can_run_all():
             with all_or_none(self.execution, grants):
-                grants += self._with_own_asks(slow, self._asks_for_long(slow, faster))
+                grants += answer(self.allocator, slow, self._asks_for_long(slow, faster))
         self.fastest_from = faster.until
         return grants
 
@@ -221,17 +220,6 @@ class Prudent:
         narrowed: dict[int, Fits] = {}
         fits = [narrowed.setdefault(id(ask.fits), faster.leave(ask.fits)) for ask in slow]
         return [replace(self._with_speed(ask), modest=True, fits=fit) for ask, fit in zip(slow, fits, strict=True)]
-
-    def _with_own_asks(self, asks: Sequence[Ask], adjusted: Sequence[Ask]) -> list[Grant]:
-        """The grants for the adjusted asks, each with its original ask."""
-        waiting: dict[int, list[Ask]] = {}
-        for ask, adjusted_ask in zip(asks, adjusted, strict=True):
-            waiting.setdefault(id(adjusted_ask), []).append(ask)
-        grants = []
-        for grant in self.allocator.hand_out(adjusted):
-            ask = waiting[id(grant.ask)].pop(0)
-            grants.append(grant if grant.ask is ask else replace(grant, ask=ask))
-        return grants
 
     def _with_speed(self, ask: Ask) -> Ask:
         """The ask; if it is in seconds, with the known speed of its client."""
@@ -428,19 +416,6 @@ class Handed:
     def _begin(self, v: int, now: float) -> None:
         self._began[v] = now
         heappush(self._heap, (now, v))
-
-
-def _unserved(queue: Sequence[Ask], grants: Sequence[Grant]) -> list[Ask]:
-    """The asks without a grant; the same ask may be in the queue several times."""
-    if len(grants) == len(queue):
-        return []
-    served = Counter(id(grant.ask) for grant in grants)
-    unserved = []
-    for ask in queue:
-        served[id(ask)] -= 1
-        if served[id(ask)] < 0:
-            unserved.append(ask)
-    return unserved
 
 
 def _places(queue: Sequence[Ask]) -> Callable[[Grant], int]:

@@ -44,6 +44,8 @@ REMEDIES = {
     "workers": "raise it with --workers N",
     "resource": "give its total with --resource NAME=N",
     "label": "add --label LABEL if the machine has it",
+    "clean": "add --clean to remove files once all tasks that read them are done",
+    "space": "raise it with --space SIZE",
     "run": "start another run with --run FOLDER",
     "insecure": "enable TLS with --cert FILE --key FILE, or add --insecure",
     "open": "leave --open out, or add --insecure to allow everyone",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from eligo.cli.shorthands import FOLDER
 from eligo.errors import InputError
-from eligo.work.demands import amount_in
+from eligo.work.demands import amount_in, bytes_in
 from eligo.work.tries import RETRIES
 
 if TYPE_CHECKING:
@@ -184,6 +184,7 @@ class RunRequest:
     folder: Annotated[str | None, valued("FOLDER", "Folder for state and logs. [default: FILE.run]", "--run")] = None
     directory: Annotated[str | None, valued("DIR", "Directory of the tasks. [default: FILE's folder]", "--dir")] = None
     cache: Annotated[str | None, valued("DIR", "Take outputs from this cache, and add new ones.")] = None
+    space: Annotated[str | None, valued("SIZE", "Limit of temporary files, such as 200G.", "--space")] = None
     clean: Annotated[bool, flag("Remove files between tasks after their last reader.", "--clean")] = False
     history: option.Histories = None
     rehearse: Annotated[float | None, valued("SECONDS", "Sleep instead of running tasks, SECONDS in total.")] = None
@@ -238,7 +239,16 @@ class RunRequest:
             directory=self.directory, paused=self.pause, why=self.why,
             cache=self.cache and os.path.abspath(self.cache),
             clean=self.clean,
+            space=None if self.space is None else size_in("space", self.space),
         )  # fmt: skip
+
+
+def size_in(option: str, text: str) -> int:
+    """The bytes that the value of an option states."""
+    size = bytes_in(text)
+    if size is None:
+        raise InputError(f"--{option} must be a size, such as 200G, got {text!r}")
+    return size
 
 
 def totals_in(words: Collection[str]) -> dict[str, float]:
@@ -260,5 +270,5 @@ def totals_in(words: Collection[str]) -> dict[str, float]:
 #: the options that a resumed run uses unless others are given
 REMEMBERED = (
     "on", "workers", "policy", "fat", "retries", "timeout", "max_failures", "resource", "label", "targets", "except_",
-    "until", "start_from", "hook", "cache", "clean",
+    "until", "start_from", "hook", "cache", "clean", "space",
 )  # fmt: skip

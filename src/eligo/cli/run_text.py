@@ -301,7 +301,8 @@ def _disk_lines(runner: Runner, folder: RunFolder) -> list[str]:
     if runner.outputs is None:
         return []
     use = disk_use(runner.outputs.files.flow, folder.store.files())
-    return [*([f"files: {use}"] if use.removed else []), *map(harmless, runner.outputs.remarks())]
+    exceeded = [] if runner.within is None or runner.within.remark is None else [f"warning: {runner.within.remark}"]
+    return [*exceeded, *([f"files: {use}"] if use.removed else []), *map(harmless, runner.outputs.remarks())]
 
 
 def _failures(runner: Runner, result: Result) -> list[str]:

@@ -185,7 +185,7 @@ def is_variable(space: str, value: object) -> bool:
 
 
 def unhonoured_keys(profiles: Iterable[tuple[str, str, object]], of_job: bool = True) -> list[str]:
-    """The keys of profiles that a run does not honour: the namespace `env`, or a namespace and a key.
+    """The profiles that a run does not honour, each by namespace and key; those of `env` by the namespace alone.
 
     >>> unhonoured_keys([("env", "PATH", "/bin"), ("pegasus", "runtime", 3), ("condor", "request_cpus", "n")])
     ['condor.request_cpus']

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eligo.additions import LiveWorkflow
-from eligo.allocating import ALLOCATORS, Allocator, Ask, Grant, allocator, rules_with_times
+from eligo.allocating import ALLOCATORS, Allocator, Ask, Grant, Space, allocator, rules_with_times
 from eligo.allocating.rooms import Room
 from eligo.engines import Engine, Function
 from eligo.engines.command_line import NO_BASH, default_shell
@@ -29,7 +29,7 @@ from eligo.policies import PLAN_EFFORT, POLICIES
 from eligo.running.cleaning import Limits, RunOutputs
 from eligo.running.commands import Commands, attempts_remark, check_launches, shell_remark
 from eligo.running.folder import MARK, Resumed, RunFolder
-from eligo.running.functions import Callables, Values, callables_of, tasks_to_keep
+from eligo.running.functions import Callables, Values, callables_of, size_in_memory, tasks_to_keep
 from eligo.running.growth import RunGrowth
 from eligo.running.hooks import calling
 from eligo.running.inbox import INBOX, clear
@@ -42,9 +42,10 @@ from eligo.running.reasons import reasons_of
 from eligo.running.selection import Selection
 from eligo.running.stored_results import Serializer, log_exception, resume_functions
 from eligo.running.task_files import Redone, TaskFiles, skip_up_to_date
+from eligo.space.footprint import Footprint
 from eligo.theory.eligibility import Order
 from eligo.times import times_of
-from eligo.work.demands import GPUS, MEMORY, Amounts, demand_environment
+from eligo.work.demands import GPUS, MEMORY, Amounts, bytes_in, demand_environment
 from eligo.work.tries import Retries, Tries
 from eligo.workflow import Workflow
 
@@ -98,6 +99,8 @@ def run(  # noqa: PLR0913
     labels: Collection[str] = (),
     cache: str | Path | None = None,
     clean: bool = False,
+    space: int | str | None = None,
+    size_of: Callable[[Any], int] = size_in_memory,
 ) -> Result:
     """Run a workflow: its commands, *function* for every task, or its own functions; returns their values.
 
@@ -121,6 +124,9 @@ def run(  # noqa: PLR0913
     A value that other tasks use is dropped once all of them are done. *keep* names the tasks whose values stay anyway;
     keep="all" keeps every value.
 
+    *space*, such as "2G", limits the files that are removed after use, or the results that wait for other functions: a task
+    starts only if the rest can still run within the limit. *size_of* returns the bytes of a result.
+
     *resources* gives the totals that tasks share, for example {"licence": 2, "gpus": 1}, and *labels* what the machines have.
 
     By default a failed command is retried twice, or *retries* times; a function is not retried.
@@ -142,9 +148,9 @@ def run(  # noqa: PLR0913
     settings = Settings(
         workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout, resources=resources or {},
         labels=labels_to_check(labels, ignore),
-        cache=None if cache is None else os.path.abspath(cache), clean=clean,
+        cache=None if cache is None else os.path.abspath(cache), clean=clean, space=space_in(space),
     )  # fmt: skip
-    storage = Storage(keep, folder, serializer)
+    storage = Storage(keep, folder, serializer, size_of)
     check_progress(progress)
     _check_fits(callables, storage, ignore, settings)
     if callables is None:
@@ -153,6 +159,8 @@ def run(  # noqa: PLR0913
         prepared = _functions(callables, on, settings, storage)
     with prepared as runner:
         result = execute(runner, progress)
+    if runner.within is not None and runner.within.remark is not None:
+        warnings.warn(runner.within.remark, stacklevel=2)
     if check:
         for task, why in result.failed.items():
             cause = why if isinstance(why, BaseException) else None
@@ -173,6 +181,20 @@ class Storage(NamedTuple):
     keep: str | Collection[Name]
     folder: str | Path | None
     serializer: "str | Serializer"
+    #: the bytes of a result in memory
+    size_of: Callable[[Any], int] = size_in_memory
+
+
+def space_in(space: int | str | None) -> int | None:
+    """A limit in bytes, also if it is given as text.
+
+    >>> space_in("2K"), space_in(5), space_in(None)
+    (2048, 5, None)
+    """
+    size = bytes_in(space) if isinstance(space, str) else space
+    if space is not None and size is None:
+        raise InputError(f"space must be a size, such as '200G', got {space!r}")
+    return size
 
 
 def _check_fits(
@@ -192,6 +214,8 @@ def _check_fits(
         raise InputError("again has no effect on functions without a folder: leave it out, or pass folder")
     if callables is not None and settings.clean:
         raise InputError("clean has no effect on functions: leave it out")
+    if callables is not None and settings.space is not None and not callables.takes:
+        raise InputError("space has no effect on functions that do not use the results of others: leave it out")
     if callables is None and storage.keep != ():
         raise InputError("keep has no effect on commands: leave it out")
 
@@ -213,12 +237,13 @@ def _functions(
                 game, values = resume_functions(place, callables, wanted, storage.serializer, settings.selection.again)
                 store = place.store
                 store.open_session(settings.policy, settings.slots, engine.name)
-            chosen = allocator_of(callables.flow, game, settings)
+            memory = Space(settings.space or 0, lambda flow: Footprint.of_results(flow.dag), learned=True)
+            chosen = allocator_of(callables.flow, game, settings, space=memory)
 
         def work(task: Name, attempt: int) -> Function:
             return callables.work(task, values)
 
-        runner = Runner(game, chosen, engine, work, store, settings, values=values)
+        runner = Runner(game, chosen, engine, work, store, settings, values=values, size_of=storage.size_of)
         if store is not None:
             runner.follow = partial(log_exception, Commands(callables.flow, "", place.logs))
             runner.operate = _operations(place)
@@ -294,11 +319,13 @@ def prepare_run(
         effort = PLAN_EFFORT.get(settings.policy)
         curves = {} if effort is None else folder.planned(flow, resumed, effort)
         order = np.array(curves["order"], np.int32) if curves else None
-        chosen = allocator_of(live.begun, resumed.execution, settings, order)
+        outputs = _outputs(selected, files, resumed, settings, folder)
+        space = Space(settings.space or 0, partial(_removed_files, outputs), workers=settings.slots)
+        chosen = allocator_of(live.begun, resumed.execution, settings, order, space)
         growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
         growth.begin(folder.adding)
         growth.empty |= resumed.idle
-        outputs = _outputs(selected, growth.files, resumed, settings, folder)
+        outputs.follow(growth.files)
         growth.removed = outputs.removed
         folder.begin(flow, resumed, curves, settings.directory)  # no input error is raised after this line
         folder.store.open_session(settings.policy, settings.slots, engine.name)
@@ -310,6 +337,15 @@ def prepare_run(
             growth=growth, outputs=outputs, tries=tries, operate=operate,
         )  # fmt: skip
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
+
+
+def _removed_files(outputs: RunOutputs, flow: Workflow) -> Footprint:
+    """The files of a workflow that its run removes once they are read; refused if there are none."""
+    removed = outputs.removable()
+    if not removed:
+        why = "no file between tasks is temporary, so that none is removed"
+        raise InputError(f"space cannot be limited, because {why}").cured_by("clean")
+    return Footprint.of(flow, removed)
 
 
 def _outputs(
@@ -533,10 +569,18 @@ def close_on_error(engine: Engine) -> Iterator[None]:
         raise
 
 
-def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Order | None = None) -> Allocator:
+def allocator_of(
+    flow: Workflow,
+    game: Execution,
+    settings: Settings,
+    order: Order | None = None,
+    space: Space | None = None,
+) -> Allocator:
     """The allocator that the settings name; raises an error if there is none of that name."""
     rules = rules_with_times(settings.rules, flow.grown(game.dag))
-    return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
+    if settings.space is None:
+        space = None
+    return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed, space=space)
 
 
 def execute(runner: Runner, progress: ProgressOption = False) -> Result:

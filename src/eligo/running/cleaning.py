@@ -111,6 +111,10 @@ class RunOutputs:
                     self._due[file] = None
         return changes
 
+    def removable(self) -> dict[str, Collection[int]]:
+        """The outputs that this run removes, each with the tasks that must end before."""
+        return {file: self.files.readers_of(file, v) for file, v in self._temporary()}
+
     @property
     def is_due(self) -> bool:
         """Whether a file may be removed now."""

@@ -1,7 +1,9 @@
 """Python functions as tasks, from a graph, a table of functions, or a graph of Dask's; and the values that they return."""
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from eligo.border import FunctionCall, as_workflow, function_table
@@ -15,6 +17,7 @@ from eligo.workflow import Workflow
 
 #: returns the function of a task, given the values of its parents
 FunctionFor = Callable[[Name, Mapping[Name, Any]], Function]
+SOME_PARTS = 1_000  # elements from which the size of a long list is estimated
 
 
 class Callables(NamedTuple):
@@ -83,8 +86,26 @@ def _of_dask(node: Any, values: Mapping[Name, Any]) -> Function:
     return Function(node, ({key: values[key] for key in node.dependencies},))
 
 
+def size_in_memory(value: object) -> int:
+    """An estimate of the bytes that a value takes in memory, with those of the elements of a list, set or dictionary.
+
+    >>> size_in_memory(memoryview(bytes(1000))), size_in_memory([bytes(1000)] * 10) > 10_000
+    (1000, True)
+    """
+    parts = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+    if not isinstance(parts, list | tuple | set | frozenset) or not parts:
+        return _own_size(value)
+    some = list(islice(parts, SOME_PARTS))
+    return _own_size(value) + round(sum(map(_own_size, some)) * len(parts) / len(some))
+
+
+def _own_size(value: object) -> int:
+    size = getattr(value, "nbytes", None)  # of an array
+    return size if isinstance(size, int) else sys.getsizeof(value)
+
+
 class Values(dict[Name, Any]):
-    """The values so far. One that other tasks use is dropped once all of these are done, unless it is to be kept.
+    """The values that tasks have returned. A value is dropped once all tasks that use it are done, unless it is to be kept.
 
     *takes* maps each task to the tasks whose values it uses.
 

@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
+from typing import Any
 
-from eligo.allocating import Allocator, Grant, Prudent, Rules
+from eligo.allocating import Allocator, Grant, Prudent, Rules, Within
 from eligo.allocating.asks import all_or_none
 from eligo.allocating.prudent import SLOW
 from eligo.allocating.rooms import Needs
@@ -23,7 +24,7 @@ from eligo.names import Name
 from eligo.policies import present_name
 from eligo.running.cleaning import RunOutputs
 from eligo.running.folder import FORGIVEN
-from eligo.running.functions import Values
+from eligo.running.functions import Values, size_in_memory
 from eligo.running.growth import RunGrowth
 from eligo.running.output_cache import CachedTasks
 from eligo.running.selection import EVERYTHING, Selection
@@ -68,6 +69,8 @@ class Settings:
     cache: str | None = None
     #: whether every file that one task writes and another reads is temporary
     clean: bool = False
+    #: limit of the bytes of temporary files, or of results in memory, between tasks
+    space: int | None = None
     #: totals of other resources that tasks share, by name; "memory" replaces that of this machine
     resources: Amounts = field(default_factory=dict)
     #: what the machines have, such as "gpu", for tasks with labels; None: labels are ignored
@@ -91,6 +94,8 @@ class Settings:
                 raise InputError(f"invalid total of the resource {shorten(what)!r}, {total!r}: {cure}")
         if not self.most_failures >= 1:
             raise InputError(f"--max-failures must be at least 1, got {self.most_failures!r}")
+        if self.space is not None and (type(self.space) is not int or self.space < 0):
+            raise InputError(f"space must be a number of bytes, got {self.space!r}")
         if self.timeout is not None and not 0 < self.timeout < float("inf"):
             raise InputError(f"timeout must be positive, got {self.timeout!r}")
 
@@ -127,6 +132,8 @@ class Runner:
     growth: RunGrowth | None = None
     #: records the sizes of outputs, and removes temporary ones; None: there are no files
     outputs: RunOutputs | None = None
+    #: the bytes of a value in memory
+    size_of: Callable[[Any], int] = size_in_memory
     #: performs requests from outside; returns whether there were any
     operate: Callable[["Runner"], bool] = lambda runner: False
     watch: Callable[["Runner"], None] = lambda runner: None
@@ -165,6 +172,11 @@ class Runner:
             self._restore_tries(self.store)
         if self.needs is not None:
             self.needs.failures = self.failures_of
+        inner = self.allocator.allocator if isinstance(self.allocator, Prudent) else self.allocator
+        #: the limit on the space between tasks, if there is one
+        self.within = inner if isinstance(inner, Within) else None
+        if self.within is not None:
+            self.within.retrying = lambda v: v in self.tries.waiting
 
     def _restore_tries(self, store: Store) -> None:
         """Count the attempts of earlier processes at unfinished tasks; those that the run stopped are not failures."""
@@ -414,6 +426,8 @@ class Runner:
             return
         if ending.attempt.code is None:  # commands have a code but no value, and there may be a million of them
             self.values.add(task, ending.value)
+            if self.within is not None:
+                self.within.correct(task, self.size_of(ending.value))
         if self.tries.begun[v := ending.attempt.task] == 1:
             self.tries.forget([v])
         took = max(0.0, ending.attempt.ended - ending.attempt.began)  # the wall clock is set back at times
@@ -484,7 +498,10 @@ class Runner:
         if self._kept == len(self.execution.journal) and not self._notes:
             return
         added, moves = self.execution.additions[self._grown :], self.execution.since(self._kept)
-        self.store.add(moves, self._notes, added, [] if self.outputs is None else self.outputs.ended(moves))
+        changes = [] if self.outputs is None else self.outputs.ended(moves)
+        if self.within is not None:
+            self.within.correct_files({change.name: change.size or 0 for change in changes})
+        self.store.add(moves, self._notes, added, changes)
         if added:
             with suppress(InputError):  # the store reports its own errors
                 self.store.flush()

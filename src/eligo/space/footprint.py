@@ -11,7 +11,7 @@ writes (inputs) and that no other task reads (results of the workflow) are const
 | `tasks` | no files are known: every task leaves one result for its children, and each counts 1 |
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,11 +54,19 @@ class Footprint:
     results: int = 0
 
     @classmethod
-    def of(cls, flow: Workflow) -> "Footprint":
-        """The footprint of a workflow."""
+    def of(cls, flow: Workflow, removed: Mapping[str, Collection[int]] | None = None) -> "Footprint":
+        """The footprint of a workflow.
+
+        *removed* gives the files that are removed, with the tasks that end before; all others stay, and count as results.
+        """
         writer, readers = _users(flow)
         between = {file: tasks for file, tasks in readers.items() if file in writer}
-        if not between:
+        if removed is not None:
+            children = {file: set(flow.dag.children_of(writer[file]).tolist()) for file in removed if file in between}
+            between = {
+                file: [*{*between[file], *below.intersection(removed[file])}] for file, below in children.items()
+            }
+        if not between and removed is None:
             return cls.of_results(flow.dag)
         sizes, level = sizes_of_files(flow, between, writer)
         groups: dict[Users, list[str]] = {}
@@ -68,7 +76,7 @@ class Footprint:
         totals = [sum(sizes[file] for file in files) for files in groups.values()]
         stated, names = flow.file_sizes, tuple(map(tuple, groups.values()))
         inputs = sum(stated.get(file, 0) for file in readers if file not in writer)
-        results = sum(stated.get(file, 0) for file in writer if file not in readers)
+        results = sum(stated.get(file, 0) for file in writer if file not in between)
         return cls(flow.dag, *_arrays(groups, totals), names, level, inputs, results)
 
     @classmethod
