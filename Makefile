@@ -34,7 +34,7 @@ TESTS ?= tests
 test: .venv/tools
 	$(BIN)/python -m pytest -q -n 2 $(TESTS) --ignore=tests/test_architecture.py
 
-INTERPRETED := tests/test_same_plan.py tests/test_positions.py tests/test_theory.py tests/test_dag.py \
+INTERPRETED := tests/test_same_plan.py tests/test_positions.py tests/test_within.py tests/test_theory.py tests/test_dag.py \
   tests/test_execution.py tests/test_policies.py tests/test_pools.py tests/test_finishing.py tests/test_batches.py \
   tests/test_simulation.py tests/test_simulation_volatile.py
 

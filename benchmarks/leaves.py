@@ -21,7 +21,7 @@ from eligo.client.results import Delivery
 from eligo.dag import Dag
 from eligo.formats.shared.document import Described
 from eligo.server.rules.clients import Client, ServerTerms
-from eligo.server.rules.document import packed
+from eligo.server.rules.document import pack_workflow
 from eligo.server.rules.leaf import KEY, Leaf, grant_of, prepare_grant
 from eligo.server.rules.prepared import Prepared, Wishes
 from eligo.server.rules.requests import Ticket
@@ -160,7 +160,7 @@ def flow_of(tasks: int, wide: int, seed: int = 1) -> Prepared:
     dag = Dag.from_arrays(tasks, tails, np.concatenate([heads, heads]), [f"t{i}" for i in range(tasks)])
     flow = Workflow(dag, Described(dag, {"command": ["true"] * tasks}))
     return Prepared(
-        flow, Wishes(name="many", policy="ready", copies=1, rules=False, files=False), packed(flow), dag.order
+        flow, Wishes(name="many", policy="ready", copies=1, rules=False, files=False), pack_workflow(flow), dag.order
     )
 
 

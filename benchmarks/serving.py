@@ -254,7 +254,7 @@ def restart(n: int = MANY) -> None:
 def half_done(store: str, n: int) -> None:
     """A store with a workflow of which the first half of every chain is done."""
     from eligo.dag import Dag
-    from eligo.server.rules.prepared import Wishes, prepared
+    from eligo.server.rules.prepared import Wishes, prepare
     from eligo.server.rules.service import Service
     from eligo.server.schema import AskWords, ResultWords
     from eligo.stores.service_sqlite import SqliteServiceStore
@@ -265,7 +265,7 @@ def half_done(store: str, n: int) -> None:
     flow = Workflow(dag, {name: Task(name=name, command="true") for name in names}, name="many")
     kept = SqliteServiceStore(store)
     service = Service()
-    service.submit(0.0, prepared(flow, Wishes(files=False, copies=1)), "key")
+    service.submit(0.0, prepare(flow, Wishes(files=False, copies=1)), "key")
     client = service.enrol(0.0, "bench")
     client.quota, done, now = 1000.0, 0, 0.0
     while done < n // 2:

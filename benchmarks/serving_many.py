@@ -18,7 +18,7 @@ from benchmarks.serving import Connection, cpu, eligo, served, workflow
 from benchmarks.timing import heading, row, verdict
 from eligo.dag import Dag
 from eligo.server.rules.clients import Client, ServerTerms
-from eligo.server.rules.prepared import Prepared, Wishes, prepared
+from eligo.server.rules.prepared import Prepared, Wishes, prepare
 from eligo.server.rules.service import Service
 from eligo.server.schema import AskWords, ResultWords
 from eligo.stores.service_sqlite import SqliteServiceStore
@@ -104,7 +104,7 @@ class Rules:
 
 def requests(count: int, owners: int = 1) -> float:
     """CPU of a claim with its completion."""
-    rules = Rules(count, prepared(flow(), Wishes(files=False)), owners)
+    rules = Rules(count, prepare(flow(), Wishes(files=False)), owners)
     client = rules.enrol()
     rules.pair(client)
     return cpu_ms(lambda: rules.pair(client), REQUESTS if count > 100 else min(REQUESTS, 8 * count))
@@ -112,8 +112,8 @@ def requests(count: int, owners: int = 1) -> float:
 
 def misfits(count: int) -> float:
     """The same where all workflows but the last ask for more cores than the client has."""
-    rules = Rules(count, prepared(flow(cores=8), Wishes(files=False)))
-    rules.ready = prepared(flow(tasks=2 * REQUESTS), Wishes(files=False))
+    rules = Rules(count, prepare(flow(cores=8), Wishes(files=False)))
+    rules.ready = prepare(flow(tasks=2 * REQUESTS), Wishes(files=False))
     rules.submit()
     client = rules.enrol()
     rules.pair(client)
@@ -122,13 +122,13 @@ def misfits(count: int) -> float:
 
 def ticks(count: int) -> float:
     """CPU share of an idle server in percent, with ten ticks a second."""
-    rules = Rules(count, prepared(flow(), Wishes(files=False)))
+    rules = Rules(count, prepare(flow(), Wishes(files=False)))
     return cpu_ms(rules.tick, 100) * 10 / 10
 
 
 def submits(count: int) -> float:
     """CPU of a submit."""
-    rules = Rules(count, prepared(flow(), Wishes(files=False)))
+    rules = Rules(count, prepare(flow(), Wishes(files=False)))
     return cpu_ms(rules.accepted, 100)
 
 
@@ -138,12 +138,12 @@ def waiting(count: int, fits: bool = True) -> float:
     names = [f"t{i}" for i in range(tasks)]
     dag = Dag.from_arrays(tasks, range(tasks - 1), range(1, tasks), names)  # a chain: one is ready at a time
     details = {name: Task(name=name, command="true") for name in names}
-    rules = Rules(1, prepared(Workflow(dag, details, name="chain"), Wishes(files=False, copies=1)))
+    rules = Rules(1, prepare(Workflow(dag, details, name="chain"), Wishes(files=False, copies=1)))
     worker, crowd = rules.enrol(), [rules.enrol() for _ in range(count)]
     tickets = [rules.service.ask(0.0, worker, "first", AskWords(wait=60.0))]
     rules.service.serve(0.0)
     if not fits:
-        rules.ready = prepared(flow(cores=8), Wishes(files=False))
+        rules.ready = prepare(flow(cores=8), Wishes(files=False))
         rules.submit()
     tickets += [rules.service.ask(0.0, one, rules.key(), AskWords(wait=1e9)) for one in crowd]
     rules.service.serve(0.0)
@@ -176,7 +176,7 @@ def restart(count: int) -> float:
 
 def fill(path: str, count: int) -> None:
     """A store with *count* workflows."""
-    store, rules = SqliteServiceStore(path), Rules(0, prepared(flow(), Wishes(files=False)))
+    store, rules = SqliteServiceStore(path), Rules(0, prepare(flow(), Wishes(files=False)))
     client = rules.enrol()
     for _ in range(count):
         rules.submit()

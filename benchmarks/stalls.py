@@ -29,7 +29,7 @@ from eligo.policies import POLICIES
 from eligo.rows import Ints
 from eligo.server.app import SELDOM
 from eligo.server.operations import RETRIED
-from eligo.server.rules.prepared import MOST_ARCS, MOST_TASKS, Prepared, Wishes, needed_arcs, prepared
+from eligo.server.rules.prepared import MOST_ARCS, MOST_TASKS, Prepared, Wishes, needed_arcs, prepare
 from eligo.server.rules.service import Service
 from eligo.server.schema import AskWords, ResultWords, encode
 from eligo.server.view.answers import workflow_words
@@ -184,7 +184,7 @@ class Served:
 def ready_of(dag: Dag, policy: str) -> Prepared:
     """A workflow as the preparing process gives it; of large ones the plan is that of the dag's own order."""
     flow, wishes = Workflow(dag, Described(dag, {"command": ["true"] * len(dag)})), Wishes(policy=policy, files=False)
-    return Prepared(flow, wishes, b"", dag.order) if policy not in MOST_TASKS else prepared(flow, wishes)
+    return Prepared(flow, wishes, b"", dag.order) if policy not in MOST_TASKS else prepare(flow, wishes)
 
 
 def play(dag: Dag, policy: str, where: str, size: int = 1) -> Steps:

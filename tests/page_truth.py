@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eligo.execution import COMPLETE, FAIL, RELEASE, unpacked
-from eligo.server.rules.document import unpacked_flow
+from eligo.server.rules.document import unpack_workflow
 from eligo.stores.service_sqlite import service_store
 from fault_scenarios import SECONDS, Size, ended, watched
 from light_clients import Ledger, working
@@ -91,7 +91,7 @@ def _some_fail(chance: random.Random) -> Any:
 def _checked(store: str | Path, workflow: str, shown: list[Shown]) -> int:
     """How many views were shown, each of which was true; more than one in three seconds on average."""
     with closing(service_store(str(store))) as opened:
-        dag = unpacked_flow(opened.document(workflow)).dag
+        dag = unpack_workflow(opened.document(workflow)).dag
         moves = list(unpacked(opened.moves(workflow)))
         ends = {row.task: row.ended for row in opened.outcomes(workflow) if row.answer == "accepted"}
     truth, order = _truth(dag, moves)

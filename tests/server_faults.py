@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from eligo.execution import COMPLETE, unpacked
-from eligo.server.rules.document import unpacked_flow
+from eligo.server.rules.document import unpack_workflow
 from eligo.stores.service_sqlite import service_store
 from light_clients import Ledger, LightClient
 from running_cases import COMMAND
@@ -219,7 +219,7 @@ def kept(store: str | Path, workflow: str) -> Kept:
         with closing(sqlite3.connect(store)) as database:
             assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     with closing(service_store(str(store))) as opened:
-        names = [str(name) for name in unpacked_flow(opened.document(workflow)).dag.tasks]
+        names = [str(name) for name in unpack_workflow(opened.document(workflow)).dag.tasks]
         outcomes = opened.outcomes(workflow)
         ends = {f"{workflow}.{one.number}.{one.secret}": (names[one.task], one.answer) for one in outcomes}
         moves = opened.moves(workflow)

@@ -12,7 +12,7 @@ from eligo.errors import InputError
 from eligo.execution import ALLOCATED, HELD
 from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.outcomes import Archive
-from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.prepared import Wishes, prepare
 from eligo.server.rules.requests import Granted, Ticket
 from eligo.server.rules.served import Served
 from eligo.server.rules.service import Service
@@ -244,7 +244,7 @@ class Scene:
         self.service.restore(self.now, self.store)
 
     def submit(self, flow: Workflow, key: str | None = None, **wishes: Any) -> str:
-        ready = prepared(flow, Wishes(**{"copies": 1, "files": False, "policy": "fifo", **wishes}))
+        ready = prepare(flow, Wishes(**{"copies": 1, "files": False, "policy": "fifo", **wishes}))
         found = self.service.submit(self.now, ready, next(self.keys) if key is None else key)
         self.kept()
         return found

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from eligo.execution import ELIGIBLE, EXECUTED, FAILED, Execution
-from eligo.server.rules.document import unpacked_flow
+from eligo.server.rules.document import unpack_workflow
 from eligo.server.rules.requests import Ticket
 from eligo.server.rules.served import Served
 from eligo.server.schema import FileWords, Outcome, ResultWords
@@ -242,7 +242,7 @@ class World:
             workflow, number, _ = lease.split(".")
             assert store.ends[workflow, int(number)].answer == answer
         for served in service.served.values():
-            again = Execution.replay(unpacked_flow(store.document(served.id)), store.moves(served.id))
+            again = Execution.replay(unpack_workflow(store.document(served.id)), store.moves(served.id))
             assert bytes(again.codes) == bytes(served.execution.codes)
             self._check_tries(served)
             self._check_counts(served)
@@ -310,7 +310,7 @@ class World:
 
     def _judge(self) -> None:
         for row in self.scene.store.workflows():
-            tasks = list(map(str, unpacked_flow(row.document).dag.tasks))
+            tasks = list(map(str, unpack_workflow(row.document).dag.tasks))
             assert self.promises.judge(row.id, tasks, list(self.scene.store.outcomes(row.id)), row.state) == []
 
 

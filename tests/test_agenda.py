@@ -14,7 +14,7 @@ from eligo.execution import Execution
 from eligo.server.rules.agenda import TurnQueue, Turns
 from eligo.server.rules.clients import Client
 from eligo.server.rules.needs import Match, Needs, Offer, Supply
-from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.prepared import Wishes, prepare
 from eligo.server.rules.requests import MOST_OFFERS, Requests, Ticket
 from eligo.server.rules.served import Fitting, Served
 from eligo.server.rules.service import Service
@@ -60,7 +60,7 @@ class World:
         self.grants: list[tuple[Any, ...]] = []
 
     def submit(self, now: float, flow: Workflow, wishes: Wishes) -> None:
-        self.flows.append(self.service.submit(now, prepared(flow, wishes), f"k{len(self.flows)}"))
+        self.flows.append(self.service.submit(now, prepare(flow, wishes), f"k{len(self.flows)}"))
 
     def enrol(self, now: float) -> None:
         self.clients.append(self.service.enrol(now, "one"))
@@ -191,7 +191,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> in
 def test_a_request_looks_at_few_of_a_thousand_workflows(monkeypatch: pytest.MonkeyPatch, cores: float | None) -> None:
     scene = Scene(first_quota=100.0)
     ann = scene.enrol()
-    ready = prepared(chain("ab", cores), Wishes(files=False))
+    ready = prepare(chain("ab", cores), Wishes(files=False))
     for i in range(1_000):
         scene.service.submit(0.0, ready, f"k{i}")
     scene.submit(many(50))

@@ -10,7 +10,7 @@ import pytest
 
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.server.rules.document import MARK, Packed, packed, packed_plan, unpacked_flow, unpacked_plan
+from eligo.server.rules.document import MARK, Packed, pack_plan, pack_workflow, unpack_plan, unpack_workflow
 from eligo.theory.skeleton import skeleton
 from eligo.workflow import Task, Timed, Workflow
 
@@ -30,7 +30,7 @@ def _same(one: Workflow, other: Workflow) -> bool:
 
 
 def test_a_workflow_comes_back_with_every_detail_and_its_skeleton() -> None:
-    again = unpacked_flow(packed(FLOW))
+    again = unpack_workflow(pack_workflow(FLOW))
     assert _same(again, FLOW)
     assert skeleton(again.dag) == skeleton(DAG)
     assert skeleton(again.dag).arc_count == 2
@@ -42,7 +42,7 @@ def test_values_beyond_one_frame_come_back_in_order() -> None:
     dag = Dag.from_arrays(size, np.arange(size - 1), np.arange(1, size), names)
     inputs = tuple(f"file {i}" for i in range(size))
     flow = Workflow(dag, {names[0]: Task(name=names[0], command="x", inputs=inputs, seconds=2.0)})
-    again = unpacked_flow(packed(flow))
+    again = unpack_workflow(pack_workflow(flow))
     assert again.dag == dag
     assert again.task(names[0]).inputs == inputs
 
@@ -54,7 +54,7 @@ def test_a_document_of_an_older_server_is_read() -> None:
     }
     ends = (np.array([0, 1, 0], np.int32).tobytes(), np.array([1, 2, 2], np.int32).tobytes())
     old = Packed("whole", ["a", "b", "c", "ü"], *ends, columns, {"x": 3}, [("a", None, 1.0)])
-    again = unpacked_flow(msgspec.msgpack.encode(old))
+    again = unpack_workflow(msgspec.msgpack.encode(old))
     assert again.dag == DAG
     assert again.task("b").command == ("echo", "two words")
     assert again.task("a").inputs == ("x", "y")
@@ -62,8 +62,8 @@ def test_a_document_of_an_older_server_is_read() -> None:
 
 def test_a_plan_comes_back_also_that_of_an_older_server() -> None:
     order, ceiling = np.array([0, 3, 1, 2], np.int32), np.arange(5, dtype=np.int32)
-    for plan in (packed_plan(order, ceiling), order.tobytes() + ceiling.tobytes()):
-        found = unpacked_plan(plan, 4)
+    for plan in (pack_plan(order, ceiling), order.tobytes() + ceiling.tobytes()):
+        found = unpack_plan(plan, 4)
         assert found[0].tolist() == order.tolist()
         assert found[1] is not None
         assert found[1].tolist() == ceiling.tolist()
@@ -72,14 +72,14 @@ def test_a_plan_comes_back_also_that_of_an_older_server() -> None:
 @pytest.mark.parametrize("document", [b"", b"\x00", MARK, MARK + b"\xff" * 30, msgspec.msgpack.encode([1, 2])])
 def test_other_bytes_are_refused(document: bytes) -> None:
     with pytest.raises(InputError):
-        unpacked_flow(document)
+        unpack_workflow(document)
 
 
 def test_damaged_bytes_give_a_workflow_or_a_refusal_and_nothing_else() -> None:
-    document, draw = packed(FLOW), random.Random(1)
+    document, draw = pack_workflow(FLOW), random.Random(1)
     for _ in range(3_000):
         damaged = bytearray(document)
         for _ in range(draw.randint(1, 3)):
             damaged[draw.randrange(len(damaged))] = draw.randrange(256)
         with suppress(InputError):
-            unpacked_flow(bytes(damaged[: draw.randint(1, len(damaged))] if draw.random() < 0.2 else damaged))
+            unpack_workflow(bytes(damaged[: draw.randint(1, len(damaged))] if draw.random() < 0.2 else damaged))

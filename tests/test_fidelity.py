@@ -10,7 +10,7 @@ import eligo
 from eligo.cli import run as cli
 from eligo.errors import FormatError, InputError, UnhonouredError
 from eligo.formats import lost, parse, read
-from eligo.formats.fidelity import KEYS, as_runnable, listed
+from eligo.formats.fidelity import KEYS, as_runnable, unsupported_features
 from running_cases import attempts, completed, ran
 from serving_cases import PATIENCE, got, serving, told
 
@@ -170,7 +170,7 @@ def test_nodes_of_splices_are_named_in_full(tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "inner.dag").write_text(nodes("a", "c"))
     path.write_text("SPLICE S inner.dag DIR far\n")
-    assert listed(read(path)) == []
+    assert unsupported_features(read(path)) == []
 
 
 def test_a_node_runs_in_its_folder_with_its_files_and_variables(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ ASKS = [
 def test_every_format_lists_what_a_run_does_not_honour(
     tmp_path: Path, capsys: Captured, format: str, text: str, line: str
 ) -> None:
-    assert listed(parse(text, format)) == [line]
+    assert unsupported_features(parse(text, format)) == [line]
     path = tmp_path / "flow"
     path.write_text(text)
     assert ran(path, "--from", format) == 2
@@ -333,12 +333,12 @@ def test_every_format_lists_what_a_run_does_not_honour(
     ],
 )
 def test_what_is_honoured_or_changes_nothing_is_not_listed(format: str, text: str) -> None:
-    assert listed(as_runnable(parse(text, format))) == []
+    assert unsupported_features(as_runnable(parse(text, format))) == []
 
 
 def test_a_rule_that_runs_here_is_refused_where_tasks_run_elsewhere() -> None:
     flow = parse("a:\n\tLOCAL touch a\n", "makeflow")
-    assert listed(as_runnable(flow)) == []
+    assert unsupported_features(as_runnable(flow)) == []
     with pytest.raises(UnhonouredError, match=r"LOCAL \(task 'a', line 1\)"):
         as_runnable(flow, elsewhere=True)
 
@@ -370,7 +370,7 @@ def test_labels_are_ignored_by_name_and_that_is_told(tmp_path: Path, capsys: Cap
 
 
 def test_labels_are_honoured_where_a_server_hands_tasks_out() -> None:
-    assert listed(as_runnable(parse(LABELLED), elsewhere=True, labels=None)) == []
+    assert unsupported_features(as_runnable(parse(LABELLED), elsewhere=True, labels=None)) == []
 
 
 @pytest.mark.parametrize("format", ["dagman", "wfcommons", "pegasus", "dax", "makeflow", "jx", "ninja", "graphml"])

@@ -12,7 +12,7 @@ from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.formats import parse
 from eligo.launch import own_labels
-from eligo.server.rules.document import packed, unpacked_flow
+from eligo.server.rules.document import pack_workflow, unpack_workflow
 from eligo.server.rules.needs import Need, Needs, Offer
 from eligo.server.schema import AskWords, SubmittedWords, WorkflowWords
 from eligo.server.view.answers import workflow_words
@@ -74,9 +74,9 @@ def test_labels_are_honoured_after_a_restart(scene: Scene) -> None:
 
 def test_a_document_kept_before_there_were_labels_is_read() -> None:
     before = flow(a={"cores": 2.0})
-    assert b"labels" not in packed(before)
-    assert unpacked_flow(packed(before)).column("labels") == [()]
-    assert unpacked_flow(packed(flow(a={"labels": ("gpu",)}))).task("a").labels == ("gpu",)
+    assert b"labels" not in pack_workflow(before)
+    assert unpack_workflow(pack_workflow(before)).column("labels") == [()]
+    assert unpack_workflow(pack_workflow(flow(a={"labels": ("gpu",)}))).task("a").labels == ("gpu",)
 
 
 def test_an_old_client_says_nothing_and_an_old_server_is_told_nothing_it_refuses() -> None:
@@ -232,6 +232,6 @@ def test_memory_grows_after_a_failure_on_a_server_too(scene: Scene) -> None:
 
 def test_growing_memory_and_resources_are_kept_by_a_server() -> None:
     details = {"more_memory": (2, 3), "resources": (("gpus", 1), ("licence", 0.5))}
-    kept = unpacked_flow(packed(flow(a={"memory": 1, **details}, b={})))
+    kept = unpack_workflow(pack_workflow(flow(a={"memory": 1, **details}, b={})))
     assert (kept.task("a").more_memory, kept.task("a").resources) == tuple(details.values())
     assert (kept.task("b").more_memory, kept.task("b").resources) == ((), ())

@@ -15,9 +15,9 @@ from eligo.errors import FormatError
 from eligo.formats import parse
 from eligo.launch import Launch, own_labels
 from eligo.server.auth.signatures import new_key, private_key, signatures
-from eligo.server.rules.document import packed, unpacked_flow
+from eligo.server.rules.document import pack_workflow, unpack_workflow
 from eligo.server.rules.needs import Needs, Offer
-from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.prepared import Wishes, prepare
 from eligo.workflow import Task, Workflow
 from launch_cases import with_podman
 from running_cases import written
@@ -82,12 +82,12 @@ def test_a_folder_outside_that_of_the_task_is_refused(tmp_path: Path) -> None:
     for folder in ("../x", "/etc"):
         flow = parse(f'{{"tasks": [{{"name": "a", "run": "ls", "dir": "{folder}"}}]}}')
         with pytest.raises(FormatError, match="outside the scratch folder"):
-            prepared(flow, Wishes(name="x"))
+            prepare(flow, Wishes(name="x"))
 
 
 def test_a_stored_workflow_keeps_how_its_commands_are_run() -> None:
     flow = Workflow(Dag.from_arcs([], tasks=["a", "b"]), {"a": Task(name="a", command="ls", launch=HOW)})
-    again = unpacked_flow(packed(flow))
+    again = unpack_workflow(pack_workflow(flow))
     assert again.task("a") == flow.task("a")
     assert again.task("b").launch is None
 

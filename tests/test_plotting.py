@@ -20,7 +20,7 @@ from eligo.execution import Execution
 from eligo.pages.plans import facts
 from eligo.planning import Plan, plan
 from eligo.plotting.dags import LARGEST, panel_size
-from eligo.plotting.layout import MIXED, Layout, Limits, count_crossings, grouped, layered, with_bends
+from eligo.plotting.layout import MIXED, Layout, Limits, count_crossings, group_nodes, layered, with_bends
 from eligo.plotting.profiles import _thin
 from eligo.plotting.sketches import (
     BLOCK_LIMITS,
@@ -216,14 +216,14 @@ def test_merging_keeps_every_node_and_stops_when_it_fits() -> None:
     for _ in range(60):
         dag = random_small_dag(rng, 40)
         kind = rng.integers(0, 4, len(dag)).astype(np.int32)
-        groups = grouped(dag, kind, kind // 2, Limits(width=4, depth=5, nodes=12, arcs=30))
+        groups = group_nodes(dag, kind, kind // 2, Limits(width=4, depth=5, nodes=12, arcs=30))
         assert {*groups.of.tolist()} == {*range(len(groups.dag))}
         assert groups.dag.depth <= 5
         assert groups.dag.level_sizes.max() <= 4
         for g in range(len(groups.dag)):
             inside = {*kind[groups.of == g].tolist()}
             assert groups.kind[g] == (inside.pop() if len(inside) == 1 else MIXED)
-        untouched = grouped(dag, kind, kind, Limits(40, 40, 40, 2000))
+        untouched = group_nodes(dag, kind, kind, Limits(40, 40, 40, 2000))
         assert untouched.of.tolist() == list(range(len(dag)))
 
 

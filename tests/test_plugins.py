@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from eligo.plugins.airflow import HEAVIEST, EligoPriority, weights
-from eligo.plugins.doit import ReadyNodes, needed
+from eligo.plugins.doit import ReadyNodes, tasks_to_run
 from eligo.plugins.luigi import RankedScheduler, ranks
 from eligo.plugins.numbers import numbers, standings
 
@@ -136,5 +136,5 @@ def test_doit_takes_turns_by_place_and_by_whom_a_task_was_made_for() -> None:
 def test_doit_ranks_what_is_selected_and_all_that_it_needs() -> None:
     tasks = {task: SimpleNamespace(task_dep=parents, setup_tasks=[]) for task, parents in PARENTS.items()}
     tasks["d2"].setup_tasks = ["w0"]
-    assert needed(tasks, ["d2"], ["task_dep"]) == {"d2": ["d1"], "d1": ["d"], "d": []}
-    assert set(needed(tasks, ["d2"], ["task_dep", "setup_tasks"])) == {"d2", "d1", "d", "w0", "w"}
+    assert tasks_to_run(tasks, ["d2"], ["task_dep"]) == {"d2": ["d1"], "d1": ["d"], "d": []}
+    assert set(tasks_to_run(tasks, ["d2"], ["task_dep", "setup_tasks"])) == {"d2", "d1", "d", "w0", "w"}

@@ -21,7 +21,7 @@ from eligo.formats import generate, lost, parse
 from eligo.policies import POLICIES, in_classes, policy
 from eligo.running import api as whole
 from eligo.running.rehearsal import predicted
-from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.prepared import Wishes, prepare
 from eligo.workflow import Task, Workflow
 from running_cases import attempts, ran, written
 
@@ -242,7 +242,7 @@ def test_a_server_goes_by_priority_too() -> None:
             workflow(*(Task(name=n, command="true", priority=p) for n, p in (("a", 1), ("b", 3), ("c", 2)))), "json"
         )
     )
-    ready = prepared(flow, Wishes())
+    ready = prepare(flow, Wishes())
     live = allocator("finish", ready.flow, rules=None, order=ready.order)
     assert [grant.tasks for grant in live.hand_out([Ask()] * 3)] == [("b",), ("c",), ("a",)]
 
@@ -255,7 +255,7 @@ def test_a_policy_that_does_not_follow_priorities_says_so(
     assert ran(written(tmp_path, tasks), *options) == 0
     assert f"policy {name} ignores the priorities of tasks" in capsys.readouterr().err
     with pytest.raises(eligo.InputError, match="does not use the priorities of tasks"):
-        prepared(parse(json.dumps({"tasks": tasks})), Wishes(policy=name))
+        prepare(parse(json.dumps({"tasks": tasks})), Wishes(policy=name))
     with pytest.warns(UserWarning, match=f"policy {name} ignores the priorities of tasks"):
         eligo.run(parse(json.dumps({"tasks": tasks})), policy=name)
 
@@ -434,8 +434,8 @@ def test_what_other_formats_cannot_represent_is_told() -> None:
 def test_a_server_refuses_resources_unless_they_are_ignored() -> None:
     flow = parse(json.dumps({"tasks": [{"name": "a", "run": "true", "resources": {"licence": 1}, "gpus": 1}]}))
     with pytest.raises(eligo.InputError, match=r"resources \(task 'a', gpus/licence\)"):
-        prepared(flow, Wishes())
-    assert prepared(flow, Wishes(ignore="resources")).flow.task("a").name == "a"
+        prepare(flow, Wishes())
+    assert prepare(flow, Wishes(ignore="resources")).flow.task("a").name == "a"
 
 
 # Rehearsals

@@ -12,7 +12,7 @@ from eligo.formats.reader import parse
 from eligo.server.cluster.neighbours import Neighbour, Reply
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
-from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.prepared import Wishes, prepare
 from eligo.server.rules.service import Service
 from eligo.server.schema import AskWords, ResultWords
 from eligo.stores.service import Changes
@@ -50,7 +50,7 @@ def flow(tasks: int = 3) -> Workflow:
 def begun() -> tuple[Service, list[str]]:
     """A service of two workflows, all of which is kept."""
     service = Service()
-    ids = [service.submit(1.0, prepared(flow(), Wishes(files=False)), f"key {i}") for i in range(2)]
+    ids = [service.submit(1.0, prepare(flow(), Wishes(files=False)), f"key {i}") for i in range(2)]
     service.take_changes()
     return service, ids
 
@@ -82,7 +82,7 @@ def test_what_is_forgotten_leaves_nothing_to_keep() -> None:
 def test_what_is_forgotten_can_be_submitted_again() -> None:
     service, (first, _) = begun()
     service.forget([first])
-    assert service.submit(5.0, prepared(flow(), Wishes(files=False)), "key 0") != first
+    assert service.submit(5.0, prepare(flow(), Wishes(files=False)), "key 0") != first
 
 
 def kept_by(store: FencedStore, doing: Callable[[Service, Keeper, list[str]], Awaitable[Any]]) -> None:
@@ -141,7 +141,7 @@ def test_a_workflow_that_another_server_was_given_too_is_not_submitted_twice() -
     async def doing(service: Service, keeper: Keeper, ids: list[str]) -> None:
         broken = list[BaseException]()
         keeper._broken = broken.append
-        service.submit(3.0, prepared(flow(), Wishes(files=False)), "key 3")
+        service.submit(3.0, prepare(flow(), Wishes(files=False)), "key 3")
         service.sign(3.0, ids[1], {name: "y"})
         with pytest.raises(RefusedError, match="another server"):
             await keeper.kept()

@@ -15,7 +15,7 @@ import pytest
 from eligo.server.app import Server, Setup
 from eligo.server.cleanup import MOST, SPENT, Tidying
 from eligo.server.rules.clients import DAY
-from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.prepared import Wishes, prepare
 from eligo.server.rules.service import Service
 from eligo.server.schema import AskWords, FileWords, ResultWords
 from eligo.stores.service_sqlite import service_store
@@ -69,7 +69,7 @@ def test_strangers_that_nobody_approved_are_forgotten_after_a_day(tmp_path: Path
 def test_who_did_something_keeps_its_name_and_who_has_something_its_place(tmp_path: Path) -> None:
     async def play(server: Server, tidying: Tidying) -> None:
         service = server.service
-        service.submit(time.monotonic(), prepared(many(2), Wishes(files=False)), "k")
+        service.submit(time.monotonic(), prepare(many(2), Wishes(files=False)), "k")
         done, busy = (service.enrol(time.monotonic(), name) for name in ("done", "busy"))
         for client in (done, busy):
             ticket = service.ask(time.monotonic(), client, "k", AskWords())
@@ -181,7 +181,7 @@ def ended(server: Server, key: str) -> tuple[str, str, str]:
     """A workflow that is done; its id, and the hashes of its input and output."""
     service, now = server.service, time.monotonic()
     given, found = put(server, made(f"in {key}")), put(server, made(f"out {key}"))
-    workflow = service.submit(now, prepared(flow_with_files(), Wishes()), key)
+    workflow = service.submit(now, prepare(flow_with_files(), Wishes()), key)
     assert service.provide(now, workflow, [("in", given, 1)]) == []
     client = service.enrol(now, "ann")
     service.ask(now, client, key, AskWords())
@@ -255,7 +255,7 @@ def test_results_go_when_their_days_are_over_also_after_a_restart(tmp_path: Path
 def test_what_goes_on_or_failed_keeps_its_files(tmp_path: Path) -> None:
     async def play(server: Server, tidying: Tidying) -> None:
         given = put(server, made("in"))
-        workflow = server.service.submit(time.monotonic(), prepared(flow_with_files(), Wishes()), "k")
+        workflow = server.service.submit(time.monotonic(), prepare(flow_with_files(), Wishes()), "k")
         server.service.provide(time.monotonic(), workflow, [("in", given, 1)])
         await server.desk.settle()
         put(server, made("in"), 30 * DAY)
@@ -323,7 +323,7 @@ def test_the_end_of_what_was_retried_is_told_as_it_is(tmp_path: Path) -> None:
 
 def test_a_workflow_is_made_ready_before_the_rules_see_it(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene()
-    built = scene.service.built(scene.now, prepared(many(3), Wishes(files=False)), "k")
+    built = scene.service.built(scene.now, prepare(many(3), Wishes(files=False)), "k")
     monkeypatch.setattr("eligo.server.rules.service.Served.__init__", None)
     monkeypatch.setattr("eligo.server.rules.service.Execution", None)
     workflow = scene.service.submit(scene.now, built, "k")

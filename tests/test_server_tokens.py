@@ -12,7 +12,7 @@ from eligo.server.auth.tokens import (
     WORTHLESS,
     Gate,
     demand,
-    hashed,
+    hash_token,
 )
 from eligo.server.http.refusals import RefusedError
 from eligo.stores.service import TokenRow
@@ -218,4 +218,4 @@ def test_the_last_admin_token_cannot_be_revoked() -> None:
 
 
 def test_the_hash_is_that_of_the_text() -> None:
-    assert hashed("abc") == hashlib.sha256(b"abc").hexdigest()
+    assert hash_token("abc") == hashlib.sha256(b"abc").hexdigest()

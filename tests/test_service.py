@@ -14,7 +14,7 @@ from eligo.families import random_layered
 from eligo.policies import POLICIES, policy
 from eligo.server.rules.agenda import TurnQueue, Turns
 from eligo.server.rules.clients import Client, ServerTerms
-from eligo.server.rules.document import unpacked_plan
+from eligo.server.rules.document import unpack_plan
 from eligo.server.rules.requests import Ticket
 from eligo.server.schema import FileWords, Outcome, ResultWords
 from eligo.work.attempts import Lease
@@ -926,7 +926,7 @@ def test_single_tasks_are_handed_out_as_the_allocator_alone_would(policy: str) -
     served = scene.served(workflow)
     game = Execution(served.flow)
     plan = scene.store.rows[workflow].plan
-    order = None if plan is None else unpacked_plan(plan, len(served.flow))[0]
+    order = None if plan is None else unpack_plan(plan, len(served.flow))[0]
     rules = rules_with_times(Rules(slow=PRUDENT.slow, copies=2, overdue=PRUDENT.overdue), served.flow)
     inner = allocator(policy, served.flow, game, rules=None, order=order)
     twin = Prudent(inner, rules, clock=lambda: scene.now)

@@ -56,6 +56,15 @@ def test_a_run_keeps_its_limit(tmp_path: Path, policy: str) -> None:
     assert (tmp_path / "result").stat().st_size == 10 * WIDE
 
 
+def test_a_child_that_declares_no_inputs_counts_as_a_reader(tmp_path: Path) -> None:
+    flow = wide(tmp_path)
+    document = json.loads(flow.read_text())
+    document["tasks"] += [{"name": f"quiet_{i}", "run": "sleep 0.1", "after": [f"make_{i}"]} for i in range(WIDE)]
+    flow.write_text(json.dumps(document))
+    assert ran(flow, "--clean", "--space", "25k", "--workers", "8", "-q") == 0
+    assert SIZE < peak(tmp_path / "flow.json.run") <= 25 * 1024
+
+
 def test_fat_tasks_and_retries_keep_the_limit(tmp_path: Path) -> None:
     flow = wide(tmp_path)
     rows = json.loads(flow.read_text())

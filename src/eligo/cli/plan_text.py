@@ -92,12 +92,12 @@ def accept(
 
     *how*: see `eligo.formats.fidelity.as_runnable`.
     """
-    from eligo.formats.fidelity import as_runnable, listed, unused
+    from eligo.formats.fidelity import as_runnable, unsupported_features, unused_words
 
     flow = as_runnable(flow, ignore, elsewhere, **how)
-    ignored = listed(flow)
+    ignored = unsupported_features(flow)
     tell([harmless(f"warning: {what} without {', '.join(ignored)}")] if ignored else [])
-    tell([harmless(f"warning: --ignore {word} has no effect on this file") for word in unused(flow, ignore)])
+    tell([harmless(f"warning: --ignore {word} has no effect on this file") for word in unused_words(flow, ignore)])
     return flow
 
 

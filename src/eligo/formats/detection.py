@@ -2,7 +2,7 @@
 
 Files that describe a workflow to another program are refused, with how that program draws the dag:
 
->>> stranger_named("pipeline/Snakefile").what
+>>> unsupported_by_name("pipeline/Snakefile").what
 'a Snakefile'
 >>> print(stranger_refusal(stranger_looking("cwlVersion: v1.2\\nclass: Workflow")))
 this looks like a CWL document, which eligo cannot read: `cwltool --print-dot FILE > dag.dot` draws its dag
@@ -140,7 +140,7 @@ STRANGERS = (
 SCRIPT = Stranger("a script", "", r"\A#!\s*+/", "write one arc per line, parent and child, to a .arcs file")
 
 
-def stranger_named(path: str) -> Stranger | None:
+def unsupported_by_name(path: str) -> Stranger | None:
     """The unsupported kind of file that has this name; None if there is none."""
     name = os.path.basename(plain_name(path.lower()))
     return next((kind for kind in STRANGERS if re.fullmatch(kind.name, name)), None)
@@ -252,7 +252,7 @@ def detect(path: StrPath | None, text: str) -> str:
     """
     name = "-" if path is None else os.fspath(path)
     fitting, body = of_suffix(name) or _of_shebang(text), without_shebang(text)
-    stranger = None if fitting else stranger_named(name)
+    stranger = None if fitting else unsupported_by_name(name)
     likely = [] if stranger else _likely(fitting, body)
     if detected := next((format for format in likely if module(format).sniff(body)), None):
         return detected

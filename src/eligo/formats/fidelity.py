@@ -8,7 +8,7 @@ commands are in other files also has a function `runnable`.
 >>> as_runnable(flow)
 Traceback (most recent call last):
 eligo.errors.UnhonouredError: unsupported in a run: pool (2 tasks, first 'a', line 6); use ignore=('pool',) to run it anyway
->>> listed(as_runnable(flow, ["pool"]))
+>>> unsupported_features(as_runnable(flow, ["pool"]))
 ["pool (2 tasks, first 'a', line 6)"]
 """
 
@@ -112,7 +112,7 @@ def labels_to_check(labels: Iterable[str], ignore: str | Iterable[str]) -> froze
     return None if not {ALL, LABELS}.isdisjoint(map(_normal, words_in(ignore))) else frozenset(labels)
 
 
-def listed(flow: Workflow) -> list[str]:
+def unsupported_features(flow: Workflow) -> list[str]:
     """The unsupported features of a workflow: the key, the number of tasks, and the first place."""
     return _lines(_unhonoured_features(flow))
 
@@ -129,11 +129,11 @@ def rewritten(flow: Workflow, format: str) -> tuple[Workflow, list[str]]:
         except InputError as error:
             bare = {name: replace(task, command=None) for name, task in flow.details.items()}
             flow, remarks = replace(flow, details=bare), [f"commands were not written: {error}"]
-    features = listed(flow)
+    features = unsupported_features(flow)
     return flow, [*remarks, f"not written: {', '.join(features)}"] if features else remarks
 
 
-def unused(flow: Workflow, ignore: Iterable[str]) -> list[str]:
+def unused_words(flow: Workflow, ignore: Iterable[str]) -> list[str]:
     """The names to ignore that do not occur in the file."""
     keys = {_normal(each.key) for each in _unhonoured_features(flow)} | {ALL}
     return [word for word in dict.fromkeys(ignore) if _normal(word) not in keys]

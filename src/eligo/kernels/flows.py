@@ -25,9 +25,11 @@ class Network:
     *work* counts the arcs looked at, for all cuts so far; *complete* says whether all that fits was sent in the last one.
     """
 
-    def __init__(self, ptr: Ints, head: Ints, twin: Ints, room: Longs, buffers: Ints) -> None:
+    def __init__(
+        self, ptr: Ints, head: Ints, twin: Ints, room: Longs, distance: Ints, cursor: Ints, queue: Ints, path: Ints
+    ) -> None:
         self.ptr, self.head, self.twin, self.room = ptr, head, twin, room
-        self.distance, self.cursor, self.queue, self.path = buffers[0], buffers[1], buffers[2], buffers[3]
+        self.distance, self.cursor, self.queue, self.path = distance, cursor, queue, path
         self.n = len(ptr) - 1
         self.work = 0
         self.complete = False

@@ -15,10 +15,10 @@ from eligo.errors import counted
 from eligo.estimates import kind_of
 from eligo.planning import VERDICT_CLAUSES
 from eligo.plotting.dags import paint, paint_within, panel_size
-from eligo.plotting.labels import elided
-from eligo.plotting.layout import Groups, Limits, grouped, numbered
+from eligo.plotting.labels import elide
+from eligo.plotting.layout import Groups, Limits, group_nodes, numbered
 from eligo.plotting.profiles import new_axes, new_figure
-from eligo.plotting.sketches import COLOURS, NEUTRAL, SMALL, Sketch, needed
+from eligo.plotting.sketches import COLOURS, NEUTRAL, SMALL, Sketch, needed_size
 from eligo.plotting.sketches import sizes_by_level as level_sizes
 from eligo.rows import Ints
 from eligo.simulation import Dealing
@@ -115,7 +115,7 @@ class Parcels:
         pairs = zip(self.boxed.members, self.number.tolist(), strict=True)
         only = "fat " if len(self.groups) == 1 else ""  # the only one is merged with nothing
         named = [only * (number >= 0) + " ".join(self.kind_lines(tasks)) for tasks, number in pairs]
-        return grouped(self.boxed.dag, kind := numbered(named)[1], kind, BOX_LIMITS)
+        return group_nodes(self.boxed.dag, kind := numbered(named)[1], kind, BOX_LIMITS)
 
     @property
     def is_distinct(self) -> bool:
@@ -181,13 +181,13 @@ def _box(parcels: Parcels, nodes: Ints) -> Box:
     fats = np.sort(parcels.number[nodes])
     fats, labels = fats[fats >= 0], parcels.flow.dag.labels
     if not len(fats) and len(tasks) == 1:
-        return Box((elided(labels[tasks[0]], NAME, SMALL),), None, NEUTRAL, labels[tasks[0]])
+        return Box((elide(labels[tasks[0]], NAME, SMALL),), None, NEUTRAL, labels[tasks[0]])
     alone, size = len(parcels.groups) == 1, counted(len(tasks), "task")
     head = size if alone or not len(fats) else f"fat {fats[0] + 1}: {size}"
     head = f"×{len(fats):,} fat: {size}" if len(fats) > 1 else head
     lines = parcels.kind_lines(tasks)
     tip = f"{head}: {', '.join(lines)}"
-    lines, inside = [elided(line, KINDS, SMALL) for line in lines], None
+    lines, inside = [elide(line, KINDS, SMALL) for line in lines], None
     if len(fats) == 1 and len(tasks) <= FEW:
         lines, inside = _contents(parcels, int(fats[0]), lines)
     return Box((head, *lines), inside, int(fats[0]) % COLOURS if len(fats) else NEUTRAL, tip)
@@ -198,7 +198,7 @@ def _contents(parcels: Parcels, number: int, lines: list[str]) -> tuple[list[str
     tasks, dag = parcels.groups[number], parcels.flow.dag
     part = dag.induced(np.sort(tasks))
     mark = "({}) " if len(parcels.groups) == 1 else ""
-    names = [mark.format(place) + elided(dag.labels[v], NAME, SMALL) for place, v in enumerate(tasks.tolist(), 1)]
+    names = [mark.format(place) + elide(dag.labels[v], NAME, SMALL) for place, v in enumerate(tasks.tolist(), 1)]
     if len(tasks) == 1:
         return names, None
     if not part.arc_count and len(names) <= LISTED:
@@ -210,7 +210,7 @@ def _contents(parcels: Parcels, number: int, lines: list[str]) -> tuple[list[str
 
 def _size(box: Box) -> tuple[float, float]:
     """The size of a box, with what is drawn in it below its first text."""
-    wide, high = needed(box.lines)
+    wide, high = needed_size(box.lines)
     if box.inside is None:
         return wide, high
     return max(wide, box.inside.size[0] + 2 * INSET), high + box.inside.size[1] + INSET

@@ -75,10 +75,10 @@ def _letter_width(letter: str) -> float:
     return 0.95 if letter in "mwMW@%…→" else 0.7 if letter.isupper() else 0.62
 
 
-def elided(text: str, room: float, size: float) -> str:
+def elide(text: str, room: float, size: float) -> str:
     """The text, or a part that fits in *room* points: after the last dot or slash, with the middle cut out.
 
-    >>> elided("mProject_ID0000001", 50, 6), elided("NF.PREPARE.INDEX_7", 50, 6)
+    >>> elide("mProject_ID0000001", 50, 6), elide("NF.PREPARE.INDEX_7", 50, 6)
     ('mProje…00001', '…INDEX_7')
     """
     if text_width(text, size) <= room:

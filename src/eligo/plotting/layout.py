@@ -89,12 +89,12 @@ def numbered(values: Iterable[str]) -> tuple[list[str], Ints]:
     return list(numbers), places
 
 
-def grouped(dag: Dag, kind: Ints, family: Ints, limits: Limits) -> Groups:
+def group_nodes(dag: Dag, kind: Ints, family: Ints, limits: Limits) -> Groups:
     """The dag's nodes in groups, few enough to draw; each node alone if all can be drawn.
 
     >>> chain = Dag.from_arcs([("a", "b"), ("b", "c"), ("c", "d"), ("c", "e"), ("c", "f")])
     >>> same = np.zeros(6, np.int32)
-    >>> grouped(chain, same, same, Limits(2, 9, 9, 9)).of.tolist()
+    >>> group_nodes(chain, same, same, Limits(2, 9, 9, 9)).of.tolist()
     [0, 1, 2, 3, 3, 3]
     """
     groups = Groups(dag, np.arange(len(dag), dtype=np.int32), kind, family)

@@ -17,9 +17,9 @@ from eligo.deciding.conflicts import Conflict
 from eligo.errors import InputError, counted
 from eligo.names import without_shared_path
 from eligo.planning import Plan
-from eligo.plotting.labels import elided, kinds, stem, text_width
+from eligo.plotting.labels import elide, kinds, stem, text_width
 from eligo.plotting.labels import places as places_in_words
-from eligo.plotting.layout import Floats, Groups, Layout, Limits, grouped, layered, numbered
+from eligo.plotting.layout import Floats, Groups, Layout, Limits, group_nodes, layered, numbered
 from eligo.rows import Ints, places
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.skeleton import shortcut_mask, skeleton
@@ -203,7 +203,7 @@ def _tasks(parts: Anatomy, room: float) -> Sketch:
 
 def sizes_by_level(dag: Dag, lines: Sequence[tuple[str, ...]]) -> tuple[Floats, Floats]:
     """The width and height of every node: the room for the texts of its level."""
-    room = np.array([needed(texts) for texts in lines]).reshape(-1, 2)
+    room = np.array([needed_size(texts) for texts in lines]).reshape(-1, 2)
     width, height = np.full(dag.depth, 18.0), np.zeros(dag.depth)
     np.maximum.at(width, dag.level, room[:, 0])
     np.maximum.at(height, dag.level, room[:, 1])
@@ -224,7 +224,7 @@ def fitting_names(dag: Dag, room: float) -> list[str]:
     """The tasks' names, shortened to share *room* with the others of their row; empty if that is too little."""
     share = np.minimum(room / np.maximum(dag.level_sizes, 1) - 18.0, MOST_NAME)[dag.level]
     named = zip(without_shared_path(dag.labels), share.tolist(), strict=True)
-    return [elided(name, space, SMALL) if space >= LEAST_NAME else "" for name, space in named]
+    return [elide(name, space, SMALL) if space >= LEAST_NAME else "" for name, space in named]
 
 
 class Bubble(NamedTuple):
@@ -239,7 +239,7 @@ class Bubble(NamedTuple):
 def sketch_of_blocks(parts: Anatomy) -> Sketch:
     """The super-dag: every block, or several equal ones, with its kind, when the plan starts it, and what it runs."""
     families = [kind[0] if "→" not in kind else "→" for kind in parts.kinds]
-    groups = grouped(parts.blocks.superdag, numbered(parts.kinds)[1], numbered(families)[1], BLOCK_LIMITS)
+    groups = group_nodes(parts.blocks.superdag, numbered(parts.kinds)[1], numbered(families)[1], BLOCK_LIMITS)
     bubbles = [_block_bubble(parts, group) for group in groups.members]
     merged = len(bubbles) < len(parts.kinds)
     grouping = f" in {counted(len(bubbles), 'group')}" if merged else ""
@@ -260,7 +260,7 @@ def _block_bubble(parts: Anatomy, group: Ints) -> Bubble:
     group = group[np.argsort(parts.turn[group])]
     members, turns = group.tolist(), parts.turn[group].tolist()
     sources = [blocks.sources(b) for b in members]
-    runs = elided(stem(parts.dag.labelled().named(np.concatenate(sources))), MOST_STEM, SMALL)
+    runs = elide(stem(parts.dag.labelled().named(np.concatenate(sources))), MOST_STEM, SMALL)
     tasks = sum(len(s) + len(blocks.sinks(b)) for s, b in zip(sources, members, strict=True))
     label = kinds([parts.kinds[b] for b in members])
     return Bubble((label, places_in_words(turns), runs), tasks, turns[0], int(parts.colours[first]))
@@ -276,7 +276,7 @@ def sketch_of_levels(parts: Anatomy) -> Sketch:
     for group in groups.members:
         first, last = int(dag.level[group].min()) + 1, int(dag.level[group].max()) + 1
         row = f"level {first}" if first == last else f"levels {first} to {last}"
-        names = elided(stem(dag.labelled().named(group)), MOST_STEM, SMALL)
+        names = elide(stem(dag.labelled().named(group)), MOST_STEM, SMALL)
         bubbles.append(Bubble((counted(len(group), "task"), row, names), len(group), first))
     title = f"{counted(len(dag), 'task')} in {counted(dag.depth, 'level')}"
     legend = "levels are drawn, because nearly all tasks are in one block" if len(parts.blocks) else ""
@@ -286,7 +286,7 @@ def sketch_of_levels(parts: Anatomy) -> Sketch:
 def _bubbles(name: str, title: str, legend: str, dag: Dag, bubbles: Sequence[Bubble]) -> Sketch:
     """Nodes whose areas grow with their numbers of tasks, and are large enough for their texts."""
     lines = [tuple(text for text in bubble.lines if text) for bubble in bubbles]
-    room = np.array([needed(texts) for texts in lines]).reshape(-1, 2)
+    room = np.array([needed_size(texts) for texts in lines]).reshape(-1, 2)
     tasks = np.array([bubble.tasks for bubble in bubbles], np.float64)
     area = tasks * min(AREA, MOST_AREA / tasks.max(initial=1.0))
     return Sketch(
@@ -299,7 +299,7 @@ def _bubbles(name: str, title: str, legend: str, dag: Dag, bubbles: Sequence[Bub
     )  # fmt: skip
 
 
-def needed(texts: Sequence[str]) -> tuple[float, float]:
+def needed_size(texts: Sequence[str]) -> tuple[float, float]:
     """The width and height that a node needs for its texts."""
     widths = [text_width(text, SMALL if i else 1.1 * BOLD) for i, text in enumerate(texts)]
     return max(widths, default=0.0) + 9.0, LINE * len(texts) + 7.0
@@ -326,7 +326,7 @@ def sketch_of_conflict(conflict: Conflict) -> Sketch:
     hollow = ~(done[0] | done[1])[visible]
     dag = conflict.part.induced(visible)
     part = (2 * (colour - NEUTRAL) + hollow).astype(np.int32)
-    groups = grouped(dag, part, np.arange(len(dag), dtype=np.int32), CONFLICT_LIMITS)
+    groups = group_nodes(dag, part, np.arange(len(dag), dtype=np.int32), CONFLICT_LIMITS)
     members = groups.members
     first = np.array([group[0] for group in members], np.int32)
     lines = [_lines(dag, group) for group in members]
@@ -362,8 +362,8 @@ def _lines(dag: Dag, group: Ints) -> tuple[str, ...]:
     """The texts of a node: the name of its task, or the number of its tasks and the common part of their names."""
     names = [dag.labels[v] for v in group.tolist()]
     if len(names) == 1:
-        return (elided(names[0], CONFLICT_NAME, BOLD),)
-    return f"×{len(names):,}", elided(stem(names) or f"{names[0]} … {names[-1]}", CONFLICT_NAME, SMALL)
+        return (elide(names[0], CONFLICT_NAME, BOLD),)
+    return f"×{len(names):,}", elide(stem(names) or f"{names[0]} … {names[-1]}", CONFLICT_NAME, SMALL)
 
 
 def _mask(dag: Dag, chosen: Ints) -> Mask:

@@ -62,7 +62,7 @@ class EligoPriorities(SchedulerPlugin):
 
         Otherwise, Dask would start with the first tasks that it encounters, before it has seen the others.
         """
-        states = needed(scheduler.tasks[key] for key in keys if key in scheduler.tasks)
+        states = tasks_to_rank(scheduler.tasks[key] for key in keys if key in scheduler.tasks)
         if len(states) < 2:
             return
         flow = workflow_of(states)
@@ -97,7 +97,7 @@ def _warn_client(scheduler: Any, client: str, message: str) -> None:
     scheduler.report({"op": "event", "topic": "warn", "event": (time.time(), event)}, client=client)
 
 
-def needed(wanted: Iterator[State]) -> list[State]:
+def tasks_to_rank(wanted: Iterator[State]) -> list[State]:
     """The wanted tasks and their dependencies that are not queued yet, in Dask's order, which breaks ties."""
     states, waiting = dict[State, None](), [state for state in wanted if is_new(state)]
     while waiting:

@@ -102,7 +102,7 @@ class OrderedDispatcher(TaskDispatcher):
 
 def dispatcher(control: Any, own: Any, order: str, history: str) -> Any:
     """The dispatcher of the selected tasks and their dependencies, or doit's own if these form a cycle."""
-    everything = needed(control.tasks, control.selected_tasks, ("task_dep", "calc_dep", "setup_tasks"))
+    everything = tasks_to_run(control.tasks, control.selected_tasks, ("task_dep", "calc_dep", "setup_tasks"))
     try:
         kinds = {name: control.tasks[name].subtask_of or name for name in everything}
         priorities = numbers(timed(everything, kinds, history or ()), order)
@@ -111,10 +111,12 @@ def dispatcher(control: Any, own: Any, order: str, history: str) -> Any:
     except EligoError as error:
         raise InvalidCommand(str(error)) from None
     places = {task: place for place, task in enumerate(priorities)}
-    return OrderedDispatcher(control, places, needed(control.tasks, control.selected_tasks, ("task_dep", "calc_dep")))
+    return OrderedDispatcher(
+        control, places, tasks_to_run(control.tasks, control.selected_tasks, ("task_dep", "calc_dep"))
+    )
 
 
-def needed(tasks: Mapping[str, Any], selected: Sequence[str], ways: Sequence[str]) -> dict[str, list[str]]:
+def tasks_to_run(tasks: Mapping[str, Any], selected: Sequence[str], ways: Sequence[str]) -> dict[str, list[str]]:
     """The selected tasks and all their dependencies of these kinds, each with its direct dependencies."""
     dependencies: dict[str, list[str]] = {}
     waiting = list(reversed(selected))

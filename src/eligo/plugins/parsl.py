@@ -126,11 +126,11 @@ def numbers(order: Sequence[Any], fixed: Mapping[Any, float]) -> dict[Any, float
     return {
         task: number
         for low, tasks in groups.items()
-        for task, number in zip(tasks, between(low, taken, len(tasks)), strict=True)
+        for task, number in zip(tasks, numbers_between(low, taken, len(tasks)), strict=True)
     }
 
 
-def between(low: float, taken: Sequence[float], count: int) -> Iterable[float]:
+def numbers_between(low: float, taken: Sequence[float], count: int) -> Iterable[float]:
     """Numbers above *low* and below the next one in *taken*."""
     after = bisect_right(taken, low)
     step = 1.0 if after == len(taken) else (taken[after] - low) / (count + 1)

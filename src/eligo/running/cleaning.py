@@ -111,9 +111,9 @@ class RunOutputs:
                     self._due[file] = None
         return changes
 
-    def removable(self) -> set[str]:
-        """The outputs that this run removes once they are read."""
-        return {file for file, _ in self._temporary()}
+    def removable(self) -> dict[str, Collection[int]]:
+        """The outputs that this run removes, each with the tasks that must end before."""
+        return {file: self.files.readers_of(file, v) for file, v in self._temporary()}
 
     @property
     def is_due(self) -> bool:

@@ -42,7 +42,7 @@ from eligo.server.preparation import Preparation
 from eligo.server.rules.clients import ServerTerms
 from eligo.server.rules.needs import Travels
 from eligo.server.rules.outcomes import Archive
-from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.prepared import Wishes, prepare
 from eligo.server.rules.served import ENDED
 from eligo.server.rules.service import Service
 from eligo.server.schema import WorkflowWords, encode
@@ -255,7 +255,7 @@ class Server:
 
     async def submit(self, flow: Workflow, wishes: Wishes, folder: str | Path | None = None) -> str:
         """Serve a workflow, unless it was submitted before; files that no task writes are taken from *folder*."""
-        ready = await asyncio.to_thread(prepared, flow, wishes)
+        ready = await asyncio.to_thread(prepare, flow, wishes)
         key = f"file:{sha256(ready.document).hexdigest()[:32]}:{wishes.name}"
         elsewhere = await asyncio.to_thread(self.store.submitted, key) if self.store.shared else None
         if elsewhere is not None and elsewhere not in self.service.served:

@@ -24,7 +24,7 @@ from eligo.errors import InputError
 from eligo.server.http.refusals import RefusedError
 from eligo.server.prepare_worker import JOB_LENGTH, AdditionLinks, PrepareJob, PrepareOutcome, receive, send
 from eligo.server.rules.clients import ServerTerms
-from eligo.server.rules.document import unpacked_flow, unpacked_plan
+from eligo.server.rules.document import unpack_plan, unpack_workflow
 from eligo.server.rules.prepared import Prepared, Wishes
 from eligo.server.rules.served import MOST_ADDED, MOST_ADDED_ARCS, Served
 
@@ -115,15 +115,15 @@ class PrepareProcess:
 
 def _unpack(wishes: Wishes, document: bytes, plan: bytes | None) -> Prepared:
     """The workflow that a process has prepared."""
-    flow = unpacked_flow(document)
-    order, ceiling = (None, None) if plan is None else unpacked_plan(plan, len(flow))
+    flow = unpack_workflow(document)
+    order, ceiling = (None, None) if plan is None else unpack_plan(plan, len(flow))
     return Prepared(flow, wishes, document, order, ceiling)
 
 
 def _new_tasks(document: bytes, links: bytes | None) -> NewTasks:
     """The addition that a process has read."""
     decoded = msgspec.msgpack.decode(links or b"", type=AdditionLinks)
-    new = NewTasks(unpacked_flow(document), decoded.after, decoded.linked)
+    new = NewTasks(unpack_workflow(document), decoded.after, decoded.linked)
     new.make_ready()
     return new
 

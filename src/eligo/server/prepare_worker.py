@@ -18,8 +18,8 @@ import msgspec
 from eligo.additions import read_addition
 from eligo.errors import EligoError, shorten
 from eligo.formats.reader import parse
-from eligo.server.rules.document import packed, packed_plan
-from eligo.server.rules.prepared import Wishes, prepared
+from eligo.server.rules.document import pack_plan, pack_workflow
+from eligo.server.rules.prepared import Wishes, prepare
 from eligo.workflow import Workflow
 
 JOB_LENGTH = struct.Struct("<I")
@@ -135,7 +135,7 @@ def _read_addition(job: PrepareJob, body: bytes) -> tuple[bytes, bytes]:
     for size, (most, what) in zip((len(new.flow), arcs, names), limits, strict=True):
         if size > most:
             raise EligoError(f"an addition may have at most {most:,} {what}, got {size:,} (add them in parts)")
-    return packed(new.flow), msgspec.msgpack.encode(AdditionLinks(new.after, new.linked))
+    return pack_workflow(new.flow), msgspec.msgpack.encode(AdditionLinks(new.after, new.linked))
 
 
 def _prepare(job: PrepareJob, wishes: Wishes, body: bytes) -> tuple[bytes, bytes | None]:
@@ -148,9 +148,9 @@ def _prepare(job: PrepareJob, wishes: Wishes, body: bytes) -> tuple[bytes, bytes
     _check_size("arcs", flow.dag.arc_count, job.most_arcs)
     _check_size("file names", sum(map(len, chain(flow.column("inputs"), flow.column("outputs")))), job.most_names)
     _check_files(flow, wishes)
-    ready = prepared(flow, wishes)
+    ready = prepare(flow, wishes)
     _check_size("bytes in the store", len(ready.document), job.most_document)
-    return ready.document, None if ready.order is None else packed_plan(ready.order, ready.ceiling)
+    return ready.document, None if ready.order is None else pack_plan(ready.order, ready.ceiling)
 
 
 def _check_files(flow: Workflow, wishes: Wishes) -> None:

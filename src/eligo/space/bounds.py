@@ -18,6 +18,7 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.deciding.work import SECOND, Work
 from eligo.errors import check_choice
+from eligo.kernels import lender
 from eligo.kernels.flows import spread
 from eligo.rows import Ints, places
 from eligo.space.cuts import Cuts, Mask, Passed
@@ -214,11 +215,12 @@ def _merit(members: dict[int, Member]) -> tuple[int, int]:
 
 def _related(dag: Dag, tasks: list[int]) -> Mask:
     """The ancestors and descendants of tasks, and the tasks."""
-    queue, both = np.empty(len(dag), np.int32), np.zeros(len(dag), np.bool_)
+    lend, both = lender(), np.zeros(len(dag), np.bool_)
+    queue = lend(np.empty(len(dag), np.int32))
     for ptr, rows in ((dag.parent_ptr, dag.parent), (dag.child_ptr, dag.child)):
         side = np.zeros(len(dag), np.int32)
         side[tasks] = 1
         for v in tasks:
-            spread(v, ptr, rows, side, 1, queue)
+            spread(v, lend(ptr), lend(rows), lend(side), 1, queue)
         both |= side > 0
     return both

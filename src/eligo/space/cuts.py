@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.deciding.work import Work
+from eligo.kernels import lender
 from eligo.kernels.flows import FAR, Network, spread
 from eligo.rows import Ints, pointers
 from eligo.space.footprint import Bytes, Footprint
@@ -48,7 +49,7 @@ class Cuts:
     """The minimum cuts of a footprint, one after another."""
 
     def __init__(self, footprint: Footprint) -> None:
-        self.footprint, self._dag = footprint, footprint.dag
+        self.footprint, self._dag, self._lend = footprint, footprint.dag, lender()
         n, m = len(footprint.dag), len(footprint)
         readers = np.diff(footprint.reader_ptr)
         several = np.flatnonzero(readers != 1)
@@ -60,16 +61,11 @@ class Cuts:
         #: the pairs of arcs: those of files with one reader, from writers to other files, from these to readers, to parents
         self._tail = np.concatenate([tails[~split], footprint.writer[several], node[file[split]], self._dag.child])
         self._head = np.concatenate([heads[~split], node[several], heads[split], self._dag.tails])
-        limits = (sizes[~split], footprint.sizes[several], int(split.sum()), self._dag.arc_count)
-        self._limit = np.concatenate([np.broadcast_to(x, k) for x, k in self._limits(*limits)])
+        endless = np.full(int(split.sum()) + self._dag.arc_count, NO_LIMIT, np.int64)
+        self._limit = np.concatenate([sizes[~split], footprint.sizes[several], endless])
         self._file, self._split = file, split
         self.count = n + len(several)
         self._connect()
-
-    @staticmethod
-    def _limits(single: Bytes, several: Bytes, rows: int, arcs: int) -> list[tuple[Bytes, int]]:
-        endless = np.array([NO_LIMIT], np.int64)
-        return [(single, len(single)), (several, len(several)), (endless, rows), (endless, arcs)]
 
     def _connect(self) -> None:
         """Lay out the arcs by their tails, each with its twin."""
@@ -86,7 +82,7 @@ class Cuts:
         self._room = self._capacity.copy()
         self._buffers, self._entry = np.zeros((4, self.count), np.int32), np.empty(2 * pairs, np.int32)
         ptr, head = pointers(np.bincount(tails, minlength=self.count)), heads[order].astype(np.int32)
-        self._network = Network(ptr, head, twin, self._room, self._buffers)
+        self._network = Network(*map(self._lend, (ptr, head, twin, self._room, *self._buffers)))
         self._side = np.zeros(self.count, np.int32)
 
     def least(self, v: int, work: Work, inside: Ints | None = None, outside: Ints | None = None) -> Cut:
@@ -95,25 +91,26 @@ class Cuts:
         *inside* and *outside* are tasks that the ideal has, with their ancestors, or has not, with their descendants. The
         ideal is the largest with the least bytes.
         """
-        dag, side, queue = self._dag, self._side, self._buffers[2]
-        side[:] = FREE
+        dag, lend = self._dag, self._lend
+        self._side[:] = FREE
+        side, queue = lend(self._side), lend(self._buffers[2])
         for mark, seeds, ptr, rows in (
             (INSIDE, inside, dag.parent_ptr, dag.parent),
             (OUTSIDE, outside, dag.child_ptr, dag.child),
         ):
             fixed = [] if seeds is None else seeds.tolist()
-            side[fixed] = mark
+            self._side[fixed] = mark
             for x in fixed:
-                spread(x, ptr, rows, side, mark, queue)
-        spread(v, dag.parent_ptr, dag.parent, side, INSIDE, queue)
+                spread(x, lend(ptr), lend(rows), side, mark, queue)
+        spread(v, lend(dag.parent_ptr), lend(dag.parent), side, INSIDE, queue)
         side[v] = OUTSIDE
-        spread(v, dag.child_ptr, dag.child, side, OUTSIDE, queue)
+        spread(v, lend(dag.child_ptr), lend(dag.child), side, OUTSIDE, queue)
         np.copyto(self._room, self._capacity)
         before, most = self._network.work, int(min(work.remaining, NO_LIMIT)) // ARC
-        amount = self._network.fill(side, self._entry, most)
+        amount = self._network.fill(side, lend(self._entry), most)
         work.spend((self._network.work - before) * ARC + len(self._room) * RESET)
-        free, far = side[: len(dag)] == FREE, self._buffers[0, : len(dag)] == FAR
-        ideal = (side[: len(dag)] == INSIDE) | (free & far)
+        tasks, far = self._side[: len(dag)], self._buffers[0, : len(dag)] == FAR
+        ideal = (tasks == INSIDE) | ((tasks == FREE) & far)
         return Cut(int(self.footprint.left[v]) + amount, ideal, self._network.complete)
 
     def passed(self) -> Passed:

@@ -11,7 +11,7 @@ writes (inputs) and that no other task reads (results of the workflow) are const
 | `tasks` | no files are known: every task leaves one result for its children, and each counts 1 |
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,12 +54,18 @@ class Footprint:
     results: int = 0
 
     @classmethod
-    def of(cls, flow: Workflow, removed: Collection[str] | None = None) -> "Footprint":
-        """The footprint of a workflow; with *removed*, all other files stay, and count as results."""
+    def of(cls, flow: Workflow, removed: Mapping[str, Collection[int]] | None = None) -> "Footprint":
+        """The footprint of a workflow.
+
+        *removed* gives the files that are removed, with the tasks that end before; all others stay, and count as results.
+        """
         writer, readers = _users(flow)
         between = {file: tasks for file, tasks in readers.items() if file in writer}
         if removed is not None:
-            between = {file: tasks for file, tasks in between.items() if file in removed}
+            children = {file: set(flow.dag.children_of(writer[file]).tolist()) for file in removed if file in between}
+            between = {
+                file: [*{*between[file], *below.intersection(removed[file])}] for file, below in children.items()
+            }
         if not between and removed is None:
             return cls.of_results(flow.dag)
         sizes, level = sizes_of_files(flow, between, writer)

@@ -37,7 +37,7 @@ def _moment(seconds: float) -> str:
     return time.strftime("%Y-%m-%d at %H:%M UTC", time.gmtime(seconds))
 
 
-def hashed(token: str) -> str:
+def hash_token(token: str) -> str:
     """The hash of a token, which is what is stored."""
     return hashlib.sha256(token.encode()).hexdigest()
 
@@ -271,7 +271,7 @@ class Gate:
     def _create(self, row: TokenRow, lasting: float | None) -> tuple[str, TokenRow]:
         token = secrets.token_urlsafe(32)
         expires = None if lasting is None else row.made + lasting
-        return token, self._insert(row._replace(hash=hashed(token), expires=expires))
+        return token, self._insert(row._replace(hash=hash_token(token), expires=expires))
 
     def _insert(self, row: TokenRow) -> TokenRow:
         self._rows[row.hash] = row

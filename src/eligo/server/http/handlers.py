@@ -33,7 +33,7 @@ from eligo.server.http.routes import (
 from eligo.server.logs import emit
 from eligo.server.metrics import Metrics
 from eligo.server.preparation import Preparation
-from eligo.server.rules.clients import Client, remembered
+from eligo.server.rules.clients import Client, restore_client
 from eligo.server.rules.results import ReadAdditions
 from eligo.server.rules.served import CANCELLED, UNAVAILABLE, Served
 from eligo.server.rules.service import Service, task_names
@@ -167,7 +167,7 @@ class Api:
             row = await asyncio.to_thread(self.store.client, call.parts["client"])
             if row is not None:
                 books = self._service.books
-                return self._client_words(remembered(row, books.ahead, books.now))
+                return self._client_words(restore_client(row, books.ahead, books.now))
         return self._client_words(self.client_named(call))
 
     def _client_words(self, client: Client) -> schema.ClientWords:

@@ -48,14 +48,14 @@ class Patience:
     all: int = MOST
 
 
-def most_connections(wanted: int = MOST) -> int:
-    """Raise this process's limit of open files for the *wanted* connections; returns how many are possible."""
+def most_connections() -> int:
+    """Raise this process's limit of open files for `MOST` connections; returns how many are possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     endless = resource.RLIM_INFINITY
-    if soft != endless and soft < wanted + SPARE:
-        soft = wanted + SPARE if hard == endless else min(wanted + SPARE, hard)
+    if soft != endless and soft < MOST + SPARE:
+        soft = MOST + SPARE if hard == endless else min(MOST + SPARE, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return wanted if soft == endless else max(1, min(wanted, soft - SPARE))
+    return MOST if soft == endless else max(1, min(MOST, soft - SPARE))
 
 
 class Door:

@@ -152,11 +152,11 @@ class Client:
         )  # fmt: skip
 
 
-def remembered(row: ClientRow, ahead: float, now: float) -> Client:
+def restore_client(row: ClientRow, ahead: float, now: float) -> Client:
     """The client of a stored row. Even if the wall clock was set meanwhile, its pause does not get longer.
 
     >>> row = Client("c-1", "ann", seen=500.0).row(ahead=1000.0)
-    >>> remembered(row, -80_000.0, 600.0).room(600.0)
+    >>> restore_client(row, -80_000.0, 600.0).room(600.0)
     4
     """
     fields = row._asdict()

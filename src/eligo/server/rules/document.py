@@ -60,7 +60,7 @@ class Packed(msgspec.Struct):
     history: list[tuple[str | None, str | None, float]]
 
 
-def packed(flow: Workflow) -> bytes:
+def pack_workflow(flow: Workflow) -> bytes:
     """A workflow as bytes, with labels as the names of tasks, and a mask of the arcs that are shortcuts."""
     flow = flow.labelled()
     dag, columns = flow.dag, {"name": _text_frames([str(name) for name in flow.dag.tasks])}
@@ -112,15 +112,15 @@ def _split(texts: Iterable[str]) -> Iterator[bytes]:
         yield msgspec.msgpack.encode(part)
 
 
-def packed_plan(order: Ints, ceiling: Ints | None) -> bytes:
+def pack_plan(order: Ints, ceiling: Ints | None) -> bytes:
     """The order of a plan, and its bound if known, as bytes."""
     arrays = [order] if ceiling is None else [order, ceiling]
     numbers = b"".join(np.ascontiguousarray(array, np.int32).tobytes() for array in arrays)
     return MARK + b"".join(_pack_frame(numbers))
 
 
-def unpacked_plan(plan: bytes, size: int) -> tuple[Ints, Ints | None]:
-    """The plan that `packed_plan` packed, for a workflow with *size* tasks."""
+def unpack_plan(plan: bytes, size: int) -> tuple[Ints, Ints | None]:
+    """The plan that `pack_plan` packed, for a workflow with *size* tasks."""
     try:
         data = next(_frames(memoryview(plan)[len(MARK) :])) if plan[: len(MARK)] == MARK else plan
         numbers = np.frombuffer(data, np.int32)
@@ -134,8 +134,8 @@ def unpacked_plan(plan: bytes, size: int) -> tuple[Ints, Ints | None]:
     return order, ceiling
 
 
-def unpacked_flow(document: bytes) -> Workflow:
-    """The workflow that `packed` packed; raises `InputError` for other bytes."""
+def unpack_workflow(document: bytes) -> Workflow:
+    """The workflow that `pack_workflow` packed; raises `InputError` for other bytes."""
     try:
         if document[: len(MARK)] != MARK:
             return _read_unframed(document)

@@ -18,7 +18,7 @@ from eligo.client.transfers import HashedFile
 from eligo.dag import Dag
 from eligo.errors import FormatError
 from eligo.launch import Launch
-from eligo.server.rules.document import packed, unpacked_flow
+from eligo.server.rules.document import pack_workflow, unpack_workflow
 from eligo.server.rules.prepared import Prepared, Wishes
 from eligo.server.rules.served import CANCELLED, FINAL, PAUSED, Served
 from eligo.server.rules.service import Service
@@ -301,8 +301,8 @@ def prepare_grant(grant: HeldGrant) -> Prepared:
         files=any(task.inputs or task.makes for task in tasks),
         inside=False,
     )
-    document = packed(Workflow(dag, details))
-    return Prepared(unpacked_flow(document), wishes, document, np.arange(len(tasks), dtype=np.int32))
+    document = pack_workflow(Workflow(dag, details))
+    return Prepared(unpack_workflow(document), wishes, document, np.arange(len(tasks), dtype=np.int32))
 
 
 def _task(task: Assigned) -> Task:

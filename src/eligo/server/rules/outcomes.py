@@ -66,7 +66,7 @@ class Archive:
         """Read lacking data and add them to those read *before*; runs in a thread that may wait."""
         ends = before.ends | {place: self.end(*place) for place in lacking.ends}
         files = before.files | {place: self.file(*place) for place in lacking.files}
-        return Past(at, ends, {workflow: gathered(self.digests(workflow)) for workflow in lacking.digests}, files)
+        return Past(at, ends, {workflow: gather_digests(self.digests(workflow)) for workflow in lacking.digests}, files)
 
 
 class Recent:
@@ -154,10 +154,10 @@ def is_of_files(digest: int) -> bool:
     return bool(digest >> 63)
 
 
-def gathered(accepted: Iterable[tuple[int, str | None]]) -> "Digests[int]":
+def gather_digests(accepted: Iterable[tuple[int, str | None]]) -> "Digests[int]":
     """The digests of accepted results, from pairs of task and digest.
 
-    >>> gathered([(2, "0" * 15 + "7"), (0, None)]).tolist()
+    >>> gather_digests([(2, "0" * 15 + "7"), (0, None)]).tolist()
     [0, 0, 7]
     """
     digests = array("Q")

@@ -15,7 +15,7 @@ from eligo.names import check_workflow_name
 from eligo.planning import plan
 from eligo.policies import OLD_NAMES, PLAN_EFFORT, POLICIES
 from eligo.rows import Ints
-from eligo.server.rules.document import packed, packed_plan, unpacked_flow
+from eligo.server.rules.document import pack_plan, pack_workflow, unpack_workflow
 from eligo.stores.service import WorkflowRow
 from eligo.theory.skeleton import skeleton
 from eligo.workflow import Workflow
@@ -89,7 +89,7 @@ class Prepared(NamedTuple):
     ceiling: Ints | None = None
 
 
-def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
+def prepare(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     """Plan a workflow and make its document, which may take seconds; refuses a workflow that cannot be served."""
     check_workflow_name(wishes.name or flow.name or "")
     flow = as_runnable(flow, wishes.ignore, elsewhere=True, labels=None).labelled()
@@ -102,8 +102,8 @@ def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     if wishes.policy in ALLOCATORS and any(flow.column("priority")):
         raise InputError(f"the policy {wishes.policy!r} does not use the priorities of tasks (choose another policy)")
     order, ceiling = _order_of(flow, wishes.policy, effort)
-    document = packed(flow)
-    return Prepared(unpacked_flow(document), wishes, document, order, ceiling)  # the same object as after a restart
+    document = pack_workflow(flow)
+    return Prepared(unpack_workflow(document), wishes, document, order, ceiling)  # the same object as after a restart
 
 
 def _check_size(policy: str, dag: Dag) -> None:
@@ -134,6 +134,6 @@ def new_row(ready: Prepared, id: str, key: str, submitted: float, state: str) ->
     """The row of a submitted workflow for the store."""
     wishes = ready.wishes
     settings = json.dumps(asdict(wishes))
-    plan = None if ready.order is None else packed_plan(ready.order, ready.ceiling)
+    plan = None if ready.order is None else pack_plan(ready.order, ready.ceiling)
     about = (wishes.name or ready.flow.name or id, wishes.owner, wishes.share, wishes.policy, settings)
     return WorkflowRow(id, key, *about, state, submitted, ready.document, plan)

@@ -15,8 +15,8 @@ from eligo.execution import ALLOCATED, FAILED, HELD, Execution
 from eligo.names import Name
 from eligo.rows import Ints
 from eligo.server.auth.tokens import Gate
-from eligo.server.rules.clients import Client, ServerTerms, remembered
-from eligo.server.rules.document import unpacked_flow, unpacked_plan
+from eligo.server.rules.clients import Client, ServerTerms, restore_client
+from eligo.server.rules.document import unpack_plan, unpack_workflow
 from eligo.server.rules.needs import MOST_MISSING
 from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
@@ -77,7 +77,7 @@ class Service:
     ) -> list[Unavailable]:
         """Resume from the store; leases are extended by a full term. Returns what cannot be restored, and why."""
         faults = list[Unavailable]()
-        self.clients.update((row.id, remembered(row, self.books.ahead, now)) for row in store.clients())
+        self.clients.update((row.id, restore_client(row, self.books.ahead, now)) for row in store.clients())
         for row in store.workflows() if workflows is None else workflows:
             if row.state in FINAL:
                 self.ended(row)
@@ -415,7 +415,7 @@ class Service:
             self.books.roomier.add(row.id)
             self._tag(existing, tuple(row.tags.split()))
             return
-        client = self.clients[row.id] = remembered(row, self.books.ahead, self.books.now)
+        client = self.clients[row.id] = restore_client(row, self.books.ahead, self.books.now)
         client.holds = self.books.strangers.pop(row.id, 0)
 
     # Work
@@ -469,10 +469,10 @@ class Service:
 
 def restore_workflow(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) -> Served:
     """Restore a workflow from the store; `Service.adopt` decides whether its failed tasks are retried."""
-    flow = unpacked_flow(row.document or store.document(row.id))
+    flow = unpack_workflow(row.document or store.document(row.id))
     moves, additions = store.moves(row.id), store.additions(row.id)
     size = len(flow) + len(added_names(additions))
-    order, ceiling = (None, None) if row.plan is None else unpacked_plan(row.plan, size)
+    order, ceiling = (None, None) if row.plan is None else unpack_plan(row.plan, size)
     served = Served(row, flow, Execution.replay(flow, moves, additions), order, clock)
     flow, served.kept, served.ceiling = served.flow, len(moves), ceiling
     served.number = store.last_number(row.id)
@@ -492,7 +492,7 @@ def restore_workflow(row: WorkflowRow, store: ServiceStore, clock: Callable[[], 
 
 def task_names(workflow: str, store: ServiceStore) -> tuple[Name, ...]:
     """The names of the tasks of a stored workflow, including added ones."""
-    return (*unpacked_flow(store.document(workflow)).dag.tasks, *added_names(store.additions(workflow)))
+    return (*unpack_workflow(store.document(workflow)).dag.tasks, *added_names(store.additions(workflow)))
 
 
 def _recall_leases(served: Served, leases: Iterable[Lease]) -> None:

@@ -13,7 +13,7 @@ from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD
 from eligo.rows import Ints
 from eligo.server.rules.agenda import Agenda, Deadlines
 from eligo.server.rules.clients import Client, ServerTerms
-from eligo.server.rules.document import packed_plan
+from eligo.server.rules.document import pack_plan
 from eligo.server.rules.needs import Offer, Unmet
 from eligo.server.rules.outcomes import Digests, Recent, Remembered
 from eligo.server.rules.served import BROKEN, ENDED, FINAL, RUNNING, Served
@@ -102,7 +102,7 @@ class Books:
             for number, added in enumerate(served.execution.additions[served.grown :], served.grown):
                 self.changes.additions.append(AdditionRow(workflow, number, *packed_addition(*added)))
             if served.grown < len(served.execution.additions) and served.order is not None:
-                self.changes.plans.append((workflow, packed_plan(served.order, None)))
+                self.changes.plans.append((workflow, pack_plan(served.order, None)))
             served.grown = len(served.execution.additions)
             moves = served.execution.since(served.kept)
             if moves:
