@@ -183,12 +183,12 @@ class ChosenOrder:
 
     def _within(self, limit: int, workers: int = 1) -> Limited:
         """The policy within a limit on space, on equal workers."""
-        game, known = Execution(self.flow.dag), self.times.complete
-        space = Space(limit, workers=workers if known else None)
+        game, timed = Execution(self.flow.dag), self.times.complete
+        space = Space(limit, workers=workers if timed else None)
         chosen = allocator(self.policy, self.flow, game, rules=None, space=space, order=self._planned(self.policy))
         end = finish(chosen, self.times.estimate.seconds, workers)
         sequence = np.array(list(game.numbers(EXECUTED)), np.int32)
-        return Limited(limit, sequence, end if known else None, chosen.most if isinstance(chosen, Within) else 0)
+        return Limited(limit, sequence, end if timed else None, chosen.most if isinstance(chosen, Within) else 0)
 
     @cached_property
     def candidates(self) -> dict[str, Candidate]:

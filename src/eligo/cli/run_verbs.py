@@ -19,7 +19,7 @@ __all__ = ["app"]
 FILE = "Workflow, or a command for each value: 'gzip {}' ::: a b."
 #: options of `run` that the help of another verb explains
 EXPLAINED = {
-    "plan": ("from_", "allow_outside", "reverse", "env", "columns", "trace"),
+    "plan": ("from_", "allow_outside", "reverse", "env", "columns", "trace", "history"),
     "status": ("token_file", "ca", "json"),
 }
 
