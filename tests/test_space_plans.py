@@ -106,7 +106,10 @@ def test_a_plan_without_sizes_counts_results_if_space_is_requested(
     assert "3 results (files are unknown: every task leaves one result)" in capsys.readouterr().out
 
 
-def test_compare_shows_the_peak_over_its_bound(sized: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_shows_the_peak_over_its_bound(
+    sized: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "150")
     assert run(["compare", sized, "--policy", "space,fifo", "--runs", "2"]) == 0
     out = capsys.readouterr().out
     table = out[out.index("Peak size of files between tasks") :].splitlines()
