@@ -21,7 +21,7 @@ from eligo.pages.plans import facts
 from eligo.planning import Plan, plan
 from eligo.plotting.dags import LARGEST, panel_size
 from eligo.plotting.layout import MIXED, Layout, Limits, count_crossings, group_nodes, layered, with_bends
-from eligo.plotting.profiles import _thin
+from eligo.plotting.profiles import thin
 from eligo.plotting.sketches import (
     BLOCK_LIMITS,
     NEUTRAL,
@@ -241,7 +241,7 @@ def test_first_come_first_served_is_what_the_pebble_game_says() -> None:
 def test_a_long_profile_is_thinned_without_losing_its_extremes() -> None:
     curve = np.random.default_rng(0).integers(0, 1000, 100_000)
     curve[54_321] = 5000
-    steps = _thin([curve, curve + 1])
+    steps = thin([curve, curve + 1])
     assert len(steps) < 5000
     assert {0, 54_321, 99_999} <= {*steps.tolist()}
 

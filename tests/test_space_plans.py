@@ -10,7 +10,9 @@ import pytest
 import eligo
 from eligo import families
 from eligo.cli import run
+from eligo.space.bounds import space_bound
 from eligo.space.footprint import Footprint
+from eligo.space.orders import space_order
 from eligo.verifying import verify
 from eligo.workflow import Workflow
 from test_space import random_files
@@ -155,3 +157,19 @@ def test_the_finish_within_some_limits_is_shown(tmp_path: Path, capsys: pytest.C
     out = " ".join(capsys.readouterr().out.split())
     assert "1 KiB: 1 min" in out
     assert "no limit (6 KiB): 10 s" in out
+
+
+def test_the_bound_names_the_task_and_the_files(sized: str) -> None:
+    footprint = Footprint.of(eligo.read(sized))
+    bound = space_bound(footprint, space_order(footprint))
+    assert bound.why == "if b2 ends last of 2 tasks, files such as a2.bam, b1.txt, b2.txt exist"
+    memory = Footprint.of_results(eligo.Dag.from_arcs([("a", "b")]), [7, 1])
+    assert space_bound(memory, ["a", "b"]).why == "when a runs, files such as the result of a exist"
+
+
+def test_the_explanation_draws_the_files_between_tasks(sized: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert run(["explain", sized, "-o", str(tmp_path / "x.svg")]) == 0
+    text = " ".join((tmp_path / "x.svg").read_text("utf-8").split())
+    assert "space: 1020 B" in text
+    assert "No order needs less than 1020 B for files between tasks." in text

@@ -144,15 +144,14 @@ class Within:
             return
         from eligo.space.bounds import space_bound  # imports solvers, which a limit that fits does not need
 
-        bound = space_bound(self._footprint, order, "quick").bytes
-        amounts = (self.limit, bound, self.needed)
+        bound = space_bound(self._footprint, order, "quick")
+        amounts = (self.limit, bound.bytes, self.needed)
         rounded = [byte_words(amount) for amount in amounts]
         differ = len(set(rounded)) == len(set(amounts))
         limit, least, needed = rounded if differ else [f"{amount:,} B" for amount in amounts]
-        if bound > self.limit:
-            why = (
-                f"no order of the tasks fits in {limit}: every order needs at least {least}, and the one found {needed}"
-            )
+        if bound.bytes > self.limit:
+            other = "" if needed == least else f", and the one found {needed}"
+            why = f"no order of the tasks fits in {limit}: every order needs at least {least}{other} ({bound.why})"
         else:
             why = f"the order found needs {needed}, more than the limit of {limit}; no order needs less than {least}"
         raise InputError(why).cured_by("space")

@@ -17,7 +17,9 @@ from eligo.planning import VERDICTS, Plan, gain_sentence, percent
 from eligo.plotting.dags import picture_of
 from eligo.plotting.profiles import can_draw, svg_of
 from eligo.plotting.sketches import Anatomy, Sketch, sketch_of_blocks, sketch_of_conflict
+from eligo.plotting.space import picture_of_space
 from eligo.rows import Ints, places
+from eligo.space.footprint import Footprint
 from eligo.workflow import Workflow
 
 COLUMNS = ["place", "task", "kind", "why", "seconds"]
@@ -67,13 +69,19 @@ def curve_of(plan: Plan) -> dict[str, Any]:
 
 
 def figures_of(plan: Plan, flow: Workflow) -> list[dict[str, str]]:
-    """The super-dag and the conflict, if there is one; none if pictures cannot be drawn here."""
+    """The files between tasks if sizes are known, the super-dag and a conflict; none if nothing can be drawn here."""
     parts = Anatomy(flow.dag, plan)
     if not can_draw():
         return []
     sketches: list[Sketch] = [sketch_of_blocks(parts)] if len(parts.blocks) else []
     sketches += [] if plan.conflict is None else [sketch_of_conflict(plan.conflict)]
-    return [figure_of(svg_of(picture_of(sketch)), sketch.title, _alt_text(sketch)) for sketch in sketches]
+    footprint = Footprint.of(flow)
+    title = "Files between tasks, one task at a time"
+    space = [figure_of(svg_of(picture_of_space(plan, footprint)), title, title)] if footprint.sized else []
+    return [
+        *space,
+        *(figure_of(svg_of(picture_of(sketch)), sketch.title, _alt_text(sketch)) for sketch in sketches),
+    ]
 
 
 def _alt_text(sketch: Sketch) -> str:

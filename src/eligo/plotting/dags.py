@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eligo.border import dag_of
+from eligo.border import as_workflow, dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.formats.shared.files import save_bytes
@@ -39,6 +39,8 @@ from eligo.plotting.sketches import (
     sketch_of_conflict,
     sketch_of_dag,
 )
+from eligo.plotting.space import paint_space
+from eligo.space.footprint import Footprint
 from eligo.theory.eligibility import profile
 
 if TYPE_CHECKING:
@@ -216,14 +218,19 @@ def tint(colour: int) -> str:
 
 
 def draw_explanation(plan: Plan, flow: object) -> "Figure":
-    """One figure: the profile on top, below it the dag, its super-dag and a conflict, side by side if they fit."""
-    dag = dag_of(flow)
+    """One figure: the profile on top, then the files between tasks, the dag, its super-dag and a conflict.
+
+    The last three are side by side if they fit; files are drawn if their sizes are known.
+    """
+    dag, footprint = dag_of(flow), Footprint.of(as_workflow(flow))
     panels = [(sketch, *panel_size(sketch)) for sketch in _sketches(Anatomy(dag, plan))]
     rows = shelves(panels, max(MOST_WIDTH, *(width for _, width, _ in panels)))
     total = max(640.0, *(sum(width for _, width, _ in row) for row in rows))
-    figure = new_figure(total, HEIGHT + sum(max(height for _, _, height in row) for row in rows))
+    top = HEIGHT * (1 + footprint.sized)
+    figure = new_figure(total, top + sum(max(height for _, _, height in row) for row in rows))
     paint_profile(plan, fifo_profile(dag), figure)
-    top = HEIGHT
+    if footprint.sized:
+        paint_space(plan, footprint, figure, HEIGHT)
     for row in rows:
         offset, spare = 0.0, (total - sum(width for _, width, _ in row)) / len(row)
         for sketch, width, height in row:

@@ -151,16 +151,22 @@ def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figur
     both = [np.asarray(plan.profile, np.int64), np.asarray(plan.upper_bound, np.int64)]
     curves = both if fifo_profile is None else [*both, np.asarray(fifo_profile, np.int64)]
     with look():
-        lines = _paint_curves(axes, _thin(curves), curves)
+        lines = _paint_curves(axes, thin(curves), curves)
         _paint_frame(axes, len(plan.profile) - 1, max(int(curve.max()) for curve in curves))
         note(axes, title, MARGIN - LEFT, heading, size=TITLE, weight="bold")
-        axes.legend(
-            handles=lines, loc="lower left", bbox_to_anchor=((MARGIN - LEFT) / inner, 1.02), ncols=4, frameon=False,
-            fontsize=7.8, borderaxespad=0.0, borderpad=0.0, handlelength=1.8, columnspacing=1.8,
-        )  # fmt: skip
+        paint_legend(axes, lines, (MARGIN - LEFT) / inner)
 
 
-def _thin(curves: Sequence[Curve]) -> Curve:
+def paint_legend(axes: "Axes", lines: Sequence["Artist"] | None, left: float) -> None:
+    """Write the legend in one row above the axes, from this place on; None: of all lines with a label."""
+    axes.legend(
+        handles=axes.get_legend_handles_labels()[0] if lines is None else lines, loc="lower left",
+        bbox_to_anchor=(left, 1.02), ncols=4, frameon=False, fontsize=7.8, borderaxespad=0.0, borderpad=0.0,
+        handlelength=1.8, columnspacing=1.8,
+    )  # fmt: skip
+
+
+def thin(curves: Sequence[Curve]) -> Curve:
     """The steps to draw: all, or if there are many, the least and the most of every stretch of every curve."""
     n = len(curves[0])
     if n <= 4 * STRETCHES:

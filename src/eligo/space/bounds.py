@@ -17,7 +17,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.deciding.work import SECOND, Work
-from eligo.errors import check_choice
+from eligo.errors import check_choice, shorten
 from eligo.kernels import lender
 from eligo.kernels.flows import spread
 from eligo.rows import Ints, places
@@ -27,6 +27,7 @@ from eligo.theory.eligibility import Order, eligible_steps
 
 #: units of work for bounds, by effort
 BOUND_WORK = {"quick": SECOND / 4, "normal": 3 * SECOND, "thorough": 60 * SECOND}
+FEW = 3  # files that are named
 MOST_MEMBERS = 64  # of a set of tasks
 MOST_CANDIDATES = 12  # tasks that are tried as the next member of a set
 
@@ -63,6 +64,28 @@ class SpaceBound:
     def weakest(self) -> Member:
         """The member with the fewest bytes: no order can avoid its case and do with less."""
         return min(self.members, key=lambda member: member.bytes)
+
+    @property
+    def why(self) -> str:
+        """A clause: the moment at which the bytes of the bound exist, and the largest files that exist then."""
+        case, many = self.weakest, len(self.members)
+        task = shorten(self.footprint.dag.labels[case.task])
+        when = (
+            f"if {task} {'begins first' if self.first else 'ends last'} of {many:,} tasks"
+            if many > 1
+            else f"when {task} runs"
+        )
+        return f"{when}, files such as {', '.join(map(shorten, self._largest(case)))} exist"
+
+    def _largest(self, case: Member) -> list[str]:
+        """The names of the largest files that exist in a case."""
+        footprint, before, labels = self.footprint, case.ideal, self.footprint.dag.labels
+        writes = footprint.writer == case.task
+        waits = np.add.reduceat(~before[footprint.reader], footprint.reader_ptr[:-1]) > 0
+        there = np.flatnonzero(writes | (before[footprint.writer] & waits))
+        largest = there[np.argsort(-footprint.sizes[there], kind="stable")][:FEW]
+        files = ((footprint.names[f], footprint.writer[f]) for f in largest.tolist())
+        return [names[0] if names else f"the result of {labels[v]}" for names, v in files]
 
     def document(self) -> dict[str, Any]:
         """The certificate, by names, that `eligo.verifying.space` checks."""
