@@ -184,7 +184,7 @@ class StepsEngine(LocalEngine):
         if not self._allocation:
             raise InputError("slurm-steps must run inside a Slurm job: start it with salloc or sbatch")
         require("slurm-steps", "srun", "squeue", "scancel")
-        self._mark = mark
+        self._job_name = f"eligo-{mark}"
         super().__init__(workers, room, scratch)
 
     def start(self, job: Job) -> None:
@@ -198,7 +198,7 @@ class StepsEngine(LocalEngine):
         words = [
             "srun", f"--jobid={self._allocation}", "--exact", "--nodes=1", "--ntasks=1", "--input=none", "--quiet",
             f"--cpus-per-task={max(1, math.ceil(job.demand.cores))}", *_room_options(job), f"--chdir={work.folder}",
-            f"--job-name=eligo-{self._mark}", "--",
+            f"--job-name={self._job_name}", "--",
         ]  # fmt: skip
         return replace(work, argv=(*words, *work.argv))
 
