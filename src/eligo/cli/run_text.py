@@ -125,23 +125,28 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell([harmless(f"{shorten(label)}: {reason}") for label, reason in resumed.reasons.items()])
         later.enter_context(calling(hooks, runner, place, lambda why: tell([f"warning: {why}"])))
         tell([f"{place} is paused: eligo resume {place} continues it"] if request.pause else [])
-        if request.stream_lines:
-            follows.append(task_lines := TaskLines())
-            runner.watch = task_lines.watch
-        runner.follow = all_of(follows)
-        plan = folder.store.curves().get("plan", ())
-        process = WatchedProcess(flow, runner, plan)
-        with (
-            _page(place) if request.page else nullcontext(),
-            watching(process, sys.stderr, request.quiet or request.stream or request.stream_lines),
-            interruptible(runner),
-            _warn_of_shortage(runner, place),
-        ):
-            result = execute(runner)
+        process = WatchedProcess(flow, runner, folder.store.curves().get("plan", ()))
+        result = _execute_visibly(process, follows, request, place)
         tell([*_write_rescue(flow, result, place), *(() if runner.cache is None else runner.cache.remarks())])
         tell(_disk_lines(runner, folder))
     report = save_report(place)
     return _print_result(runner, result, place, request, report)
+
+
+def _execute_visibly(process: WatchedProcess, follows: list[Follow], request: RunRequest, place: str) -> Result:
+    """Run to the end, with the display, the output of tasks and the page that were requested."""
+    runner = process.runner
+    if request.stream_lines:
+        follows.append(task_lines := TaskLines())
+        runner.watch = task_lines.watch
+    runner.follow = all_of(follows)
+    with (
+        _page(place) if request.page else nullcontext(),
+        watching(process, sys.stderr, request.quiet or request.stream or request.stream_lines),
+        interruptible(runner),
+        _warn_of_shortage(runner, place),
+    ):
+        return execute(runner)
 
 
 def _page(place: str) -> AbstractContextManager[None]:

@@ -311,10 +311,7 @@ def prepare_run(
         if settings.why:
             reasons = reasons_of(flow, resumed, folder, redone, grown.dag.labels)
             resumed = replace(resumed, reasons=reasons)
-        cache = None
-        if settings.cache is not None:
-            requested = frozenset(grown.dag.named(redone.requested))
-            cache = CachedTasks(OutputCache(Path(settings.cache)), commands, requested)
+        cache = _cache(settings, commands, grown.dag.named(redone.requested))
         live = LiveWorkflow(flow, resumed.execution)
         effort = PLAN_EFFORT.get(settings.policy)
         curves = {} if effort is None else folder.planned(flow, resumed, effort)
@@ -331,12 +328,18 @@ def prepare_run(
         folder.store.open_session(settings.policy, settings.slots, engine.name)
         devices = _devices(engine) if isinstance(on, str) and on in CHOOSING else None
         tries = Tries(lambda v: commands.own_retries(resumed.execution.graph.name(v)))
-        operate = _operations(folder)
         runner = Runner(
             resumed.execution, chosen, engine, commands, folder.store, settings, devices=devices, cache=cache,
-            growth=growth, outputs=outputs, tries=tries, operate=operate,
+            growth=growth, outputs=outputs, tries=tries, operate=_operations(folder),
         )  # fmt: skip
         return runner, replace(resumed, remarks=_ignored_settings(flow, engine, settings))
+
+
+def _cache(settings: Settings, commands: Commands, requested: Iterable[Name]) -> CachedTasks | None:
+    """The outputs of earlier runs, which *requested* tasks do not take; None if no cache is used."""
+    if settings.cache is None:
+        return None
+    return CachedTasks(OutputCache(Path(settings.cache)), commands, frozenset(requested))
 
 
 def _removed_files(outputs: RunOutputs, flow: Workflow) -> Footprint:
