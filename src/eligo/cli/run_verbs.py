@@ -151,7 +151,7 @@ def log(
 ) -> int:
     """Print the output of a task, even while it is running.
 
-    A server has the output of an attempt once the attempt has ended.
+    On a server, the output of an attempt is available only after the attempt has ended.
     """
     check_look(context)
     from eligo.cli.look import follow_log, show_log, subject_of

@@ -258,7 +258,7 @@ def _commands(
     folder: str | Path | None,
     ignore: str | Collection[str],
 ) -> Iterator[Runner]:
-    """A run of commands, in a temporary folder if there is no other; a warning for each setting that is ignored."""
+    """A prepared run of commands in a folder, by default a temporary one; warns of each setting that is ignored."""
     from tempfile import TemporaryDirectory
 
     from eligo.border import as_workflow

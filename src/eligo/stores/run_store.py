@@ -214,7 +214,7 @@ class Store:
         return (number for (number,) in self._database.execute("SELECT task FROM attempt"))
 
     def failed_attempts(self, after: int = 0) -> Iterator[tuple[int, str, str]]:
-        """The task, the answer and the message of every failed attempt with a number above *after*, in order."""
+        """The task, the answer and the message of every failed attempt whose number is greater than *after*, in order."""
         where = "WHERE failure IS NOT NULL AND number > ? ORDER BY number"
         return iter(self._database.execute(f"SELECT task, answer, failure FROM attempt {where}", (after,)))  # noqa: S608
 

@@ -80,7 +80,7 @@ def _convolve_hulls(maxima: list[Profile]) -> Profile:
 
 
 def _hull_sides(profile: list[int]) -> list[tuple[int, int]]:
-    """The width and rise of each side of the least concave function above a profile; slopes fall."""
+    """The width and rise of each linear piece of the least concave function above a profile, by falling slope."""
     sides: list[tuple[int, int]] = []
     for before, after in pairwise(profile):
         width, rise = 1, after - before
