@@ -41,8 +41,8 @@ STEPS = [
      "eligo run sequencing.yaml --workers 8 --policy order.txt --quiet"),
     ("RESUME. The same command again: finished tasks are not repeated. This also holds after a crash.",
      "eligo run sequencing.yaml --workers 8 --policy order.txt --quiet"),
-    ("CLEAN. Eight branches, each with a file of 4 MB between its two tasks. Each file is removed after its last reader, but"
-     " first come, first served has most of them at once ...",
+    ("CLEAN. Eight branches, each with a file of 4 MB between two tasks, removed after its last reader. First come,"
+     " first served has most at once ...",
      "eligo run branches.yaml --workers 2 --policy fifo --clean --run wide.run --quiet"),
     ("... while the policy space opens few branches at a time. Compare the two amounts between tasks.",
      "eligo run branches.yaml --workers 2 --policy space --clean --run narrow.run --quiet"),

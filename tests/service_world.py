@@ -66,7 +66,7 @@ class World:
             if client not in self.scene.service.clients:
                 return
         self.requests.append((client, key))
-        request = {"grants": 1 + b % 3, "size": 1 + c % 4, "wait": float(b % 40)}
+        request = {"count": 1 + b % 3, "size": 1 + c % 4, "wait": float(b % 40)}
         ticket = self.scene.ask(client, key, **request)
         if self.scene.service.requests.pending(ticket):
             self._waiting.append(ticket)

@@ -29,6 +29,11 @@ def test_what_is_written_is_read_back(dag: Dag) -> None:
     assert parse(text).dag == dag
 
 
+def test_an_arc_that_equals_the_usual_header_is_kept() -> None:
+    dag = Dag.from_arcs([("parent", "child"), ("child", "end")])
+    assert parse(generate(Workflow(dag))).dag == dag
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -211,13 +211,13 @@ def mixtures(one: list[int], two: list[int]) -> list[list[int]]:
 def test_compiled_and_interpreted_orders_are_the_same() -> None:
     script = """
 from eligo import families
-from eligo.deciding.orders import best_improved
+from eligo.deciding.orders import improve_best
 from eligo.deciding.orders import heuristics
 from eligo.deciding.work import Work
 for units in (30_000, 3_000_000):
     for seed in range(3):
         dag, work = families.random_layered(8, 12, seed=seed, degree=3), Work(units)
-        name, order = best_improved(dag, heuristics(dag, True), work)
+        name, order = improve_best(dag, heuristics(dag, True), work)
         print(name, order.tolist(), work.spent)
 """
     told = []

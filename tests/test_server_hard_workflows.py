@@ -23,8 +23,8 @@ from measured_server import MeasuredServer
 from service_parts import Scene, flow_of
 from test_server_scopes import TABLE
 
-#: seconds of processor time that one step may take; a quiet machine needs a third
-MOST = 0.25
+#: seconds of processor time that one step may take; a quiet machine needs a sixth
+MOST = 0.5
 FILES = 40_000
 HASH = "0" * 64
 T = TypeVar("T")
