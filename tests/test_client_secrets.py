@@ -57,9 +57,10 @@ def test_nothing_of_the_clients_environment_or_token_is_passed_on(folder: Path) 
     own = {
         str(folder / "scratch"),
         str(folder / "processes.bin"),
-    }  # the latter marks the processes of tasks
+    }  # the latter, read-only, marks the processes of tasks
     opened = {line.partition(" -> ")[2] for line in found["f"].splitlines()}
     assert not [path for path in opened if path.startswith(str(folder)) and not path.startswith(tuple(own))]
+    assert all(line.startswith("lr-") for line in found["f"].splitlines() if line.endswith("processes.bin"))
 
 
 def test_other_users_see_nothing_of_a_clients_folder(folder: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
-from eligo.engines.worker import Process, ancestors, descendants, out_of_the_way, process_table
+from eligo.engines.worker import HELD, Process, ancestors, descendants, out_of_the_way, process_table
 from eligo.errors import InputError
 
 POOL = "ELIGO_POOL"  # in the environment of an engine's own processes for a run, apart from tasks
@@ -45,14 +45,15 @@ class SessionFile:
     """The session file of one run; only its dispatcher writes to it."""
 
     def __init__(self, path: str) -> None:
-        first = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._own = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        first = os.open(path, HELD | os.O_CLOEXEC)
         try:
-            #: the descriptor that every task inherits
+            #: the descriptor that every task inherits, through which it cannot write
             self.file = out_of_the_way(first)
         finally:
             os.close(first)
-        os.ftruncate(self.file, 0)
-        os.pwrite(self.file, _HEADER.pack(*_identity(os.fstat(self.file))), 0)
+        os.ftruncate(self._own, 0)
+        os.pwrite(self._own, _HEADER.pack(*_identity(os.fstat(self._own))), 0)
         self._forks, self._counted = 0, 0
 
     def enter(self, slot: int, session: int, after: int) -> None:
@@ -64,11 +65,12 @@ class SessionFile:
         if now - self._counted > COUNTED:
             self._forks, self._counted = count_forks(), now
         with suppress(OSError):  # a full disk: the file itself, held open, still finds most processes
-            os.pwrite(self.file, _ENTRY.pack(session, after, now, self._forks), _HEADER.size + slot * _ENTRY.size)
+            os.pwrite(self._own, _ENTRY.pack(session, after, now, self._forks), _HEADER.size + slot * _ENTRY.size)
 
     def close(self) -> None:
         """Close the file."""
         os.close(self.file)
+        os.close(self._own)
 
 
 def _identity(file: os.stat_result) -> tuple[int, int, int, bytes]:
@@ -130,24 +132,24 @@ def most_processes() -> int:
 
 
 def holders(path: str | Path, table: Mapping[int, Process]) -> Iterator[int]:
-    """The processes that hold this file open for writing, as tasks do; readers, such as a backup, do not count."""
+    """The processes that hold this file open as tasks do; readers, such as a backup, do not count."""
     try:
         wanted = os.stat(path)
     except FileNotFoundError:
         return
     for number in table:
-        if any(os.path.samestat(wanted, each) for each in _written_files(number, os.path.basename(path))):
+        if any(os.path.samestat(wanted, each) for each in _held_files(number, os.path.basename(path))):
             yield number
 
 
-def _written_files(number: int, name: str) -> Iterator[os.stat_result]:
-    """The files of that name that a process has open for writing; others are not examined, as a file system may hang."""
+def _held_files(number: int, name: str) -> Iterator[os.stat_result]:
+    """The files of that name that a process holds as tasks do; others are not examined, as a file system may hang."""
     folder = f"/proc/{number}/fd"
     with suppress(OSError):  # it has ended, or belongs to another user
         for link in os.listdir(folder):
             with suppress(OSError):
                 named = os.readlink(f"{folder}/{link}").rpartition("/")[2] == name
-                if named and _flags(number, link) & os.O_ACCMODE == os.O_RDWR:
+                if named and _flags(number, link) & (os.O_ACCMODE | os.O_APPEND) in {HELD, os.O_RDWR}:
                     yield os.stat(f"{folder}/{link}")
 
 

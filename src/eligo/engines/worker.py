@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 NO_PROGRAM = 127  # the exit code that shells use
+#: how tasks hold the file that marks them: it cannot write, and no other reader uses it; tasks of earlier versions could
+HELD = os.O_RDONLY | os.O_APPEND
 KILOBYTE = 1024  # the unit in which the system reports the memory of a process that ended
 DONE, BEGUN = "done", ".begun"
 NOT_OURS = 75  # exit code: another worker has started this job already
@@ -162,7 +164,7 @@ def _spawn(work: "Command", base: Mapping[str, str]) -> "subprocess.Popen[bytes]
 def _open_marker(marker: str, stack: ExitStack) -> tuple[int, ...]:
     """Open the file that all processes of a command keep open, at a number unused by scripts; empty on another machine."""
     try:
-        first = os.open(marker, os.O_RDWR | os.O_CLOEXEC)  # a process that only reads it is not a task
+        first = os.open(marker, HELD | os.O_CLOEXEC)
     except OSError as error:
         if error.errno in SHORT:
             raise
