@@ -250,6 +250,19 @@ async def _said(address: tuple[str, int], request: bytes) -> list[int]:
     return [int(code) for code in STATUS.findall(answer)] or [0]
 
 
+def _played(command: list[str], folder: Path, seconds: float) -> tuple[int, str]:
+    """The exit code of a tool, 0 if its time is over, and what it printed."""
+    try:
+        played = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, cwd=folder)
+    except subprocess.TimeoutExpired as late:
+        return 0, (late.stdout or b"").decode()
+    return played.returncode, played.stdout
+
+
+#: a fault of CPython 3.11: threads that parse at the same time disturb each other
+MISPARSED = "AST constructor recursion depth mismatch"
+
+
 def described(folder: Path, examples: int, seconds: float) -> Line:
     """Schemathesis plays what the API's own description allows, and what it forbids."""
     found = shutil.which("schemathesis", path=str(Path(sys.executable).parent))
@@ -263,13 +276,12 @@ def described(folder: Path, examples: int, seconds: float) -> Line:
         client = server.call("POST", "/v1/clients", {"name": "st"}).words["client"]
         command = [found, "run", f"{server.url}/v1/openapi.json", "-H", f"Eligo-Client: {client}",
                    "--max-examples", str(examples), "--exclude-path", "/v1/drain",  # after which /ready says 503, rightly
-                   "--checks", "not_a_server_error", "--seed", "1", "--request-timeout", "65", "--workers", "4",
+                   "--checks", "not_a_server_error", "--seed", "1", "--request-timeout", "65",
                    "--phases", "examples,coverage,fuzzing", "--no-color"]  # fmt: skip
-        try:
-            played = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, cwd=folder)
-            out, code = played.stdout, played.returncode
-        except subprocess.TimeoutExpired as late:
-            out, code = (late.stdout or b"").decode(), 0
+        for workers in ("4", "1"):
+            code, out = _played([*command, "--workers", workers], folder, seconds)
+            if MISPARSED not in out:
+                break
         assert code == 0, out[-4000:]
         refused_soundly(server, Counter())
         assert server.answers()

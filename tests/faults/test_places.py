@@ -73,7 +73,7 @@ def test_a_run_is_a_history_where_nothing_can_be_written(tmp_path: Path, disk: P
 def test_tasks_that_print_without_end_cost_no_memory(tmp_path: Path) -> None:
     flow = written(tmp_path, [
         {"name": "quiet", "run": "true"},
-        {"name": "loud", "run": f"yes | head -c {PRINTED}", "after": ["quiet"]},
+        {"name": "loud", "run": f"head -c {PRINTED} /dev/zero | tr '\\0' y", "after": ["quiet"]},
         {"name": "after", "run": "sleep 1", "after": ["loud"]},
     ])  # fmt: skip
     peaks = []
