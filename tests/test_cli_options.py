@@ -225,7 +225,15 @@ def options(verb: str) -> set[frozenset[str]]:
 
 def test_no_option_is_left_out() -> None:
     seen: dict[str, set[str]] = {}
-    for line in (*LINES, *WITHOUT_COMMANDS, *WRONG, *SERVED, f"serve {SERVE}", "page --open --port --with-parent"):
+    for line in (
+        *LINES,
+        *WITHOUT_COMMANDS,
+        *WRONG,
+        *SERVED,
+        f"serve {SERVE}",
+        "page --open --port --with-parent",
+        "run --page --hold",
+    ):
         verb, *words = shlex.split(line)
         seen.setdefault(verb, set()).update(word for word in words if word.startswith("-"))
     files = [path for pattern in ELSEWHERE for path in Path(__file__).parent.glob(pattern)]

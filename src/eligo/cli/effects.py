@@ -33,7 +33,7 @@ NOT_ON_SERVER = ("resource", "label", "workers", "folder", "history", *DISPATCHI
 NOT_ON_DAGMAN = ("resource", "batch", "quiet", *DISPATCHING)
 NOT_REHEARSED = (
     "stream", "stream_lines", "pause", "hook", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore",
-    "page", "quiet", "cache", "clean", "space", "why",
+    "quiet", "cache", "clean", "space", "why",
 )  # fmt: skip
 #: the options of `work` about how tasks are run, which a client that serves others does not do
 NOT_OF_LEAVES = (
@@ -78,6 +78,8 @@ def check_run(context: typer.Context) -> None:
     for option, useless in USELESS_BESIDE.items():
         if params[option] not in {None, False}:
             refuse_useless(context, f"with --{OPTION_NAMES.get(option, option)}", *useless)
+    if not params["page"]:
+        refuse_useless(context, "without --page", "hold")
     if params["rehearse"] is not None:
         refuse_useless(context, "with --rehearse", *NOT_REHEARSED)
     elif on.startswith(SERVER):

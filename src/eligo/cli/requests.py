@@ -176,6 +176,7 @@ class RunRequest:
     skip_done: Annotated[bool, flag("Skip tasks with up-to-date outputs, like make.", "--skip-done")] = False
     pause: Annotated[bool, flag("Start no task until `eligo resume`.", "--pause")] = False
     page: Annotated[bool, flag("Serve a live web page of the run and print its URL.", "--page")] = False
+    hold: Annotated[bool, flag("Keep serving the page after the end, until Ctrl-C.", "--hold")] = False
     quiet: Annotated[bool, flag("Print only the result.", "-q", "--quiet")] = False
     stream: Annotated[bool, flag("Print the output of each task when it ends.", "--stream")] = False
     stream_lines: Annotated[bool, flag("Print lines of running tasks, with task names.", "--stream-lines")] = False
