@@ -131,7 +131,7 @@ LINES = [
     "run flow.json --on local --workers 2 --policy fifo --run here.run --fat 1 --retries 1 --timeout 60 --dir ."
     " --max-failures 3 --resource scratch=9 --label gpu --skip-done --history flow.json --quiet --json",
     "run flow.json --batch",
-    "run flow.json --cache cache --why --clean",
+    "run flow.json --cache cache --why --clean --keep-incomplete",
     "run --resume flow.json.run",
     "run flow.json --rehearse 0.5 --workers 2",
     "run flow.jx --args 'CMD=touch x.out'",
