@@ -60,6 +60,8 @@ export interface Running {
   attempt: number;
   kind: string | null;
   expected: number | null;
+  /** Its worker has it and has not started it yet; absent from earlier reports. */
+  assigned?: boolean;
 }
 
 export interface Recent {
@@ -178,7 +180,10 @@ export interface Lineage {
   path: number[];
 }
 
-export type Bar = [worker: number, began: number, ended: number, kind: number, failed: number, count: number, task: string];
+/** How a bar is marked; one of several attempts has the highest mark of these. */
+export const MARK = { none: 0, running: 1, lost: 2, failed: 3 } as const;
+
+export type Bar = [worker: number, began: number, ended: number, kind: number, mark: number, count: number, task: string];
 
 export interface Gantt {
   begin: number;
@@ -188,6 +193,8 @@ export interface Gantt {
   bars: Bar[];
   attempts: number;
   merged: number;
+  /** The share of all workers' time; absent from earlier reports. */
+  busy?: number | null;
 }
 
 export interface WorkflowLine {

@@ -56,8 +56,8 @@ export function RunningBox({ view }: { view: View }) {
                   <bdi>{one.client}</bdi>
                 </td>
                 <td class="num">
-                  {length(Math.max(0, Math.round(now.value - one.since)))}
-                  <Progress since={one.since} expected={one.expected} />
+                  {one.assigned ? <span class="quiet">assigned</span> : length(Math.max(0, Math.round(now.value - one.since)))}
+                  {!one.assigned && <Progress since={one.since} expected={one.expected} />}
                 </td>
                 <td class="num wide">{length(one.expected)}</td>
               </tr>

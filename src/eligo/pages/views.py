@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from eligo.errors import counted
 from eligo.estimates import kind_of, lasting
+from eligo.pages.choices import fifo_curve, order_words
+from eligo.pages.lanes import busy_share
 from eligo.pages.watched import VANISHED, WENT_WELL, WENT_WRONG, Watched, Worker
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, time_left
 from eligo.work.attempts import Lease
@@ -33,15 +35,12 @@ def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), 
     watched.ready.follow()
     overview, curve, disk = summary(watched), curve_of(watched), watched.disk
     return overview | {
-        "busy": busy(watched), "attempts": len(watched.attempts), **watched.tallies, "curve": curve,
+        "busy": busy_share(watched), "attempts": len(watched.attempts), **watched.tallies, "curve": curve,
         "clients": clients(watched), "failures": failures(watched, every), "failures_total": overview["counts"][BAD],
         "running": running(watched, every), "recent": recent(watched),
         "interrupted": _labels(watched, watched.interrupted), "unmet": list(watched.unmet),
         "order": {
-            "words": order_words(
-                curve, len(watched.ready.order), len(watched.attempts.clients), overview["counts"][BLOCKED]
-            )
-            + [f"Files: {disk}."] * (disk is not None)
+            "words": order_words(watched, curve, overview["counts"]) + [f"Files: {disk}."] * (disk is not None)
         },
         "disk": None if disk is None else disk._asdict(),
         "can": watched.may(who, scopes),
@@ -194,11 +193,12 @@ def curve_of(watched: Watched) -> dict[str, Any]:
     columns = Sampled(size + 1, MOST_COLUMNS)
     ready_counts = np.array(watched.ready.counts, np.int64)
     plan, bound = watched.planned
-    lines = {"seen": ready_counts, "plan": plan, "bound": bound, "fifo": watched.fifo}
+    lines = {"seen": ready_counts, "plan": plan, "bound": bound, "fifo": fifo_curve(watched, ready_counts)}
     until = max(1, len(ready_counts) - 1)
     curve = curve_document(columns, lines, until, starved(watched, columns, ready_counts))
-    curve["averages"]["order"] = round(float(np.array(watched.ready.eligible)[:until].mean()), 2)
-    return curve | ({} if plan is not None else {"remark": "No plan is available for this policy."})
+    grown = bool(watched.execution.additions)
+    remark = "The plan covers only the original tasks." if grown else "No plan is available for this policy."
+    return curve | ({} if plan is not None else {"remark": remark})
 
 
 def curve_document(
@@ -243,49 +243,13 @@ def _present(watched: Watched, starts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.searchsorted(first, times, "right") - np.searchsorted(latest, times, "left"), np.int64)
 
 
-def order_words(curve: dict[str, Any], done: int, workers: int, blocked: int) -> list[str]:
-    """Whether another order would have helped, in sentences."""
-    averages = curve["averages"]
-    average, runnable, fifo, bound = (averages[name] for name in ("order", "seen", "fifo", "bound"))
-    if not done:
-        return ["No task is done yet, so the order cannot be assessed."]
-    more = 100 * (average / fifo - 1) if fifo else 0.0
-    than = "as many as" if abs(more) < 0.5 else f"{abs(more):.0f} % {'more' if more > 0 else 'fewer'} than"
-    sentences = [
-        f"This order had {average:,.1f} tasks ready on average so far, {than} first come, first served ({fifo:,.1f})."
-    ]
-    if bound is not None:
-        room = 100 * (bound / average - 1) if average else 0.0
-        most = f"No order could have had more than {bound:,.1f} ({room:.1f} % more)."
-        sentences.append("No other order could have had more." if room < 0.05 else most)
-    if average - runnable >= 0.05:
-        sentences.append(f"Of these, {average - runnable:,.1f} had failed and were waiting for a retry or a fix.")
-    hungry = sum(end - begin for begin, end in curve["starved"])
-    if hungry:
-        share = f"{100 * hungry / done:.0f} %" if 100 * hungry >= done else "less than 1 %"
-        sentences.append(f"For {share} of the finished tasks, fewer tasks were ready than there were workers.")
-    elif workers:
-        sentences.append("There were always enough ready tasks for all workers.")
-    return sentences + ([f"Failed tasks block {counted(blocked, 'task')}, whatever the order."] if blocked else [])
-
-
 # Workers
-
-
-def busy(watched: Watched) -> float | None:
-    """The share of the workers' time in which they were running tasks."""
-    if not len(watched.attempts):
-        return None
-    there, rows = watched.worker_seconds, watched.attempts.rows
-    worked = float((rows["ended"] - rows["began"]).sum())
-    worked += sum(max(0.0, watched.at - trying.since) for trying in watched.trying.values())
-    return round(min(1.0, worked / there), 4) if there > 0 else None
 
 
 def clients(watched: Watched) -> list[dict[str, Any]]:
     """The workers, those with problems first."""
     holds: dict[str, list[Lease]] = {}
-    for trying in watched.trying.values():
+    for trying in watched.holding.values():
         holds.setdefault(trying.client, []).append(trying)
     rows = [_client(watched, worker, holds.get(worker.client, [])) for worker in watched.workers]
     return sorted(rows, key=lambda one: (not one["bad"], not one["alive"], one["name"]))
@@ -340,14 +304,14 @@ def _remark(watched: Watched, worker: Worker, tally: Tally) -> str:
 
 
 def running(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
-    """The running tasks, the longest running first."""
-    attempts = sorted(watched.trying.values(), key=lambda one: one.since)[: None if every else MOST_RUNNING]
+    """The running tasks, the longest running first, and those that are *assigned* to a worker and not started yet."""
+    attempts = sorted(watched.holding.values(), key=lambda one: one.since)[: None if every else MOST_RUNNING]
     tasks, flow = watched.flow.dag.tasks, watched.flow
     return [
         {
             "task": watched.labels[one.task], "client": watched.name_of(one.client), "since": one.since,
             "attempt": one.attempt, "kind": kind_of(flow.task(tasks[one.task])),
-            "expected": flow.task(tasks[one.task]).seconds,
+            "expected": flow.task(tasks[one.task]).seconds, "assigned": one.task not in watched.trying,
         }
         for one in attempts
     ]  # fmt: skip
