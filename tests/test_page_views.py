@@ -49,6 +49,7 @@ class Sample(Watched):
         flow = Workflow(Dag.from_parents(parents))
         super().__init__(flow)
         self.execution, self.at, self.under_way, self._slots = Execution(flow), now.at, now.going, now.slots
+        self.absent = set[str]()
         self.clients = list(dict.fromkeys(one.client for one in tries))
         number, last = flow.dag.number, {one.task: one for one in tries}
         for one in sorted(tries, key=lambda one: one.ended or now.at):
@@ -78,7 +79,7 @@ class Sample(Watched):
 
     @property
     def workers(self) -> Sequence[Worker]:
-        return [Worker(client, client, self.at, True) for client in self.clients]
+        return [Worker(client, client, self.at, client not in self.absent) for client in self.clients]
 
     def curve(self, name: str) -> Curve | None:
         return None
@@ -188,3 +189,68 @@ def test_bars_tell_failed_lost_and_running_attempts_apart() -> None:
     assert marks == {"a": 3, "b": 0, "y": 1}
     assert [bar[4] for bar in gantt(sample)["bars"] if bar[0] == 2] == [2]
     assert next(bar[2] for bar in gantt(sample)["bars"] if bar[4] == 1) == 20
+
+
+# Workers with problems
+
+
+def remarks(sample: Sample) -> dict[str, str]:
+    """What is said about each worker."""
+    return {one["name"]: one["remark"] for one in view(sample)["clients"]}
+
+
+def rounds(clients: str, count: int, took: float = 10) -> list[Try]:
+    """Tasks that each client does one after another."""
+    return [Try(f"{client}{i}", client, i * took, (i + 1) * took) for client in clients for i in range(count)]
+
+
+def sources(tries: Sequence[Try]) -> dict[str, list[str]]:
+    return {one.task: [] for one in tries}
+
+
+def test_tasks_that_fail_on_everybody_count_against_nobody() -> None:
+    tries = [Try(f"t{i}", client, i, i + 0.5, "exit code 1", number)
+             for i in range(4) for number, client in enumerate("abc", 1)]  # fmt: skip
+    tries += rounds("abc", 2)
+    assert remarks(Sample(sources(tries), tries)) == dict.fromkeys("abc", "")
+
+
+def test_a_worker_on_which_tasks_fail_that_others_do_is_named() -> None:
+    tries = [Try(f"b{i}", "eve", i, i + 0.5, "exit code 1") for i in range(4)]
+    tries += [one._replace(number=2) for one in rounds("b", 4)] + rounds("a", 4)
+    assert remarks(Sample(sources(tries), tries)) == {"a": "", "b": "", "eve": "every task failed: 4 tasks"}
+
+
+def test_where_all_workers_are_bad_none_is_named() -> None:
+    tries = [Try(f"{client}{i}", client, i, i + 0.5, "exit code 1") for client in "abc" for i in range(5)]
+    assert set(remarks(Sample(sources(tries), tries)).values()) == {""}
+
+
+def test_speed_is_that_of_the_median_worker_at_the_same_kind() -> None:
+    """One whose tasks return at once, for a broken program, makes the others no slower."""
+    tries = [*rounds("abc", 4), *rounds("e", 4, 0.001), *rounds("z", 4, 50)]
+    parents = {f"step_{i}": list[str]() for i in range(len(tries))}
+    tries = [one._replace(task=name) for one, name in zip(tries, parents, strict=True)]
+    assert remarks(Sample(parents, tries)) == {"a": "", "b": "", "c": "", "e": "", "z": "slow: 0.20 of the usual speed"}
+
+
+def test_a_worker_that_vanished_with_tasks_is_named() -> None:
+    tries = rounds("ab", 2)
+    sample = Sample(sources(tries), tries)
+    sample.attempts.add([Attempt("", 99, 0, 2, "gone", "", 0, 8, "expired")])
+    sample.clients.append("gone")
+    sample.absent.add("gone")
+    assert remarks(sample) == {"a": "", "b": "", "gone": "vanished with 1 task"}
+
+
+def test_the_causes_of_tasks_that_are_retried_are_shown() -> None:
+    tries = [Try(f"t{i}", "1", 10 * i, 10 * i + 5, "exit code 7", number) for i in range(3) for number in (1, 2)]
+    document: dict[str, Any] = view(Sample(sources(tries), tries, Now(retrying=["t0", "t1", "t2"])))
+    assert (document["failures"], document["failures_total"]) == ([], 0)
+    (cause,) = document["retrying"]
+    assert (cause["cause"], cause["count"], cause["tasks"], cause["attempts"]) == (
+        "exit code 7",
+        3,
+        ["t0", "t1", "t2"],
+        2,
+    )

@@ -51,6 +51,8 @@ export interface Failure {
   tasks: string[];
   tail: string[];
   clients: [string, number][];
+  /** The largest number of attempts at one of its tasks; absent from earlier reports. */
+  attempts?: number;
 }
 
 export interface Running {
@@ -90,6 +92,9 @@ export interface View {
   counts: Counts;
   rate: number;
   left: [number, number] | null;
+  /** The time left, and the headline, in the words of every display; absent from earlier reports. */
+  left_words?: string;
+  headline?: string;
   workers: number;
   busy: number | null;
   attempts: number;
@@ -100,6 +105,8 @@ export interface View {
   clients: Client[];
   failures: Failure[];
   failures_total: number;
+  /** The causes of the last failures of tasks that will be retried; absent from earlier reports. */
+  retrying?: Failure[];
   running: Running[];
   recent: Recent[];
   /** What ready tasks require and no connected client has, one sentence each; absent from earlier servers. */
