@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
+# Compiled once, as in an installed package: tests start many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo checker checker-wasm test test-checker test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-makefiles test-corpus test-page test-plugins test-plugins-short try-plugin page check-page need-npm fuzz check bench papers docs format clean
 
 setup: .venv/installed
