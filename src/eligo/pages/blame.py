@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import cached_property
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,10 +62,10 @@ class Blame:
         ratios: dict[int, list[float]] = {}
         for kind_number in {each for each, _ in groups}:
             medians = {client: took for (each, client), took in groups.items() if each == kind_number}
-            usual = float(np.median(list(medians.values())))
+            usual = median(medians.values())
             for client, took in medians.items() if len(medians) > 1 else ():
                 ratios.setdefault(client, []).append(usual / took if took > 0 else 1.0)
-        return {self._clients[client]: round(float(np.median(each)), 3) for client, each in ratios.items()}
+        return {self._clients[client]: round(median(each), 3) for client, each in ratios.items()}
 
     def remark(self, worker: Worker, tally: Tally) -> str:
         """The problem with a worker; usually empty."""

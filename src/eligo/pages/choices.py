@@ -21,7 +21,8 @@ def had_choice(watched: Watched) -> bool:
     if not len(rows):
         return False
     ready = _ready_times(watched)
-    least = max(LEAST, SHARE * float(np.median(rows["ended"] - rows["began"])))
+    took, half = rows["ended"] - rows["began"], len(rows) // 2
+    least = max(LEAST, SHARE * float(np.partition(took, half)[half]))
     late = np.minimum(began, watched.at) - ready > least
     starts = _starts_when_full(watched, np.sort(began[np.isfinite(began)]))
     others = np.searchsorted(starts, began[late], "left") - np.searchsorted(starts, ready[late], "left")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.pages.watched import ROW, UNDERWAY, Watched
+from eligo.rows import distinct
 
 Rows = NDArray[np.void]
 TOUCHING = 0.001  # seconds by which clocks may let one attempt end after the next one on its lane began
@@ -40,7 +41,7 @@ def lanes_of(rows: Rows) -> NDArray[np.int64]:
     lane, order = np.zeros(len(rows), np.int64), np.lexsort((rows["began"], rows["client"]))
     client, began, ended = (rows[name][order] for name in ("client", "began", "ended"))
     overlaps = (client[1:] == client[:-1]) & (began[1:] < ended[:-1] - TOUCHING)
-    for several in np.unique(client[1:][overlaps]).tolist():
+    for several in distinct(client[1:][overlaps]).tolist():
         places = order[client == several]
         lane[places] = list(
             _first_free(zip(rows["began"][places].tolist(), rows["ended"][places].tolist(), strict=True))
@@ -79,11 +80,11 @@ def busy_lanes(watched: Watched, rows: Rows, clients: list[str], begin: float, e
     """How busy workers were between two times, with these attempts; workers without any count as far as they are known."""
     place = lanes_of(rows)
     pairs = rows["client"].astype(np.int64) * (int(place.max(initial=0)) + 1) + place
-    distinct, lane = np.unique(pairs, return_inverse=True)
-    first = np.zeros(len(distinct), np.int64)
+    pair, lane = np.unique(pairs, return_inverse=True)
+    first = np.zeros(len(pair), np.int64)
     first[lane[::-1]] = np.arange(len(rows))[::-1]
     worked = np.bincount(
-        lane, np.maximum(0.0, np.minimum(rows["ended"], end) - np.maximum(rows["began"], begin)), len(distinct)
+        lane, np.maximum(0.0, np.minimum(rows["ended"], end) - np.maximum(rows["began"], begin)), len(pair)
     )
     there = watched.presence(begin, end)
     owners = rows["client"][first].tolist()
