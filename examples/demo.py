@@ -46,6 +46,8 @@ STEPS = [
      "eligo run branches.yaml --workers 2 --policy fifo --clean --run wide.run --quiet"),
     ("... while the policy space opens few branches at a time. Compare the two amounts between tasks.",
      "eligo run branches.yaml --workers 2 --policy space --clean --run narrow.run --quiet"),
+    ("SPACE. Two mosaics on a disk of 480 kB. First come, first served fills it; a limit on the files between tasks"
+     " does not.", "python examples/small_disk.py out/small"),
     ("STATUS. The counts, running tasks and failures of a run, while it runs or afterwards.",
      "eligo status sequencing.yaml"),
     ("WHY. The state of one task: what it waited for, and its place in the order.", "eligo why sequencing.yaml align_12"),

@@ -14,6 +14,7 @@ import yaml
 
 from eligo.cli import run as eligo
 from eligo.execution import COMPLETE, unpacked
+from eligo.stores import read_files
 from eligo.stores.database import added_names, unpacked_addition
 
 COMMAND = (sys.executable, "-c", "from eligo.cli import main; main()")
@@ -36,6 +37,18 @@ def started(path: Path, *options: str, inside: Sequence[str] = (), **settings: A
     """The same in a process of its own, which those words begin."""
     words, pipe = [*inside, *COMMAND, "run", str(path), *options], subprocess.PIPE
     return subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, **settings)
+
+
+def peak(run: Path, results: Sequence[str] = ("result",)) -> int:
+    """The most bytes of files between tasks that a run had at once, from its record of files."""
+    there, most = dict[str, int](), 0
+    for change in read_files(run / "run.db"):
+        if change.size is None:
+            del there[change.name]
+        elif not change.name.endswith(tuple(results)):
+            there[change.name] = change.size
+        most = max(most, sum(there.values()))
+    return most
 
 
 #: the columns of attempts before version 4, and no check sums, as before version 3

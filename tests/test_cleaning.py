@@ -1,8 +1,10 @@
 """Temporary files: removed once no task needs them, made again when one does, and never a result or an input."""
 
 import json
+import os
 import random
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +23,7 @@ from eligo.running.task_files import TaskFiles
 from eligo.space.disk_use import disk_use
 from eligo.space.footprint import Footprint
 from eligo.stores import read_files
-from running_cases import ran, written
+from running_cases import ran, started, written
 
 CHAIN: list[dict[str, Any]] = [
     {"name": "a", "run": "echo >> a.log; cat raw raw > x", "inputs": ["raw"], "outputs": ["x"]},
@@ -553,3 +555,66 @@ def test_a_change_of_what_is_temporary_repeats_nothing(tmp_path: Path) -> None:
     assert ran(path) == 0
     assert runs(tmp_path) == "111"
     assert made(tmp_path) == {"raw", "z"}
+
+
+# Incomplete outputs
+
+
+APPENDS = {"name": "a", "run": "echo more >> x; test $ELIGO_ATTEMPT -ge 3", "outputs": ["x"]}
+
+
+@pytest.mark.parametrize(("options", "lines"), [((), 1), (("--keep-incomplete",), 3)])
+def test_the_next_attempt_finds_what_a_failed_one_wrote_only_on_request(
+    tmp_path: Path, options: Sequence[str], lines: int
+) -> None:
+    flow = written(tmp_path, [APPENDS])
+    assert ran(flow, *options) == 0
+    assert (tmp_path / "x").read_text() == "more\n" * lines
+    assert not (tmp_path / ".x.incomplete").exists()
+
+
+def test_what_a_task_wrote_that_failed_for_good_stays_until_it_runs_again(tmp_path: Path) -> None:
+    flow = written(tmp_path, [APPENDS])
+    assert ran(flow, "--retries", "0") == 1
+    assert (tmp_path / "x").read_text() == "more\n"
+    assert ran(flow, "--retries", "0") == 1
+    assert (tmp_path / "x").read_text() == "more\n"
+    assert (tmp_path / ".x.incomplete").read_text() == "more\n"
+    assert ran(flow, "--retries", "0") == 0
+    assert (tmp_path / "x").read_text() == "more\n"
+    assert not (tmp_path / ".x.incomplete").exists()
+
+
+def test_what_an_attempt_did_not_write_or_also_reads_is_not_move_away(tmp_path: Path) -> None:
+    for name in ("old", "both", "there/of a user"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("before\n")
+    for name in ("old", "there/of a user"):
+        os.utime(tmp_path / name, (1, 1))
+    task = {
+        "name": "a",
+        "run": "echo more >> both; echo > there/new; test $ELIGO_ATTEMPT = 2",
+        "inputs": ["both"],
+        "outputs": ["old", "both", "there"],
+    }
+    flow = written(tmp_path, [task])
+    time.sleep(1.1)  # the times of files are trusted to a second
+    assert ran(flow) == 0
+    assert (tmp_path / "old").read_text() == "before\n"
+    assert (tmp_path / "both").read_text() == "before\nmore\nmore\n"
+    assert {path.name for path in (tmp_path / "there").iterdir()} == {"new", "of a user"}
+
+
+def test_the_outputs_of_a_killed_attempt_are_move_away_by_the_next_run(tmp_path: Path) -> None:
+    task = {"name": "a", "run": "echo more >> x; test -e go || { echo > began; sleep 60; }", "outputs": ["x"]}
+    flow = written(tmp_path, [task])
+    with started(flow) as run:
+        while not (tmp_path / "began").exists():
+            assert run.poll() is None
+            time.sleep(0.01)
+        run.kill()
+        run.communicate()
+    (tmp_path / "go").touch()
+    assert ran(flow) == 0
+    assert (tmp_path / "x").read_text() == "more\n"
+    assert not (tmp_path / ".x.incomplete").exists()

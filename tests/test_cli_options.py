@@ -131,7 +131,7 @@ LINES = [
     "run flow.json --on local --workers 2 --policy fifo --run here.run --fat 1 --retries 1 --timeout 60 --dir ."
     " --max-failures 3 --resource scratch=9 --label gpu --skip-done --history flow.json --quiet --json",
     "run flow.json --batch",
-    "run flow.json --cache cache --why --clean",
+    "run flow.json --cache cache --why --clean --keep-incomplete",
     "run --resume flow.json.run",
     "run flow.json --rehearse 0.5 --workers 2",
     "run flow.jx --args 'CMD=touch x.out'",
@@ -225,7 +225,15 @@ def options(verb: str) -> set[frozenset[str]]:
 
 def test_no_option_is_left_out() -> None:
     seen: dict[str, set[str]] = {}
-    for line in (*LINES, *WITHOUT_COMMANDS, *WRONG, *SERVED, f"serve {SERVE}", "page --open --port --with-parent"):
+    for line in (
+        *LINES,
+        *WITHOUT_COMMANDS,
+        *WRONG,
+        *SERVED,
+        f"serve {SERVE}",
+        "page --open --port --with-parent",
+        "run --page --hold",
+    ):
         verb, *words = shlex.split(line)
         seen.setdefault(verb, set()).update(word for word in words if word.startswith("-"))
     files = [path for pattern in ELSEWHERE for path in Path(__file__).parent.glob(pattern)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import write_reference as reference
+from running_cases import peak
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -95,6 +96,15 @@ def done_within(seconds: float, command: list[str], folder: Path, user: dict[str
         printed = subprocess.run(
             command, cwd=folder, env=user, check=True, capture_output=True, text=True, timeout=PATIENCE
         ).stdout
+
+
+def test_two_mosaics_fit_on_a_small_disk_with_a_limit(tmp_path: Path) -> None:
+    """Where nothing can be mounted, the bytes between tasks show that first come, first served would fill the disk."""
+    command = [sys.executable, str(ROOT / "examples" / "small_disk.py"), str(tmp_path / "small")]
+    shown = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE)
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert ("No space left on device" in shown.stdout) == ("note: no tmpfs" not in shown.stdout)
+    assert peak(tmp_path / "small" / "limited.run", [".png"]) <= 344 * 1024
 
 
 def demo() -> ModuleType:

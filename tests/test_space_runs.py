@@ -9,8 +9,7 @@ import pytest
 
 import eligo
 from eligo.running.functions import size_in_memory
-from eligo.stores import read_files
-from running_cases import ran
+from running_cases import peak, ran
 
 SIZE, WIDE = 10_000, 8
 
@@ -34,18 +33,6 @@ def wide(folder: Path, **more: Any) -> Path:
     path = folder / "flow.json"
     path.write_text(json.dumps({"tasks": rows, "files": sizes, **more}))
     return path
-
-
-def peak(run: Path) -> int:
-    """The most bytes of files between tasks that a run had at once, from its record of files."""
-    there, most = dict[str, int](), 0
-    for change in read_files(run / "run.db"):
-        if change.size is None:
-            del there[change.name]
-        elif change.name != "result":
-            there[change.name] = change.size
-        most = max(most, sum(there.values()))
-    return most
 
 
 @pytest.mark.parametrize("policy", ["finish", "fifo", "batch-optimal"])

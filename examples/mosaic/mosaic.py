@@ -1,9 +1,11 @@
 """A small telescope's work: overlapping shots of one scene, each with its own brightness, put together into one picture.
 
-Each step is a command of its own, as mosaic.yaml has them: take, differ, fit, correct, add, stretch, shrink.
+Each step is a command of its own, as mosaic.yaml has them: take, differ, fit, correct, add, stretch, shrink. The environment
+variable SHOT is the width of a shot in pixels.
 """
 
 import json
+import os
 import struct
 import sys
 import zlib
@@ -11,7 +13,8 @@ from array import array
 from pathlib import Path
 
 COLUMNS, ROWS = 4, 3
-SIZE, OVERLAP = 150, 30
+SIZE = int(os.environ.get("SHOT", "150"))
+OVERLAP = SIZE // 5
 STEP = SIZE - OVERLAP
 WIDTH, HEIGHT = COLUMNS * STEP + OVERLAP, ROWS * STEP + OVERLAP
 MOST = 90  # turns after which a point of the scene counts as dark

@@ -29,7 +29,7 @@ class Project:
     rng: random.Random
     reads: dict[str, list[str]] = field(default_factory=dict)
     words: dict[str, int] = field(default_factory=dict)
-    #: tasks that may run again: those whose files or commands changed since the last complete run
+    #: tasks that may run again: those whose files or commands changed, or were gone, since the last complete run
     dirty: set[str] = field(default_factory=set)
     #: outputs edited by hand since their tasks last began: what the task wrote, and what was edited into it
     by_hand: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
@@ -95,9 +95,12 @@ class Project:
         self.dirty.update(task for task, files in self.reads.items() if name in files)
 
     def may_run(self) -> set[str]:
-        """The tasks of which something changed or whose output is gone, and all that depend on them."""
+        """The tasks of which something changed or whose output is gone, and all that depend on them.
+
+        A task whose output is gone may run until a run is complete: the end of its execution may be lost in a kill.
+        """
+        self.dirty |= {task for task in self.reads if not (self.place / "made" / task).exists()}
         allowed = set(self.dirty)
-        allowed |= {task for task in self.reads if not (self.place / "made" / task).exists()}
         for task, files in self.reads.items():  # in an order of the dag
             if any(file.removeprefix("made/") in allowed for file in files):
                 allowed.add(task)

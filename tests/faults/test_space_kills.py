@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from killing_cases import asked
-from running_cases import completed, ran, started
-from test_space_runs import SIZE, peak, wide
+from running_cases import completed, peak, ran, started
+from test_space_runs import SIZE, wide
 
 RUNS, KILLS = int(asked("RUNS", 4)), 3
 LIMIT = 25 * 1024

@@ -176,6 +176,7 @@ class RunRequest:
     skip_done: Annotated[bool, flag("Skip tasks with up-to-date outputs, like make.", "--skip-done")] = False
     pause: Annotated[bool, flag("Start no task until `eligo resume`.", "--pause")] = False
     page: Annotated[bool, flag("Serve a live web page of the run and print its URL.", "--page")] = False
+    hold: Annotated[bool, flag("Keep serving the page after the end, until Ctrl-C.", "--hold")] = False
     quiet: Annotated[bool, flag("Print only the result.", "-q", "--quiet")] = False
     stream: Annotated[bool, flag("Print the output of each task when it ends.", "--stream")] = False
     stream_lines: Annotated[bool, flag("Print lines of running tasks, with task names.", "--stream-lines")] = False
@@ -189,6 +190,9 @@ class RunRequest:
     cache: Annotated[str | None, valued("DIR", "Take outputs from this cache, and add new ones.")] = None
     space: option.Space = None
     clean: option.Clean = False
+    keep_incomplete: Annotated[bool, flag("Leave outputs of a failed attempt for the next.", "--keep-incomplete")] = (
+        False
+    )
     history: option.Histories = None
     rehearse: Annotated[float | None, valued("SECONDS", "Sleep instead of running tasks, SECONDS in total.")] = None
     batch: Annotated[bool, flag("Choose tasks for all free workers together.", "--batch")] = False
@@ -241,7 +245,7 @@ class RunRequest:
             most_failures=float("inf") if self.max_failures is None else self.max_failures, skip_done=self.skip_done,
             directory=self.directory, paused=self.pause, why=self.why,
             cache=self.cache and os.path.abspath(self.cache),
-            clean=self.clean,
+            clean=self.clean, keep_incomplete=self.keep_incomplete,
             space=None if self.space is None else size_in("space", self.space),
         )  # fmt: skip
 
@@ -273,5 +277,5 @@ def totals_in(words: Collection[str]) -> dict[str, float]:
 #: the options that a resumed run uses unless others are given
 REMEMBERED = (
     "on", "workers", "policy", "fat", "retries", "timeout", "max_failures", "resource", "label", "targets", "except_",
-    "until", "start_from", "hook", "cache", "clean", "space",
+    "until", "start_from", "hook", "cache", "clean", "space", "keep_incomplete",
 )  # fmt: skip

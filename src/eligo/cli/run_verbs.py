@@ -19,7 +19,7 @@ __all__ = ["app"]
 FILE = "Workflow, or a command for each value: 'gzip {}' ::: a b."
 #: options of `run` that the help of another verb explains
 EXPLAINED = {
-    "plan": ("from_", "allow_outside", "reverse", "env", "columns", "trace", "history"),
+    "plan": ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace", "history"),
     "status": ("token_file", "ca", "json"),
 }
 
@@ -32,9 +32,7 @@ class RunCommand(TyperCommand):
         brief, flags = copy(self), {each.name: each.opts[0] for each in self.params}
         brief.params = [each for each in self.params if not any(each.name in names for names in EXPLAINED.values())]
         TyperCommand.format_options(brief, ctx, formatter)
-        parts = (
-            f"{', '.join(flags[name] for name in names)} (eligo {verb} --help)" for verb, names in EXPLAINED.items()
-        )
+        parts = (f"{', '.join(flags[name] for name in names)} (eligo {verb} -h)" for verb, names in EXPLAINED.items())
         formatter.write_text(f"Also {', '.join(parts)}.")
 
 
@@ -163,7 +161,7 @@ def log(
 def page(
     context: typer.Context,
     folder: Annotated[str, operand("RUN", "Run folder (such as FILE.run), its FILE, or a server's URL.")],
-    port: Annotated[int, valued("PORT", "Port on this machine; 0: any free port.")] = 8751,
+    port: Annotated[int | None, valued("PORT", "Port; 0: any free port. [default: each folder has its own]")] = None,
     open_: Annotated[bool, flag("Open the page in a browser.", "--open")] = False,
     with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
     token_file: Token = None,

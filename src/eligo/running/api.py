@@ -99,6 +99,7 @@ def run(  # noqa: PLR0913
     labels: Collection[str] = (),
     cache: str | Path | None = None,
     clean: bool = False,
+    keep_incomplete: bool = False,
     space: int | str | None = None,
     size_of: Callable[[Any], int] = size_in_memory,
 ) -> Result:
@@ -112,7 +113,7 @@ def run(  # noqa: PLR0913
     commands, *targets* selects tasks, files or categories to run, with all that they need. With a *cache*, a folder that runs
     may share, the outputs of a command that ran before with the same inputs are copied from there, and new ones are added.
     Temporary files are removed once every task that reads them is done; with *clean*, these are all files that one task
-    writes and another reads.
+    writes and another reads. What a failed attempt wrote is moved away before the next one, unless *keep_incomplete* is true.
 
     *progress* shows a bar, or is a function that gets the `Progress` now and then. If it raises StopIteration, no more tasks
     start, and the result so far is returned; any other exception ends the run at once.
@@ -148,7 +149,8 @@ def run(  # noqa: PLR0913
     settings = Settings(
         workers=workers, selection=selection, policy=policy, retries=tried, timeout=timeout, resources=resources or {},
         labels=labels_to_check(labels, ignore),
-        cache=None if cache is None else os.path.abspath(cache), clean=clean, space=space_in(space),
+        cache=None if cache is None else os.path.abspath(cache), clean=clean,
+        keep_incomplete=keep_incomplete, space=space_in(space),
     )  # fmt: skip
     storage = Storage(keep, folder, serializer, size_of)
     check_progress(progress)
@@ -214,6 +216,8 @@ def _check_fits(
         raise InputError("again has no effect on functions without a folder: leave it out, or pass folder")
     if callables is not None and settings.clean:
         raise InputError("clean has no effect on functions: leave it out")
+    if callables is not None and settings.keep_incomplete:
+        raise InputError("keep_incomplete has no effect on functions: leave it out")
     if callables is not None and settings.space is not None and not callables.takes:
         raise InputError("space has no effect on functions that do not use the results of others: leave it out")
     if callables is None and storage.keep != ():
@@ -358,8 +362,10 @@ def _outputs(
     origin = selected.everything.origin
     own = (folder.path, settings.cache, *([origin.path, *origin.files] if origin else []))
     reserved = _reserved(selected, resumed, files.folder) if selected.is_narrow else frozenset[str]()
-    limits = Limits(settings.clean, tuple(os.path.realpath(place) for place in own if place), reserved)
-    return RunOutputs(files, resumed.execution, limits, folder.store.files())
+    protected = tuple(os.path.realpath(place) for place in own if place)
+    limits = Limits(settings.clean, protected, reserved, settings.keep_incomplete)
+    incomplete = folder.incomplete_since(files.flow.dag)
+    return RunOutputs(files, resumed.execution, limits, folder.store.files(), incomplete=incomplete)
 
 
 def _reserved(selected: "Selected", resumed: Resumed, place: str) -> frozenset[str]:

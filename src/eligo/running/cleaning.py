@@ -3,6 +3,9 @@
 A temporary file is removed when the task that wrote it and all tasks that read it are done, and the store has these ends, so
 that no kill can lose them. What no task reads is a result and stays, and so do inputs. A path that leaves the folder of the
 run, or passes through a link, is not touched; of a link, only the link is removed.
+
+What an incomplete attempt wrote is moved away before the next attempt at the task, to `.NAME.incomplete`, and removed once
+the task is done.
 """
 
 import os
@@ -33,6 +36,14 @@ class Limits:
     protected: tuple[str, ...] = ()
     #: outputs that tasks outside the selection of this run still need, by plain path
     reserved: frozenset[str] = frozenset()
+    #: whether an attempt finds what an earlier, incomplete one wrote
+    keep_incomplete: bool = False
+
+
+#: formats of systems that leave the outputs of a failed attempt to the next one
+KEEPING = {"dagman"}
+#: seconds by which the times of files may lag behind the clock
+LAG = 1.0
 
 
 @dataclass(eq=False)
@@ -48,12 +59,15 @@ class RunOutputs:
     removed: set[str] = field(default_factory=set)
     #: why temporary files stay
     kept: dict[str, str] = field(default_factory=dict)
+    #: the tasks whose last attempt did not complete, each with the time from which its outputs are not trusted
+    incomplete: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self, changes: Iterable[FileChange]) -> None:
         last = {change.name: change.size for change in changes}
         gone = (file for file, size in last.items() if size is None)
         self.removed.update(path for path in map(self.files.absolute, gone) if not os.path.lexists(path))
         self._made = {file for file, size in last.items() if size is not None}
+        self._moved = {v: list(map(hidden_name, self._own_outputs(v))) for v in self.incomplete}
         self.follow(self.files)
 
     def follow(self, files: TaskFiles) -> None:
@@ -105,11 +119,53 @@ class RunOutputs:
         if self._waiting:
             self._made.update(change.name for change in changes)
         for v in done:
+            self._remove_moved(v)
             for file in self._files_of.get(v, ()):
                 self._waiting[file].discard(v)
                 if not self._waiting[file]:
                     self._due[file] = None
         return changes
+
+    # Incomplete outputs
+
+    def distrust(self, v: int, began: float) -> None:
+        """Note that an attempt at task v that began at this time did not complete."""
+        self.incomplete.setdefault(v, began)
+
+    def move_away(self, tasks: Iterable[int]) -> None:
+        """Move what incomplete attempts at these tasks wrote out of the way of their next attempts."""
+        for v in [v for v in tasks if v in self.incomplete]:
+            began = self.incomplete.pop(v)
+            for path in () if self._is_keeping else self._own_outputs(v):
+                with suppress(OSError):
+                    if self._is_movable(path, began):
+                        os.replace(path, hidden_name(path))
+                        self._moved.setdefault(v, []).append(hidden_name(path))
+
+    @property
+    def _is_keeping(self) -> bool:
+        origin = self.files.flow.origin
+        return self.limits.keep_incomplete or (origin is not None and origin.format in KEEPING)
+
+    def _own_outputs(self, v: int) -> list[str]:
+        """The absolute paths of the outputs of task v that it does not also read."""
+        read = map(plain_path, self.files.flow.column("inputs")[v] or ())
+        return [self.files.absolute(file) for file in {*map(plain_path, self.files.outputs[v])}.difference(read)]
+
+    def _is_movable(self, path: str, began: float) -> bool:
+        """Whether a file was written since an attempt began, and is the run's to move; folders may have other files."""
+        status = os.lstat(path)
+        written = status.st_ctime >= began - LAG
+        return written and stat.S_ISREG(status.st_mode) and self._obstacle(path) is None
+
+    def _remove_moved(self, v: int) -> None:
+        """Remove what was moved away of a task that is now done."""
+        self.incomplete.pop(v, None)
+        for path in self._moved.pop(v, ()):
+            with suppress(OSError):
+                os.unlink(path)
+
+    # Temporary files
 
     def removable(self) -> dict[str, Collection[int]]:
         """The outputs that this run removes, each with the tasks that must end before."""
@@ -179,6 +235,15 @@ def size_of(path: str) -> int | None:
     return None
 
 
+def hidden_name(path: str) -> str:
+    """Where an incomplete output is while the task runs again.
+
+    >>> hidden_name("/data/reads.bam")
+    '/data/.reads.bam.incomplete'
+    """
+    return _hidden(path, "incomplete")
+
+
 def last_removed(changes: Iterable[FileChange]) -> set[str]:
     """The outputs whose last change is their removal."""
     last = {change.name: change.size for change in changes}
@@ -197,8 +262,12 @@ def _delete(path: str) -> None:
 
 
 def _trash_of(path: str) -> str:
+    return _hidden(path, "removed")
+
+
+def _hidden(path: str, end: str) -> str:
     folder, name = os.path.split(path)
-    return os.path.join(folder, f".{name[:200]}.removed")
+    return os.path.join(folder, f".{name[:200]}.{end}")
 
 
 def _empty(trash: str) -> None:

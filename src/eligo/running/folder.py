@@ -12,6 +12,7 @@ from pathlib import Path
 from shutil import rmtree
 from zlib import crc32
 
+from eligo.dag import Dag
 from eligo.engines import Engine, Lingering
 from eligo.engines.sessions import PROCESSES, end_marked
 from eligo.errors import InputError
@@ -23,7 +24,7 @@ from eligo.running.task_files import NO_DOUBTS, Doubts, Redone, unfinished_tasks
 from eligo.stores import Store, added_names, read_facts, read_tasks, readable
 from eligo.workflow import Workflow
 
-STATE = "run.db"
+STATE, REPORT = "run.db", "report.html"
 LOGS, JOBS, ADDING, KEPT = "logs", "jobs", "adding", "workflow.json"
 LOCK = f"{STATE}.lock"
 #: the fact with the number of attempts, from the first, that do not count against the retries of tasks
@@ -294,6 +295,11 @@ class RunFolder:
         """The tasks that never completed; `begin` stores them, since a new journal does not contain earlier attempts."""
         unfinished = frozenset(json.loads(self.store.facts().get("unfinished", "[]")))
         return Doubts(unfinished_tasks(self.store, unfinished), tuple(self.store.killed_sessions()))
+
+    def incomplete_since(self, dag: Dag) -> dict[int, float]:
+        """The tasks of which an attempt began and none completed since, each with the start of the first session."""
+        began, unfinished = self.store.began, self.doubts().unfinished
+        return {v: began for v, label in enumerate(dag.labels) if label in unfinished} if unfinished else {}
 
     def redo(self, flow: Workflow, resumed: Resumed, redone: Redone) -> Resumed:
         """Resume; tasks that must run again, and all that depend on them, no longer count as done."""

@@ -69,6 +69,8 @@ class Settings:
     cache: str | None = None
     #: whether every file that one task writes and another reads is temporary
     clean: bool = False
+    #: whether an attempt finds the outputs of earlier, incomplete ones
+    keep_incomplete: bool = False
     #: limit of the bytes of temporary files, or of results in memory, between tasks
     space: int | None = None
     #: totals of other resources that tasks share, by name; "memory" replaces that of this machine
@@ -320,6 +322,8 @@ class Runner:
         self._jobs += 1
         numbers = [self.execution.graph.number(task) for task in grant.tasks]
         self.tries.begun.update(numbers)
+        if self.outputs is not None and self.outputs.incomplete:
+            self.outputs.move_away(numbers)
         leases = tuple(self._lease(v, str(grant.ask.client)) for v in numbers)
         works = tuple(self.work(task, lease.attempt) for task, lease in zip(grant.tasks, leases, strict=True))
         demand, works = (PLAIN, works) if self.needs is None else self._equipped(self.needs, grant.tasks, works)
@@ -458,6 +462,8 @@ class Runner:
         if task in game.executed or game.holders(task) > 1:
             game.give_up(*rest)
             return
+        if self.outputs is not None:
+            self.outputs.distrust(ending.attempt.task, ending.attempt.began)
         if ending.attempt.lost and (self.stopping or ending.job.number in self._withdrawn):
             game.give_up(*rest)
             return

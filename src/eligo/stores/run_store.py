@@ -225,6 +225,12 @@ class Store:
         rows = self._database.execute(f"SELECT task FROM attempt GROUP BY task HAVING {having}")  # noqa: S608 - our own words
         return [number for (number,) in rows]
 
+    @property
+    def began(self) -> float:
+        """The start of the first session; infinity if there was none."""
+        (began,) = self._database.execute("SELECT min(began) FROM session").fetchone()
+        return float("inf") if began is None else began
+
     def killed_sessions(self) -> list[tuple[float, float]]:
         """The start of each session without an end, and the start of the next one; infinity if there is none."""
         later = "(SELECT min(later.began) FROM session AS later WHERE later.number > session.number)"

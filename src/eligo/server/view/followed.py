@@ -150,6 +150,8 @@ class Watching:
         #: called with all changes before they are committed
         self.followers: list[Callable[[Changes], None]] = []
 
+    end = None  # a server has no end that viewers wait for
+
     @property
     def closing(self) -> bool:
         """Whether streams should end."""
