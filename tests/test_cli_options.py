@@ -95,6 +95,7 @@ LINES = [
     "plan copy.json --in-place --seconds 5",
     "plan flow.json --workers 2 --history flow.json --verbose",
     "plan flow.json --cores 2",
+    "plan flow.json --assume cat=5m --seconds-per-task 60 --price 0.04/h --deadline 2h",
     "plan sized.json --space 1K",
     "explain flow.json -o out.svg --effort quick --seconds 5 --json",
     "verify flow.json order.txt --json --history flow.json",
@@ -225,7 +226,15 @@ def options(verb: str) -> set[frozenset[str]]:
 
 def test_no_option_is_left_out() -> None:
     seen: dict[str, set[str]] = {}
-    for line in (*LINES, *WITHOUT_COMMANDS, *WRONG, *SERVED, f"serve {SERVE}", "page --open --port --with-parent"):
+    for line in (
+        *LINES,
+        *WITHOUT_COMMANDS,
+        *WRONG,
+        *SERVED,
+        f"serve {SERVE}",
+        "page --open --port --with-parent",
+        "run --page --hold",
+    ):
         verb, *words = shlex.split(line)
         seen.setdefault(verb, set()).update(word for word in words if word.startswith("-"))
     files = [path for pattern in ELSEWHERE for path in Path(__file__).parent.glob(pattern)]

@@ -459,6 +459,29 @@ def test_a_worker_that_hangs_keeps_nobody_from_stopping(name: str) -> None:
     assert no_sleepers(nap(3178))
 
 
+def test_a_worker_whose_connection_breaks_is_replaced(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name != "dask":
+        pytest.skip("the only engine that sends jobs to its workers over connections")
+    own = made(name, 1, Path())
+    assert isinstance(own, DaskEngine)
+    run, broken = own._client.run, list[str]()
+
+    def break_once(*args: Any, **options: Any) -> Any:
+        if broken:
+            return run(*args, **options)
+        broken.extend(options["workers"])
+        return failing()
+
+    async def failing() -> Any:
+        raise OSError("the connection is broken")
+
+    monkeypatch.setattr(own._client, "run", break_once)
+    done = runner(own, {"a": []}, lambda task, attempt: Function(len, ("abc",)))
+    assert done.values == {"a": 3}
+    assert broken
+    own.close()
+
+
 # Several tasks at once
 
 

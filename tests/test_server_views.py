@@ -253,7 +253,7 @@ def test_one_viewer_leaves_places_for_others(monkeypatch: pytest.MonkeyPatch) ->
         return {"type": "http.disconnect"}
 
     async def run() -> None:
-        source: Any = SimpleNamespace(closing=False)
+        source: Any = SimpleNamespace(closing=False, end=None)
         views = page_data.Views(source, lambda headers: Caller(headers[b"authorization"].decode(), frozenset({"read"})))
         views.answer = picture
         mine = [await watch(views, "ann") for _ in range(2)]

@@ -1,10 +1,10 @@
 // The current state: the latest view, the connection, and the time on the server's clock.
 import { computed, signal } from "@preact/signals";
-import { asked, get, said } from "./calls";
-import type { View, WorkflowLine } from "./documents";
+import { asked, call, get, said } from "./calls";
+import type { RunPage, View, WorkflowLine } from "./documents";
 import { route } from "./route";
 import { Served, type Source } from "./source";
-import { Stream } from "./stream";
+import { Stream, type End } from "./stream";
 
 export type Link = { state: "fine" } | { state: "lost" | "gone"; since: number; why: string };
 
@@ -13,6 +13,8 @@ export const source = signal<Source | null>(null);
 export const link = signal<Link>({ state: "fine" });
 export const workflows = signal<WorkflowLine[] | null>(null);
 export const problem = signal("");
+/** What an ended run on this machine has left: its data, and its report as the path and the text of a file. */
+export const finished = signal<{ page: RunPage; path: string | null; report: string } | null>(null);
 
 const came = signal(0);
 const ticks = signal(0);
@@ -36,6 +38,15 @@ function heard(next: View): void {
   view.value = next;
 }
 
+/** The data of the ended run, which this tab then holds itself; the report is the same data as one file. */
+async function finish(workflow: string, { report: path }: End): Promise<void> {
+  const report = path ? await (await call("/report.html")).text() : "";
+  const data = /<script type="application\/json" id="data">([^<]*)/.exec(report)?.[1];
+  const page = data ? (JSON.parse(data) as RunPage) : await get<RunPage>(`${address(workflow)}/report`);
+  page.view.workflow = workflow;
+  if (followed === workflow) finished.value = { page, path, report };
+}
+
 function broken(state: "lost" | "gone", why: string): void {
   const before = link.peek();
   link.value = { state, since: before.state === "fine" ? Date.now() / 1000 : before.since, why };
@@ -54,7 +65,8 @@ export function follow(workflow: string): void {
   stream = new Stream(address(workflow), {
     view: heard,
     lost: (why) => broken("lost", why),
-    ended: (why) => broken("gone", why),
+    gone: (why) => broken("gone", why),
+    ended: (end) => finish(workflow, end).catch((trouble) => broken("lost", said(trouble))),
   });
 }
 
@@ -101,7 +113,7 @@ export function start(): void {
   setInterval(() => {
     beats += 1;
     // The list of workflows is refreshed often; while one run is shown, only now and then, for new workflows.
-    if (!document.hidden && asked.peek() === null && (!route.peek().workflow || beats % 6 === 0)) void list();
+    if (!document.hidden && asked.peek() === null && !finished.peek() && (!route.peek().workflow || beats % 6 === 0)) void list();
   }, 5000);
   void list();
 }

@@ -13,7 +13,14 @@ const UNSEEN = 30_000;
 export interface Listener {
   view(view: View): void;
   lost(why: string): void;
-  ended(why: string): void;
+  gone(why: string): void;
+  /** The run has ended: the last view came before. The promise settles once its data are here. */
+  ended(end: End): Promise<void>;
+}
+
+/** The last event of a stream: the path of the report on the machine of the run, if it was written. */
+export interface End {
+  report: string | null;
 }
 
 /** How long to wait before the n-th attempt in a row; random, so that pages do not reconnect all at once. */
@@ -24,6 +31,9 @@ export function pause(tries: number, scatter = Math.random()): number {
 export class Stream {
   private stopped = false;
   private tries = 0;
+  /** Whether the page comes from a run on this machine: it ends with the run, so even a hidden page keeps its stream. */
+  private local = false;
+  private open = false;
   private abort: AbortController | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -31,7 +41,7 @@ export class Stream {
     private readonly address: string,
     private readonly listener: Listener,
   ) {
-    document.addEventListener("visibilitychange", this.again);
+    document.addEventListener("visibilitychange", this.seen);
     window.addEventListener("online", this.again);
     this.again();
   }
@@ -40,9 +50,13 @@ export class Stream {
     this.stopped = true;
     clearTimeout(this.timer);
     this.abort?.abort();
-    document.removeEventListener("visibilitychange", this.again);
+    document.removeEventListener("visibilitychange", this.seen);
     window.removeEventListener("online", this.again);
   }
+
+  private readonly seen = (): void => {
+    if (!this.local || !this.open) this.again();
+  };
 
   /** Reconnect at once. */
   readonly again = (): void => {
@@ -51,7 +65,7 @@ export class Stream {
     if (this.stopped) return;
     const abort = new AbortController();
     this.abort = abort;
-    void (document.hidden ? this.look(abort) : this.listen(abort));
+    void (document.hidden && !this.local ? this.look(abort) : this.listen(abort));
   };
 
   private async look(abort: AbortController): Promise<void> {
@@ -73,6 +87,7 @@ export class Stream {
     try {
       alive();
       const answer = await call(`${this.address}/events`, { signal: abort.signal, headers: { Accept: "text/event-stream" } });
+      this.open = true;
       const reader = answer.body!.getReader();
       const decoder = new TextDecoder();
       const events = new Events();
@@ -82,6 +97,8 @@ export class Stream {
         alive();
         for (const { event, data } of events.push(decoder.decode(value, { stream: true }))) {
           if (event === "view") this.heard(JSON.parse(data) as View);
+          // The stream stays open until the data are here: as long as it is, the process of the page waits.
+          if (event === "ended") void this.listener.ended(JSON.parse(data) as End).finally(() => this.stop());
         }
       }
       this.failed(null, abort);
@@ -89,11 +106,13 @@ export class Stream {
       this.failed(problem, abort);
     } finally {
       clearTimeout(watch);
+      this.open = false;
     }
   }
 
   private heard(view: View): void {
     this.tries = 0;
+    this.local = view.source === "run";
     this.listener.view(view);
   }
 
@@ -101,7 +120,7 @@ export class Stream {
     if (this.stopped || (abort.signal.aborted && abort.signal.reason !== "silence")) return;
     const why = problem === null ? "the server ended the connection" : said(problem);
     if (problem instanceof Refused && [401, 403, 404].includes(problem.status)) {
-      this.listener.ended(why);
+      this.listener.gone(why);
       if (problem.status === 401) return;
     } else {
       this.listener.lost(why);

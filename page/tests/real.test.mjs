@@ -157,11 +157,24 @@ test("a run on this machine is shown while it is active", options, async () => {
     await page.waitForFunction(() => Number(document.querySelector(".legend strong")?.textContent ?? 0) > 3, null, { timeout: 20000 });
     await shot(page, "real-run");
     assert.equal(await page.getByRole("button", { name: "Cancel the run" }).count(), 0);
+    await page.waitForFunction(() => document.querySelector(".headline").textContent.includes("done in"), null, { timeout: 60000 });
+    await page.waitForSelector(".notice");
     if (run.exitCode === null) await new Promise((resolve) => run.once("exit", resolve));
     assert.equal(run.exitCode, 0);
-    await assert.rejects(fetch(url)); // it ends with the run
-    const later = place.begin(["page", "here.json.run", "--port", "0"]);
+    await assert.rejects(fetch(url)); // it ends with the run, once the tab has everything
+    assert.match(await page.locator(".notice").innerText(), /holds all of its data[\s\S]*here\.json\.run\/report\.html/);
+    const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save report.html" }).click()]);
+    assert.equal(saved.suggestedFilename(), "report.html");
+    for (const [section, sign] of [["tasks", ".rows tbody tr"], ["timeline", ".timeline canvas"], ["dag", ".dag canvas"]]) {
+      await page.evaluate((name) => (location.hash = `#/run/${name}`), section);
+      await page.waitForSelector(sign);
+    }
+    assert.deepEqual(await axe(page), []);
+    assert.equal(await page.locator(".lost").count(), 0);
+    assert.deepEqual(page.problems, []);
+    const later = place.begin(["page", "here.json.run"]);
     const [, again] = await place.says(later, /page: (\S+)/);
+    assert.equal(again, url); // every folder has its own port
     assert.equal((await got(`${again}v1/workflows/run/view`)).counts.done, 40);
     assert.deepEqual(page.elsewhere, []);
   } finally {

@@ -3,12 +3,13 @@ import { useEffect } from "preact/hooks";
 import { asked } from "../calls";
 import { title } from "../headline";
 import { go, route } from "../route";
-import { follow, link, view, workflows } from "../session";
+import { finished, follow, link, view, workflows } from "../session";
 import { Announcer, Connection } from "./Connection";
 import { Header } from "./Header";
 import { Login } from "./Login";
 import { Run } from "./Run";
 import { Skip } from "./Skip";
+import { prepare } from "./Static";
 import { Workflows } from "./Workflows";
 
 function Body() {
@@ -33,7 +34,11 @@ export function App() {
   const current = view.value;
   const shown = asked.value === null && workflow ? current : null;
   const only = workflows.value?.length === 1 ? workflows.value[0]!.workflow : "";
+  const ended = finished.value;
   useEffect(() => follow(workflow), [workflow]);
+  useEffect(() => {
+    if (ended) prepare(ended.page);
+  }, [ended]);
   useEffect(() => {
     if (!workflow && only) go({ workflow: only }, true);
   }, [workflow, only]);

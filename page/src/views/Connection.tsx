@@ -3,10 +3,31 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { View } from "../documents";
 import { clock } from "../format";
 import { news } from "../headline";
-import { link, view } from "../session";
+import { save } from "../download";
+import { finished, link, view } from "../session";
+
+/** The end of a run on this machine, whose page has no server any more. */
+function Finished() {
+  const { path, report } = finished.value!;
+  return (
+    <div class="notice" role="status">
+      The run has ended, and this tab holds all of its data.
+      {path && (
+        <>
+          {" "}
+          Report: <code>{path}</code>{" "}
+          <button type="button" onClick={() => save("report.html", "text/html", report)}>
+            Save report.html
+          </button>
+        </>
+      )}
+    </div>
+  );
+}
 
 export function Connection() {
   const state = link.value;
+  if (finished.value) return <Finished />;
   if (state.state === "fine") return null;
   const since = clock(state.since, Date.now() / 1000);
   return (

@@ -16,7 +16,7 @@ import { tableKey } from "./Tasks";
 import { ganttKey } from "./Timeline";
 
 /** All data are here already, so no view has to wait, in print either. */
-function prepare(page: StaticPage): void {
+export function prepare(page: StaticPage): void {
   if (page.kind === "report") return;
   if (page.kind === "plan") {
     const gantt = { begin: 0, end: 0, workers: [], kinds: [], bars: [], attempts: 0, merged: 0 };

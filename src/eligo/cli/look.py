@@ -18,13 +18,12 @@ from eligo.pages.details import why_document
 from eligo.pages.html import save_page
 from eligo.pages.sources import EVERY, OVER, Document, FolderSource, RunSource, ServerSource, only_run, run_folder
 from eligo.pages.views import MOST_LINES, STATE_WORDS, count_words, status_document
-from eligo.running.folder import STATE
+from eligo.running.folder import REPORT, STATE
 from eligo.running.states import BAD, BLOCKED, DONE, time_left
 from eligo.space.disk_use import DiskUse
 from eligo.stores import under_way
 from eligo.work.attempts import CACHE
 
-REPORT = "report.html"
 MOST_SHOWN = 5  # failures that are printed one by one
 MOST_RUNNING, MOST_CAUSES, MOST_NAMES = 10, 10, 6
 _COLOUR = re.compile(r"(\x1b\[[\d;]*m)")

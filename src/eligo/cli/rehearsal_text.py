@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from eligo.cli.endings import INTERRUPTED
@@ -11,7 +12,8 @@ from eligo.cli.live_display import watching
 from eligo.cli.output import figure, print_json, print_lines, table_lines
 from eligo.cli.plan_text import tell
 from eligo.cli.requests import RunRequest
-from eligo.cli.run_text import interruptible
+from eligo.cli.run_page import live_page, port_of
+from eligo.cli.run_text import default_folder, interruptible
 from eligo.errors import InputError, counted
 from eligo.estimates import lasting
 from eligo.pages.folder_source import WatchedProcess
@@ -30,7 +32,8 @@ def rehearse_all(flow: Workflow, request: RunRequest, seconds: float) -> int:
         raise InputError("--policy must name at least one policy to rehearse")
     stage = build_stage(request.selection.applied(flow), request.settings(policies[0]), seconds)
     tell(stage.remarks)
-    rehearsals = rehearse(stage, request.on, policies, partial(_live_display, stage))
+    beside = partial(_page, stage, request) if request.page else nullcontext
+    rehearsals = rehearse(stage, request.on, policies, partial(_live_display, stage), beside)
     if request.json:
         print_json(rehearsal_document(stage, rehearsals))
     else:
@@ -44,6 +47,11 @@ def _live_display(stage: Stage, runner: Runner) -> Iterator[None]:
     process = WatchedProcess(stage.flow, runner)
     with watching(process, sys.stderr), interruptible(runner):
         yield
+
+
+def _page(stage: Stage, request: RunRequest, folder: Path) -> AbstractContextManager[None]:
+    """The page of one rehearsal, at the address of the workflow's runs: its own folder is a temporary one."""
+    return live_page(str(folder), request.hold, port_of(request.place or default_folder(stage.flow)))
 
 
 def rehearsal_document(stage: Stage, rehearsals: list[Rehearsal]) -> dict[str, Any]:

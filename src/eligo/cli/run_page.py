@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from html import escape
@@ -17,22 +18,34 @@ from eligo.client.owner import split_address
 from eligo.user_state import state_folder
 
 PATIENT = 5.0  # seconds within which the page must end
+FIRST_PORT, PORTS = 10_240, 20_000  # below those that systems give to outgoing connections
 
 
-def show_page(name: str, port: int, browse: bool, with_parent: bool) -> int:
-    """Serve the page of a run until the user stops it."""
+def port_of(folder: str | os.PathLike[str]) -> int:
+    """The port of a folder's pages, always the same, so that an open tab finds a later page of the folder."""
+    return FIRST_PORT + zlib.crc32(os.path.realpath(folder).encode()) % PORTS
+
+
+def show_page(name: str, port: int | None, browse: bool, parent: bool) -> int:
+    """Serve the page of a run until the user stops it or, with a *parent*, until that has ended and readers know."""
     from eligo.pages.sources import run_folder
-    from eligo.server.view.run_page import show_run
+    from eligo.server.view.run_page import Parent, show_run
 
     def ready(address: str) -> None:
-        sys.stdout.write(f"page: {address}\n")
-        sys.stdout.flush()
+        _print_line(f"page: {address}")
         if browse:
             _browse(address)
 
+    folder = Path(name) if parent else run_folder(name)
+    ports = (port or port_of(folder), 0) if port is None or parent else (port,)
     with suppress(KeyboardInterrupt):
-        show_run(name if with_parent else run_folder(name), port, ready, with_parent)
+        show_run(folder, ports, ready, Parent(_print_line) if parent else None)
     return 0
+
+
+def _print_line(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def link_page(place: str, token_file: str | None, browse: bool) -> int:
@@ -74,21 +87,37 @@ def _redirect(server: str, link: str) -> str:
 
 
 @contextmanager
-def live_page(place: str) -> Iterator[None]:
-    """Serve the page of a run in a process of its own, so that viewers do not slow the run."""
-    words = [sys.executable, "-m", "eligo", "page", place, "--port", "0", "--with-parent"]
-    page = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
+def live_page(place: str, hold: bool, port: int | None = None) -> Iterator[None]:
+    """Serve the page of a run in a process of its own, so that viewers do not slow the run.
+
+    After the run it ends at once without readers; otherwise when they have the end, and with *hold* only at Ctrl-C.
+    """
+    words = [sys.executable, "-m", "eligo", "page", place, "--with-parent"]
+    words += [] if port is None else ["--port", str(port)]
+    # in a process group of its own: the first Ctrl-C is for the run, whose page stays
+    page = subprocess.Popen(  # noqa: S603
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0
+    )
     Thread(target=_say, args=(page,), daemon=True).start()
     try:
         yield
+        _wait_for_readers(page, "hold" if hold else "ended")
     finally:
         if page.stdin is not None:
-            page.stdin.close()
+            with suppress(OSError):  # it has ended before
+                page.stdin.close()
         try:
             page.wait(PATIENT)
         except subprocess.TimeoutExpired:
             page.kill()
             page.wait()
+
+
+def _wait_for_readers(page: "subprocess.Popen[str]", word: str) -> None:
+    """Tell the page that the run has ended, and wait until it ends too or the user presses Ctrl-C."""
+    with suppress(OSError, KeyboardInterrupt):
+        print(word, file=page.stdin, flush=True)
+        page.wait()
 
 
 def _say(page: "subprocess.Popen[str]") -> None:

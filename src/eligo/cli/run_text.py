@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from types import FrameType
@@ -39,7 +39,7 @@ from eligo.running.task_files import TaskFiles
 from eligo.space.disk_use import disk_use
 from eligo.workflow import Workflow, in_priority_order
 
-RESCUE = "rescue.dag"
+RESCUE, DAGMAN = "rescue.dag", "htcondor-dagman"
 SELDOM = 30.0  # seconds between two lines about the progress of DAGMan
 UNSAID = "[null, false, false, [null, false, null, null]]"  # how a file is read without options
 
@@ -97,21 +97,27 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
     """Run the workflow and print the result; returns the exit code."""
     served = request.on.startswith(SERVER)
     ignore = words_in([*(request.ignore or ()), facts_of_run(request.resume).get("ignored", "")])
-    by_itself, labels = request.on == "htcondor-dagman", None if served else request.label or ()
-    flow = accept(flow, ignore, elsewhere=request.on != "local", labels=labels, dispatched=not by_itself)
+    labels = None if served else request.label or ()
+    flow = accept(flow, ignore, elsewhere=request.on != "local", labels=labels, dispatched=request.on != DAGMAN)
     request = replace(request, ignore=list(ignore))
     if served:
         from eligo.cli.remote import by_server
 
         return by_server(request.selection.applied(_with_times(request, flow)), request, access.target(request.on))
-    place, facts = request.place or default_folder(flow), facts_to_keep(request, reading, ignore)
+    with ExitStack() as page:  # until the result is printed
+        return _answer_here(flow, request, facts_to_keep(request, reading, ignore), page)
+
+
+def _answer_here(flow: Workflow, request: RunRequest, facts: Mapping[str, str], page: ExitStack) -> int:
+    """Run the workflow from this process; *page* is entered beside the run, if it is wanted."""
+    place = request.place or default_folder(flow)
     follows, hooks = follows_of(request), {**flow.hooks, **hooks_in(request.hook or [])}
     with_times = partial(_with_times, request)
     with ExitStack() as later, closing(RunFolder(place)) as folder:
         if request.dry_run:
             tell([remark] if (remark := shell_remark(flow)) else [])
             return print_dry_run(dry_run(with_times(flow), request.settings(), folder), request.json)
-        if by_itself:
+        if request.on == DAGMAN:
             folder.store.remember(**facts)
             return by_dagman(request.selection.applied(with_times(flow)), request, folder)
         with working(f"planning {counted(len(flow), 'task')}"):
@@ -125,6 +131,10 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
         tell([harmless(f"{shorten(label)}: {reason}") for label, reason in resumed.reasons.items()])
         later.enter_context(calling(hooks, runner, place, lambda why: tell([f"warning: {why}"])))
         tell([f"{place} is paused: eligo resume {place} continues it"] if request.pause else [])
+        if request.page:
+            from eligo.cli.run_page import live_page  # here, because most runs have no page
+
+            page.enter_context(live_page(place, request.hold))
         process = WatchedProcess(flow, runner, folder.store.curves().get("plan", ()))
         result = _execute_visibly(process, follows, request, place)
         tell([*_write_rescue(flow, result, place), *(() if runner.cache is None else runner.cache.remarks())])
@@ -134,25 +144,18 @@ def answer(flow: Workflow, request: RunRequest, reading: Reading | None, access:
 
 
 def _execute_visibly(process: WatchedProcess, follows: list[Follow], request: RunRequest, place: str) -> Result:
-    """Run to the end, with the display, the output of tasks and the page that were requested."""
+    """Run to the end, with the display and the output of tasks that were requested."""
     runner = process.runner
     if request.stream_lines:
         follows.append(task_lines := TaskLines())
         runner.watch = task_lines.watch
     runner.follow = all_of(follows)
     with (
-        _page(place) if request.page else nullcontext(),
         watching(process, sys.stderr, request.quiet or request.stream or request.stream_lines),
         interruptible(runner),
         _warn_of_shortage(runner, place),
     ):
         return execute(runner)
-
-
-def _page(place: str) -> AbstractContextManager[None]:
-    from eligo.cli.run_page import live_page  # here, because most runs have no page
-
-    return live_page(place)
 
 
 def _with_times(request: RunRequest, flow: Workflow) -> Workflow:
@@ -359,7 +362,7 @@ def by_dagman(flow: Workflow, request: RunRequest, folder: RunFolder) -> int:
         fates = run_dagman(job, watch)
     _print_fates(fates, Ended(len(flow), time.monotonic() - began, str(folder.path)), request)
     if watch.stopping and any(fate.state == "pending" for fate in fates.values()):
-        tell([f"to resume: eligo run --resume {folder.path} --on htcondor-dagman"])
+        tell([f"to resume: eligo run --resume {folder.path} --on {DAGMAN}"])
         return INTERRUPTED
     return 0 if all(fate.state == "done" for fate in fates.values()) else FAILED
 

@@ -161,7 +161,7 @@ def log(
 def page(
     context: typer.Context,
     folder: Annotated[str, operand("RUN", "Run folder (such as FILE.run), its FILE, or a server's URL.")],
-    port: Annotated[int, valued("PORT", "Port on this machine; 0: any free port.")] = 8751,
+    port: Annotated[int | None, valued("PORT", "Port; 0: any free port. [default: each folder has its own]")] = None,
     open_: Annotated[bool, flag("Open the page in a browser.", "--open")] = False,
     with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
     token_file: Token = None,

@@ -48,6 +48,7 @@ class DaskEngine(FutureEngine):
             unlimited = f"the Dask workers at {wanted.address} state no memory limit"
             self.unheeded = (f"{unlimited}: the memory requests of tasks are ignored",)
         self._busy = set[str]()  # own workers that are busy or dead
+        self._restarts = set[asyncio.Future[Any]]()  # kept, since the event loop does not
         #: the scheduler's address
         self.address = str(self._client.scheduler.address)
 
@@ -78,9 +79,14 @@ class DaskEngine(FutureEngine):
         return _unpack((await asyncio.shield(asked))[worker])
 
     def _note_idle(self, worker: str, asked: "asyncio.Future[Any]") -> None:
-        """Mark a worker as idle, unless it is dead; its replacement has a new address."""
+        """Mark a worker as idle; one that is dead or cannot be reached is replaced by one with another address."""
         if asked.cancelled() or not isinstance(asked.exception(), OSError):
             self._busy.discard(worker)
+        else:
+            restarting = self._own.scheduler.restart_workers(
+                [worker], wait_for_workers=False, on_error="return", stimulus_id="eligo-unreachable"
+            )
+            self._restarts.add(asyncio.ensure_future(restarting))
 
     def withdraw(self, out: Out) -> None:
         """Withdraw a job; commands on own workers are stopped instead, and report their end."""

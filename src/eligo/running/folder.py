@@ -24,7 +24,7 @@ from eligo.running.task_files import NO_DOUBTS, Doubts, Redone, unfinished_tasks
 from eligo.stores import Store, added_names, read_facts, read_tasks, readable
 from eligo.workflow import Workflow
 
-STATE = "run.db"
+STATE, REPORT = "run.db", "report.html"
 LOGS, JOBS, ADDING, KEPT = "logs", "jobs", "adding", "workflow.json"
 LOCK = f"{STATE}.lock"
 #: the fact with the number of attempts, from the first, that do not count against the retries of tasks

@@ -9,8 +9,9 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -126,15 +127,17 @@ def rehearse(
     on: "str | Executor | Engine",
     policies: Sequence[str],
     around: Callable[[Runner], AbstractContextManager[object]] = nullcontext,
+    beside: Callable[[Path], AbstractContextManager[object]] = nullcontext,
 ) -> list[Rehearsal]:
     """Rehearse one policy after another; if one is stopped, it and those after it are left out.
 
-    *around* returns a context manager for each run, for example a display.
+    *around* returns a context manager for each run, for example a display, and *beside* one for its folder, which is left
+    only when everything is stored.
     """
     rehearsals: list[Rehearsal] = []
     for policy in policies:
         foreseen = None if policy in ALLOCATORS else predicted(stage.flow, stage.settings.slots, policy)
-        lasted = _rehearse_policy(stage, on, policy, around)
+        lasted = _rehearse_policy(stage, on, policy, around, beside)
         if lasted is None:
             break
         rehearsals.append(Rehearsal(policy, lasted / stage.scale, foreseen, lasted))
@@ -146,19 +149,21 @@ def _rehearse_policy(
     on: "str | Executor | Engine",
     policy: str,
     around: Callable[[Runner], AbstractContextManager[object]],
+    beside: Callable[[Path], AbstractContextManager[object]],
 ) -> float | None:
     """The duration of one rehearsal in seconds; None if it was stopped."""
     path = stage.flow.origin.path if stage.flow.origin else None
     shared = (
         None if on == "local" or not path else os.path.dirname(os.path.abspath(path))
     )  # workers elsewhere see this folder too
-    with TemporaryDirectory(prefix="eligo-rehearsal-", dir=shared) as scratch:
+    with TemporaryDirectory(prefix="eligo-rehearsal-", dir=shared) as scratch, ExitStack() as later:
         totals = {MEMORY: stage.memory, **stage.settings.resources} if shares_machine(on) else stage.settings.resources
         settings = replace(
             stage.settings, policy=policy, directory=scratch, skip_done=False, timeout=None, resources=totals
         )
         with closing(RunFolder(os.path.join(scratch, "run"))) as folder:
             runner, _ = prepare_run(stage.flow, on, settings, folder)
+            later.enter_context(beside(folder.path))
             with around(runner):
                 result = execute(runner)
     for task, why in result.failed.items():

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from eligo.execution import ALLOCATED, FAILED
+from eligo.execution import ALLOCATED, ELIGIBLE, FAILED
 from eligo.pages.watched import Watched, Worker
 from eligo.policies import PLAN_EFFORT
 from eligo.running.states import Curve
@@ -107,12 +107,18 @@ class WatchedServed(Watched):
     def unmet(self) -> Sequence[str]:
         """See `Watched`."""
         demands = self._books.unmet(self.served, self.execution.ready.numbers)
-        return [one.sentence("ready task") for one in demands]
+        return [
+            *(one.sentence("ready task") for one in demands),
+            *(self.served.space_notes() if self.under_way else ()),
+        ]
 
     def obstacles(self, v: int) -> list[str]:
         """See `Looked`."""
         unmet = self._books.unmet(self.served, np.array([v], np.int32))
-        return [*self._service.closed(self.served), *(f"It needs {one.need}; {one.why}." for one in unmet)]
+        needs = [f"It needs {one.need}; {one.why}." for one in unmet]
+        if self.execution.codes[v] == ELIGIBLE and self.under_way and not self.served.may_start(v):
+            needs.append("It waits for space: the files between tasks would exceed the limit.")
+        return [*self._service.closed(self.served), *needs]
 
     @property
     def tallies(self) -> Mapping[str, int]:
@@ -143,6 +149,8 @@ class Watching:
         self._foreseeing: set[asyncio.Task[None]] = set()
         #: called with all changes before they are committed
         self.followers: list[Callable[[Changes], None]] = []
+
+    end = None  # a server has no end that viewers wait for
 
     @property
     def closing(self) -> bool:

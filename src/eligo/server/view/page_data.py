@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import Any, NamedTuple, Protocol
@@ -75,6 +75,10 @@ class Lookout(Protocol):
     def closing(self) -> bool:
         """Whether streams should end."""
 
+    @property
+    def end(self) -> Mapping[str, str | None] | None:
+        """What the last event of a stream says after the last view; None before the end."""
+
 
 class Views:
     """The handlers of the page."""
@@ -82,9 +86,14 @@ class Views:
     def __init__(self, source: Lookout, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
         self._source, self._who = source, who
         self._places = Capacity(MOST_WATCHERS)
-        self._shared: dict[tuple[str, str, frozenset[str]], tuple[float, asyncio.Task[RenderedView]]] = {}
+        self._shared: dict[tuple[str, str, frozenset[str], bool], tuple[float, asyncio.Task[RenderedView]]] = {}
         #: the handler of `view`, which may forward a call to another server
         self.answer: Callable[[ApiCall], Awaitable[Any]] = self._after_commit(self.view)
+
+    @property
+    def readers(self) -> int:
+        """The number of open streams."""
+        return self._places.total - self._places.free
 
     async def _workflow(self, call: ApiCall) -> Watched:
         return await self._source.watched(call.parts["workflow"])
@@ -125,7 +134,8 @@ class Views:
         caller = self._who(call.scope["state"]["headers"])
         demand(caller.scopes, "read", "submit")
         owner = caller.name if "submit" in caller.scopes else ""  # readers see the same, whatever their name
-        place, now = (call.parts["workflow"], owner, caller.scopes), time.monotonic()
+        place = (call.parts["workflow"], owner, caller.scopes, self._source.end is not None)
+        now = time.monotonic()
         if place not in self._shared or now - self._shared[place][0] > SHARED:
             self._shared = {key: entry for key, entry in self._shared.items() if now - entry[0] <= SHARED}
             picture = asyncio.create_task(self._picture(call._replace(caller=caller)))
@@ -139,18 +149,24 @@ class Views:
 
     async def _stream(self, call: ApiCall, rendered: RenderedView, account: Account) -> AsyncIterator[bytes]:
         sent, lasting, at = b"", b"", 0.0
+        end: Mapping[str, str | None] | None = None
+        sent_end = end
         try:
             while self._places in account.holds or self._places.take(account):
                 now = time.monotonic()
                 if rendered.lasting != lasting or (rendered.document != sent and now - at > SELDOM):
                     sent, lasting, at = rendered.document, rendered.lasting, now
                     yield rendered.event
-                elif now - at > QUIET:
+                elif now - at > QUIET or sent_end is not None:  # at the end, to notice that the viewer has left
                     at = now
                     yield b":\n\n"
+                if end is not sent_end:
+                    sent_end = end
+                    yield b"event: ended\ndata: %b\n\n" % encode(end)
                 if self._source.closing:
                     return
                 await asyncio.sleep(EVERY)
+                end = self._source.end  # before the view, which then is the last one
                 rendered = await self._render(call)
         except EligoError:  # the viewer connects again, and then gets the reason
             return

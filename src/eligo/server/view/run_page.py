@@ -2,17 +2,24 @@
 
 import asyncio
 import logging
+import math
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from socket import socket
 
 import uvicorn
+from starlette.requests import Request
+from starlette.responses import FileResponse
+from starlette.routing import Route
 
-from eligo.errors import InputError
+from eligo.errors import InputError, counted
 from eligo.pages.folder_source import WatchedRun, looked_at
-from eligo.pages.html import ABSENT, is_built
+from eligo.pages.html import ABSENT, ASSETS, is_built
+from eligo.running.folder import REPORT
 from eligo.server.app import Setup, listening
 from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.protocol import Patience, protocol
@@ -25,6 +32,12 @@ EVERY = 0.4  # seconds before the folder is read again
 RUN = "run"  # the id of the one workflow
 PATIENT = 2  # seconds that open requests may take at the end
 MOST_WAIT = 60.0  # seconds that a run may take to start
+MOST_HELD = 600.0  # seconds that readers may take to receive the end
+SOON = 2.0  # seconds after which a message says that the page waits for readers
+KEPT = "the run has ended; its page stays: press Ctrl-C to close it"
+WAITING = "not informed of the end yet: waiting up to 10 min; press Ctrl-C to stop now"
+ANYBODY = Caller("anybody", frozenset({"read"}))
+REPORT_HEADERS = {"content-security-policy": "frame-ancestors 'none'", "x-content-type-options": "nosniff"}
 
 
 class RunLookout:
@@ -33,6 +46,9 @@ class RunLookout:
     closing = False
 
     def __init__(self, folder: str | Path) -> None:
+        #: what the last event of a stream says; None until the run has ended
+        self.end: Mapping[str, str | None] | None = None
+        self._views = Views(self, lambda headers: ANYBODY)
         self._folder = Path(folder)
         self._run: WatchedRun | None = None
         self._read = 0.0
@@ -58,6 +74,17 @@ class RunLookout:
         if self._run.forecast_due:
             await asyncio.to_thread(self._run.foresight())
 
+    def finish(self) -> None:
+        """Note that the run has ended: viewers get its last state, and then where its report is."""
+        report = self._folder.absolute() / REPORT
+        self.end, self._read = {"report": str(report) if report.is_file() else None}, 0.0
+
+    async def _report(self, request: Request) -> FileResponse:
+        """The report, whose own policy allows only its own program."""
+        if self.end is None or self.end["report"] is None:
+            raise unknown_workflow(REPORT)
+        return FileResponse(self.end["report"], headers=REPORT_HEADERS, media_type=ASSETS["index.html"])
+
     async def settled(self) -> None:
         """Return at once: everything in the folder is stored already."""
 
@@ -69,50 +96,98 @@ class RunLookout:
         about = (RUN, run.title, "", run.policy, run.status, began, len(run.flow), {**run.counts})
         return WorkflowsWords([WorkflowWords(*about, lost, run.tallies["repeated"], run.tallies["saved"], [], [])])
 
+    @property
+    def readers(self) -> int:
+        """The number of open pages that follow the run."""
+        return self._views.readers
+
     def app(self) -> Guard:
         """The ASGI app of the page."""
-        anybody = Caller("anybody", frozenset({"read"}))
-        views = Views(self, lambda headers: anybody)
-        endpoints = [*endpoints_of(self), *views.endpoints()]
-        return Guard(Application(endpoints, lambda headers: anybody, [], page_routes()), Bounds())
+        endpoints = [*endpoints_of(self), *self._views.endpoints()]
+        pages = [*page_routes(), Route(f"/{REPORT}", self._report, methods=["GET"])]
+        return Guard(Application(endpoints, lambda headers: ANYBODY, [], pages), Bounds())
 
 
-def show_run(folder: str | Path, port: int, ready: Callable[[str], None], with_parent: bool = False) -> None:
-    """Show a run until a signal or, *with_parent*, until the parent process ends; calls *ready* with the address."""
+class Parent:
+    """The process with the run, which writes a word to standard input after it: "ended", or "hold" to keep the page."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say, self.word, self.over, self.gone = say, "", asyncio.Event(), asyncio.Event()
+
+    def listen(self) -> None:
+        """Wait for the word, and for the end of the process, in a thread."""
+        threading.Thread(target=self._listen, args=(asyncio.get_running_loop(),), daemon=True).start()
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        with suppress(RuntimeError):  # the page has ended before
+            self.word = sys.stdin.readline().strip()
+            loop.call_soon_threadsafe(self.over.set)
+            sys.stdin.read()
+            loop.call_soon_threadsafe(self.gone.set)
+
+    async def stay(self, lookout: RunLookout) -> None:
+        """Wait until all readers have the end of the run; not at all without readers, unless the page is to be kept."""
+        begin, said = time.monotonic(), False
+        most = {"hold": math.inf, "ended": MOST_HELD}.get(self.word, SOON)  # without a word, it was killed
+        while (self.word == "hold" or lookout.readers) and (elapsed := time.monotonic() - begin) < most:
+            if self.word and self.gone.is_set():
+                return
+            if not said and self.word and (elapsed > SOON or self.word == "hold"):
+                said = True
+                self.say(KEPT if self.word == "hold" else f"{counted(lookout.readers, 'open tab')} {WAITING}")
+            await asyncio.sleep(0.1)
+
+
+def show_run(
+    folder: str | Path, ports: Sequence[int], ready: Callable[[str], None], parent: Parent | None = None
+) -> None:
+    """Show a run until a signal or the end of the *parent*, on the first free port; calls *ready* with the address."""
     if not is_built():
         raise InputError(ABSENT)
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
-    asyncio.run(_serve_page(folder, port, ready, with_parent))
+    asyncio.run(_serve_page(folder, ports, ready, parent))
 
 
-async def _serve_page(folder: str | Path, port: int, ready: Callable[[str], None], with_parent: bool) -> None:
-    listener = listening(Setup(port=port))
+async def _serve_page(
+    folder: str | Path, ports: Sequence[int], ready: Callable[[str], None], parent: Parent | None
+) -> None:
+    listener = _listener(ports)
     lookout = RunLookout(folder)
-    await _wait_for_run(lookout, MOST_WAIT if with_parent else 0.0)
+    if parent is not None:
+        parent.listen()
+    await _wait_for_run(lookout, parent)
     config = uvicorn.Config(
         lookout.app(), http=protocol(Patience()), ws="none", lifespan="off", log_config=None, access_log=False,
         timeout_graceful_shutdown=PATIENT, server_header=False, proxy_headers=False, date_header=False,
     )  # fmt: skip
     server = uvicorn.Server(config)
-
-    def end() -> None:
-        sys.stdin.read()
-        lookout.closing = server.should_exit = True
-
-    if with_parent:
-        threading.Thread(target=end, daemon=True).start()
+    serving = asyncio.create_task(server.serve([listener]))
     ready(f"http://127.0.0.1:{listener.getsockname()[1]}/")
-    await server.serve([listener])
+    if parent is not None:
+        over = asyncio.create_task(parent.over.wait())
+        await asyncio.wait({over, serving}, return_when=asyncio.FIRST_COMPLETED)
+        lookout.finish()
+        await parent.stay(lookout)
+        lookout.closing = server.should_exit = True
+    await serving
 
 
-async def _wait_for_run(lookout: RunLookout, patience: float) -> None:
+def _listener(ports: Sequence[int]) -> socket:
+    """A socket on the first port that is free; raises if none is."""
+    for port in ports[:-1]:
+        with suppress(InputError):
+            return listening(Setup(port=port))
+    return listening(Setup(port=ports[-1]))
+
+
+async def _wait_for_run(lookout: RunLookout, parent: Parent | None) -> None:
     """Wait until there is a run in the folder; raises if there is none in time."""
-    until = time.monotonic() + patience
+    until = time.monotonic() + (MOST_WAIT if parent is not None else 0.0)
     while True:
         try:
             await lookout.watched()
             return
         except InputError:
-            if time.monotonic() >= until:
+            if time.monotonic() >= until or (parent is not None and parent.over.is_set()):
                 raise
             await asyncio.sleep(0.2)
