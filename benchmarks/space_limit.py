@@ -110,7 +110,7 @@ def workflows(folder: Path) -> Iterator[tuple[str, Workflow]]:
 
 
 class Played(NamedTuple):
-    """The end of a workflow, and the most bytes that existed at once."""
+    """The end of a workflow, and the peak of its files."""
 
     end: float
     peak: int
