@@ -43,11 +43,13 @@ export function Overview({ view }: { view: View }) {
       <div class="boxes">
         <FailureBox view={view} />
         <WorkerBox view={view} />
-        <OrderBox view={view} />
         <PaceBox view={view} />
       </div>
       <div class="two">
-        {view.curve && <Curve curve={view.curve} going={view.ended === null} />}
+        <div class="stack">
+          {view.curve && <Curve curve={view.curve} going={view.ended === null} />}
+          <OrderBox view={view} />
+        </div>
         <div class="stack">
           <RunningBox view={view} />
           <RecentBox view={view} />
