@@ -74,15 +74,9 @@ Token = Annotated[str | None, valued("FILE", "File with the token. [default: $EL
 Force = Annotated[bool, flag("Overwrite files that eligo did not write.", "--force")]
 Workers = Annotated[
     str | None,
-    valued(
-        "N",
-        "Estimate the time on N workers; 4x1.0,2x0.5 gives counts and relative speeds.",
-        "--workers",
-        "-j",
-        "--jobs",
-    ),
+    valued("N", "Time on N workers, 1..64, or 4x1.0,2x0.5 (speeds).", "--workers", "-j", "--jobs"),
 ]
-Cores = Annotated[int | None, valued("N", "Estimate the time on N cores that tasks share.", "--cores")]
+Cores = Annotated[str | None, valued("N", "Time on N cores that tasks share, or 1..64.", "--cores")]
 Histories = Annotated[list[str] | None, valued("FILE", "Run times: trace, log, table or run. Repeatable.", "--history")]
 Json = Annotated[bool, flag("Print one JSON document.", "--json")]
 EffortOption = Annotated[str, valued("LEVEL", "Search budget: quick, normal or thorough.", "--effort", of="effort")]
@@ -105,8 +99,7 @@ OrderWritten = Annotated[
     str,
     valued(
         "NAME",
-        "Policy that chooses the next task: finish (shortest time), ready (most tasks ready), fifo, another policy,"
-        " or a file with an order.",
+        "Policy: finish (soonest), ready (most tasks ready), fifo, another, or a file.",
         of="policy",
     ),
 ]

@@ -27,6 +27,12 @@ class PlanRequest:
     cores: option.Cores = None
     policy: option.OrderWritten = "finish"
     history: option.Histories = None
+    seconds_per_task: Annotated[float | None, valued("N", "Assumed seconds of tasks of unknown time.")] = None
+    assume: Annotated[list[str] | None, valued("KIND=TIME", "Assumed time of a kind, as in align=5m. Repeatable.")] = (
+        None
+    )
+    price: Annotated[str | None, valued("PRICE", "Price of a worker or core, such as 0.04/h.")] = None
+    deadline: Annotated[str | None, valued("TIME", "Latest finish, such as 2h.")] = None
     output: Annotated[
         str | None,
         valued("OUT", "Write the workflow with priorities; .txt: the order; .smk: rule priorities.", "-o", "--output"),

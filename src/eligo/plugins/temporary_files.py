@@ -99,7 +99,7 @@ class TemporaryFiles:
         sizes: dict[str, list[int]] = {}
         for job in self._name:
             sizes.setdefault(job.name, []).extend(self._sizes[file] for file in temporary(job) if file in self._sizes)
-        return {rule: sum(known) / len(known) for rule, known in sizes.items() if known}
+        return {rule: sum(some) / len(some) for rule, some in sizes.items() if some}
 
     def follow(self, remaining: Collection[Job], idle: bool) -> None:
         """Learn which of the jobs that run have ended; if the run is *idle*, what is neither done nor remains has failed."""
@@ -136,14 +136,14 @@ class TemporaryFiles:
 
     def start(self, jobs: Iterable[Job], forced: bool = False) -> bool:
         """Note that jobs start together if there is space for them, or if they are *forced*; returns whether they start."""
-        known = sorted((job for job in jobs if job in self._name), key=lambda job: self._place[self._name[job]])
-        if self._within is not None and not self._are_ready(known):
+        ranked = sorted((job for job in jobs if job in self._name), key=lambda job: self._place[self._name[job]])
+        if self._within is not None and not self._are_ready(ranked):
             self._build()  # other jobs have ended meanwhile
-        if self._within is None or not self._are_ready(known):
+        if self._within is None or not self._are_ready(ranked):
             return True
-        if not self._within.begin([self._name[job] for job in known], forced):
+        if not self._within.begin([self._name[job] for job in ranked], forced):
             return False
-        self._running.update(dict.fromkeys(known))
+        self._running.update(dict.fromkeys(ranked))
         return True
 
     def growth(self, job: Job) -> int:

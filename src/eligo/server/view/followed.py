@@ -20,7 +20,7 @@ from eligo.server.rules.state import Unavailable
 from eligo.stores.service import Changes
 from eligo.stores.service_sql import ServiceStore
 from eligo.theory.eligibility import eligible_counts
-from eligo.work.attempts import Attempt, split_tails
+from eligo.work.attempts import Attempt, Lease, split_tails
 
 #: maximum number of followed workflows and of their tasks together, and seconds without a view after which one is dropped
 MOST_WATCHED, MOST_TASKS, PATIENCE = 2_000, 2**21, 600.0
@@ -48,12 +48,17 @@ class WatchedServed(Watched):
         self.trying = {lease.task: lease for lease in leases if codes[lease.task] == ALLOCATED}
         self.again = {v: due + ahead for v, due in served.tries.waiting.items() if codes[v] == FAILED}
 
+    def assigned(self, v: int) -> Lease:
+        """See `Watched`: the other tasks of a grant."""
+        numbers = self.served.holding.get(v)
+        return self.served.leases[min(numbers)]._replace(since=self.at) if numbers else super().assigned(v)
+
     def curve(self, name: str) -> Curve | None:
         """See `Looked`."""
         order, ceiling = self._plan
         if name == "bound":
             return None if ceiling is None else np.asarray(ceiling, np.int64)
-        if order is None:
+        if order is None or (name == "plan" and self.execution.additions):  # the plan covers only the original tasks
             return None
         return order.astype(np.int64) if name == "order" else eligible_counts(self.flow.dag, order)
 
