@@ -12,7 +12,7 @@ function facts(view: View): string[] {
   if (view.ended !== null) said.push(`ended ${clock(view.ended, view.now)}`);
   said.push(`${view.ended === null ? "running for" : "ran for"} ${length(view.seconds)}`, `policy ${view.policy}`, `${many(view.tasks, "task")}, ${many(view.arcs, "arc")}`);
   if (view.lost) said.push(`${many(view.lost, "attempt")} lost`);
-  if (view.repeated) said.push(`${many(view.repeated, "task")} reassigned`);
+  if (view.repeated) said.push(`${many(view.repeated, "task")} ${view.source === "run" ? "run again" : "reassigned"}`);
   if (view.saved) said.push(`${bytes(view.saved)} of transfers saved`);
   return said;
 }

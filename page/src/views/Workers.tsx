@@ -70,7 +70,7 @@ function Row({ client, view }: { client: Client; view: View }) {
       <td class="num" data-head="Last seen" title={clock(client.seen)}>
         {ago(client.seen, now.value)}
       </td>
-      <td class="num" data-head="Speed">{client.speed === null ? "–" : `${figure(client.speed)} ×`}</td>
+      <td class="num" data-head="Speed">{client.speed === null ? "–" : `${figure(Number(client.speed.toFixed(2)))} ×`}</td>
       <td class="num" data-head="Done">{number(client.done)}</td>
       <td class="num" data-head="Failed">{number(client.failed)}</td>
       <td class="num" data-head="Lost">{number(client.lost)}</td>
