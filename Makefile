@@ -6,7 +6,7 @@ KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 # Compiled once, as in an installed package: tests start many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-makefiles test-corpus test-page test-plugins test-plugins-short try-plugin page check-page need-npm fuzz check bench papers docs format clean
+.PHONY: setup demo checker checker-wasm test test-checker test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-makefiles test-corpus test-page test-plugins test-plugins-short try-plugin page check-page need-npm fuzz check bench papers docs format clean
 
 setup: .venv/installed
 
@@ -31,11 +31,30 @@ INSTALL = bash -o pipefail -c 'env -u ELIGO_PURE $(BIN)/python -m pip install --
 demo: setup
 	@$(BIN)/python examples/demo.py
 
+# The second checker of saved plans: `checker/check DAG PLAN`; see docs/reference/proofs.md.
+checker: checker/check
+
+checker/check: checker/check.c
+	$(CC) -std=c11 -O2 -Wall -Wextra -Werror -o $@ $<
+
+# The same for WebAssembly (WASI). Without the package ziglang, nothing is built, and a message says so.
+checker-wasm: .venv/installed
+	@if $(BIN)/python -c "import ziglang" 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang; \
+	then $(BIN)/python -m ziglang cc -target wasm32-wasi -std=c11 -O2 -s -o checker/check.wasm checker/check.c; \
+	else echo "eligo: THE CHECKER IS NOT BUILT FOR WEBASSEMBLY: ziglang cannot be installed here" >&2; fi
+
 TESTS ?= tests
 
 # `make check` tests the layers, so they are left out here.
 test: .venv/tools
 	$(BIN)/python -m pytest -q -n 2 $(TESTS) --ignore=tests/test_architecture.py
+
+FORGED ?= 50000
+
+# Both checkers on real, forged and fuzzed plans; `make test` forges a few hundred.
+test-checker: .venv/tools
+	ELIGO_FORGED=$(FORGED) $(BIN)/python -m pytest -q -s tests/test_checker.py
 
 INTERPRETED := tests/test_same_plan.py tests/test_positions.py tests/test_within.py tests/test_theory.py tests/test_dag.py \
   tests/test_execution.py tests/test_policies.py tests/test_pools.py tests/test_finishing.py tests/test_batches.py \
@@ -146,4 +165,4 @@ format: .venv/tools
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv build dist out page/node_modules page/build src/eligo/pages/built src/eligo.egg-info src/eligo/kernels/*.c src/eligo/kernels/*.so
+	rm -rf .venv build dist out page/node_modules page/build src/eligo/pages/built src/eligo.egg-info src/eligo/kernels/*.c src/eligo/kernels/*.so checker/check checker/check.wasm
