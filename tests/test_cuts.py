@@ -20,7 +20,7 @@ def sides_of(cut: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None) -> Sides |
 
 def another_cut(dag: Dag, tasks: Ints, renders: Ints, p: int, q: int) -> Sides | None:
     """The side of a minimum cut from which worth cannot get away, of the whole network, by another solver."""
-    network: "nx.DiGraph[int]" = nx.DiGraph()
+    network: nx.DiGraph[int] = nx.DiGraph()
     source, sink = 2 * len(dag), 2 * len(dag) + 1
     network.add_nodes_from([source, sink])
     executed, rendered, free = set(tasks.tolist()), set(renders.tolist()), q * len(renders)
