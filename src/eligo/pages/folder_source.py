@@ -149,10 +149,10 @@ class WatchedRun(Watched):
         return int(self._now.get("workers", self.sessions[-1].workers))
 
     @property
-    def worker_seconds(self) -> float:
+    def presence(self) -> Sequence[tuple[float, float, int]]:
         """See `Watched`: the workers of every session, for as long as it lasted."""
         spans = zip(self.sessions, self.spans, strict=True)
-        return sum(session.workers * (end - begin) for session, (begin, end) in spans)
+        return [(begin, end, session.workers) for session, (begin, end) in spans]
 
     @property
     def cache_client(self) -> int:
@@ -233,6 +233,7 @@ def looked_at(folder: str | Path, before: WatchedRun | None = None) -> WatchedRu
 
 
 SHORTEST = 0.5  # seconds; no rate is computed over a shorter time
+FIRST_WAIT = 0.1  # seconds for which a display waits for the first forecast
 
 
 class WatchedProcess(Watched):
@@ -262,7 +263,9 @@ class WatchedProcess(Watched):
             self._rates.popleft()
         self._learn()
         if self.forecast_due:
-            Thread(target=self.foresight(), daemon=True).start()  # this is slow for many tasks
+            thread = Thread(target=self.foresight(), daemon=True)  # this is slow for many tasks
+            thread.start()
+            thread.join(0.0 if self.remaining else FIRST_WAIT)
 
     def _learn(self) -> None:
         """Read the running tasks, the retries, and the durations of tasks that are done since."""

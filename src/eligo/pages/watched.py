@@ -258,14 +258,19 @@ class Watched(Looked):
         return ()
 
     @property
-    def worker_seconds(self) -> float:
-        """The total time for which workers were present, each from its first attempt on."""
+    def presence(self) -> Sequence[tuple[float, float, int]]:
+        """From when to when how many workers were present: each one from its first attempt on."""
         alive = {worker.client for worker in self.workers if worker.alive and self.under_way}
         attempts = self.attempts
-        return sum(
-            (self.at if name in alive else end) - begin
+        return [
+            (begin, self.at if name in alive else end, 1)
             for name, begin, end in zip(attempts.clients, attempts.first, attempts.latest, strict=True)
-        )
+        ]
+
+    @property
+    def worker_seconds(self) -> float:
+        """The total time for which workers were present."""
+        return sum(count * (end - begin) for begin, end, count in self.presence)
 
     @property
     def disk(self) -> DiskUse | None:
