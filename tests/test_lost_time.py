@@ -11,8 +11,7 @@ import pytest
 
 from eligo import Dag, Task, Workflow
 from eligo.cli import run
-from eligo.pages.folder_source import WatchedRun
-from eligo.pages.lost_time import actual_terms, lost_time, lost_time_words, played_finish
+from eligo.pages.lost_time import actual_terms, crews_of, lost_time, lost_time_words, played_finish, workers_of
 from eligo.pages.views import starving
 from eligo.pages.watched import Attempts, Watched
 from eligo.schedules import terms_of
@@ -44,8 +43,8 @@ def played(seed: int) -> Any:
     end = max(ends)
     flow = Workflow(dag, {v: Task(name=v) for v in range(size)})
     return SimpleNamespace(
-        flow=flow, attempts=attempts, spans=[(0.0, end)], presence=[(0.0, end, 3)], seconds=end, under_way=False,
-        cache_client=-1, source="run", labels=dag.labels,
+        flow=flow, attempts=attempts, spans=[(0.0, end)], crews=[(0.0, end, 3)], trying={}, at=end,
+        seconds=end, under_way=False, cache_client=-1, source="run", labels=dag.labels,
     )  # fmt: skip
 
 
@@ -87,6 +86,15 @@ def test_a_run_takes_no_less_than_its_bound_and_words_say_where_time_went(seed: 
     assert words[2].startswith("Simulated without failures and dispatch: `finish` ")
 
 
+def test_clients_count_as_often_as_they_ran_tasks_at_a_time() -> None:
+    watched = SimpleNamespace(crews=None, attempts=Attempts(), trying={}, at=9.0)
+    spans = [(0.0, 4.0), (1.0, 3.0), (3.0, 6.0)]
+    watched.attempts.add([attempt(number, number, 0, span) for number, span in enumerate(spans)])
+    watched.attempts.add([attempt(3, 3, 1, (2.0, 8.0))])
+    assert crews_of(cast(Watched, watched)) == [(0.0, 6.0, 2), (2.0, 8.0, 1)]
+    assert workers_of(cast(Watched, watched)) == 3
+
+
 def test_a_run_with_unknown_times_has_no_bound() -> None:
     watched = played(1)
     watched.cache_client = 0
@@ -123,7 +131,7 @@ def test_two_runs_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    tasks = [{"name": f"t{i}", "run": "true", "category": "step"} for i in range(4)]
+    tasks = [{"name": f"t{i}", "run": "true"} for i in range(4)]
     Path("flow.json").write_text(json.dumps({"tasks": tasks}))
     for folder, workers in (("one.run", "1"), ("two.run", "2")):
         assert run(["run", "flow.json", "--run", folder, "-j", workers, "-q"]) == 0
@@ -131,12 +139,12 @@ def test_two_runs_side_by_side(
     assert run(["compare", "one.run", "two.run"]) == 0
     out = capsys.readouterr().out
     assert "two.run took " in out
-    assert "mean of step" in out
+    assert "mean of t" in out
     assert run(["compare", "one.run", "two.run", "--json"]) == 0
     one, two = json.loads(capsys.readouterr().out)["runs"]
     assert (one["workers"], two["workers"], one["done"], one["tasks"]) == (1, 2, 4, 4)
-    for each, folder in ((one, "one.run"), (two, "two.run")):
-        assert sum(each["parts"].values()) == pytest.approx(WatchedRun(folder).worker_seconds, rel=0.05)
+    for each in (one, two):
+        assert sum(each["parts"].values()) == pytest.approx(each["workers"] * each["seconds"], rel=0.05)
         assert each["bound"] <= each["seconds"]
     assert run(["compare", "one.run", "two.run", "one.run"]) == 2
     assert "two runs can be compared, got 3" in capsys.readouterr().err

@@ -138,6 +138,8 @@ Insecure = Annotated[
 Cert = Annotated[str | None, valued("FILE", "TLS certificate.")]
 CertKey = Annotated[str | None, valued("FILE", "Private key of the certificate.", "--key")]
 AllowHost = Annotated[list[str] | None, valued("NAME", "Additional accepted Host name, such as a proxy's.")]
+Space = Annotated[str | None, valued("SIZE", "Limit of temporary files, such as 200G.", "--space")]
+Clean = Annotated[bool, flag("Remove files between tasks after their last reader.", "--clean")]
 NoFiles = Annotated[bool, flag("Transfer no files: clients must already have them.", "--no-files")]
 
 

@@ -196,8 +196,8 @@ class RunRequest:
     folder: Annotated[str | None, valued("FOLDER", "Folder for state and logs. [default: FILE.run]", "--run")] = None
     directory: Annotated[str | None, valued("DIR", "Directory of the tasks. [default: FILE's folder]", "--dir")] = None
     cache: Annotated[str | None, valued("DIR", "Take outputs from this cache, and add new ones.")] = None
-    space: Annotated[str | None, valued("SIZE", "Limit of temporary files, such as 200G.", "--space")] = None
-    clean: Annotated[bool, flag("Remove files between tasks after their last reader.", "--clean")] = False
+    space: option.Space = None
+    clean: option.Clean = False
     keep_incomplete: Annotated[bool, flag("Leave outputs of a failed attempt for the next.", "--keep-incomplete")] = (
         False
     )

@@ -10,7 +10,7 @@ from eligo.errors import InputError
 from eligo.estimates import lasting
 from eligo.finishing import window_bound
 from eligo.pages.folder_source import WatchedRun
-from eligo.pages.lost_time import PARTS, LostTime, actual_terms, lost_time
+from eligo.pages.lost_time import PARTS, LostTime, actual_terms, lost_time, workers_of
 from eligo.pages.sources import run_folder
 from eligo.pages.watched import WENT_WELL, Watched
 from eligo.running.states import DONE
@@ -43,7 +43,7 @@ def run_figures(watched: Watched, name: str) -> RunFigures:
     """The figures of a run."""
     terms = actual_terms(watched)
     bound = None if terms is None else window_bound(terms.dag, terms.seconds, terms.pool).seconds
-    workers = max((count for *_, count in watched.presence), default=0)
+    workers = workers_of(watched)
     done, tasks = watched.counts[DONE], len(watched.flow)
     return RunFigures(
         name, watched.policy, tasks, done, watched.seconds, bound, workers, lost_time(watched), _kind_seconds(watched)

@@ -8,6 +8,8 @@ import numpy as np
 from eligo.errors import counted, shorten
 from eligo.estimates import lasting
 from eligo.finishing import window_bound
+from eligo.pages.choices import begins_of, ready_times_of
+from eligo.pages.lanes import all_attempts, lanes_of
 from eligo.pages.watched import WENT_WELL, WENT_WRONG, Watched
 from eligo.pools import Floats, Pool
 from eligo.prioritising import numbered_order
@@ -55,10 +57,10 @@ def lost_time(watched: Watched) -> LostTime:
 
 def _idle_time(watched: Watched) -> tuple[float, float, float]:
     """The idle seconds of workers: without a ready task, after the last start, and beside ready tasks."""
-    rows, presence = watched.attempts.rows, watched.presence
-    if not len(rows) or not presence:
+    rows, crews = watched.attempts.rows, crews_of(watched)
+    if not len(rows) or not crews:
         return 0.0, 0.0, 0.0
-    came, left, counts = np.array(presence, np.float64).T
+    came, left, counts = np.array(crews, np.float64).T
     ready, start = _waits(watched)
     times = np.concatenate([came, left, rows["began"], rows["ended"], ready, start])
     ones, idle_change = np.ones(len(rows)), np.zeros(2 * len(ready))
@@ -75,20 +77,31 @@ def _idle_time(watched: Watched) -> tuple[float, float, float]:
 
 def _waits(watched: Watched) -> tuple[Floats, Floats]:
     """For every task that started, when it became ready and when it first started, within one session."""
-    rows, dag = watched.attempts.rows, watched.flow.dag
-    start, done = np.full(len(dag), np.inf), np.full(len(dag), np.nan)
-    np.minimum.at(start, rows["task"], rows["began"])
-    good = rows["outcome"] == WENT_WELL
-    done[rows["task"][good]] = rows["ended"][good]
-    ready = np.full(len(dag), watched.spans[0][0] if watched.spans else 0.0)
-    parents = np.repeat(np.arange(len(dag)), np.diff(dag.parent_ptr))
-    np.fmax.at(ready, parents, done[dag.parent])
-    begins = np.array([begin for begin, _ in watched.spans])
-    if len(begins):
-        last = begins[np.maximum(0, np.searchsorted(begins, np.where(np.isinf(start), begins[-1], start), "right") - 1)]
-        ready = np.maximum(ready, last)
-    started = np.isfinite(start)
-    return np.minimum(ready[started], start[started]), start[started]
+    ready, start = ready_times_of(watched), begins_of(watched)
+    started = np.isfinite(start) & np.isfinite(ready)
+    ready, start = ready[started], start[started]
+    sessions = np.array([begin for begin, _ in watched.spans] or [0.0])
+    latest = sessions[np.maximum(0, np.searchsorted(sessions, start, "right") - 1)]
+    return np.minimum(np.maximum(ready, latest), start), start
+
+
+def crews_of(watched: Watched) -> list[tuple[float, float, int]]:
+    """From when to when there were how many workers: each client as often as it ran tasks at a time, if no more is known."""
+    if watched.crews is not None:
+        return list(watched.crews)
+    rows, _ = all_attempts(watched)
+    lanes, order = lanes_of(rows), np.argsort(rows["client"], kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(rows["client"][order])) + 1) if len(rows) else []
+    return [
+        (float(rows["began"][group].min()), float(rows["ended"][group].max()), int(lanes[group].max()) + 1)
+        for group in groups
+    ]
+
+
+def workers_of(watched: Watched) -> int:
+    """The largest number of workers at a time; if they came and went, of all."""
+    counts = [count for *_, count in crews_of(watched)]
+    return (sum(counts) if watched.crews is None else max(counts, default=0)) if counts else 0
 
 
 def lost_time_words(watched: Watched) -> list[str]:
@@ -117,9 +130,7 @@ def actual_seconds(watched: Watched) -> Floats | None:
 
 def actual_terms(watched: Watched) -> Terms | None:
     """The run times and the workers of a run in which every task was executed; None for any other."""
-    seconds, workers = actual_seconds(watched), max((count for *_, count in watched.presence), default=0)
-    if watched.source == "server":  # each client is present on its own
-        workers = len(watched.presence)
+    seconds, workers = actual_seconds(watched), workers_of(watched)
     return None if seconds is None or not workers else terms_of(watched.flow.dag, seconds, workers)
 
 
