@@ -184,6 +184,7 @@ def flow_of(
     dag: Mapping[str, Iterable[str]],
     files: Mapping[str, tuple[list[str], list[str]]] | None = None,
     temporary: Collection[str] = (),
+    sizes: Mapping[str, int] | None = None,
 ) -> Workflow:
     """A workflow by the parents of its tasks; *files* are what tasks read and write, and which of that is temporary."""
     known = {name: (files or {}).get(name, ([], [])) for name in dag}
@@ -197,7 +198,7 @@ def flow_of(
         )
         for name, (reads, writes) in known.items()
     }
-    return Workflow(Dag.from_parents(dag), tasks)
+    return Workflow(Dag.from_parents(dag), tasks, file_sizes=sizes or {})
 
 
 def many(number: int) -> Workflow:

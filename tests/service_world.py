@@ -4,14 +4,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from eligo.execution import ELIGIBLE, EXECUTED, FAILED, Execution
+from eligo.errors import InputError
+from eligo.execution import ALLOCATED, ELIGIBLE, EXECUTED, FAILED, HELD, Execution
 from eligo.server.rules.document import unpack_workflow
+from eligo.server.rules.prepared import Wishes, footprint_of
 from eligo.server.rules.requests import Ticket
 from eligo.server.rules.served import Served
 from eligo.server.schema import FileWords, Outcome, ResultWords
+from eligo.space.orders import space_order
 from eligo.stores.service_sql import ServiceStore
 from eligo.work.attempts import Lease
 from eligo.work.tries import Retries
+from eligo.workflow import Workflow
 from service_model import Given, Promises, counted
 from service_parts import Scene, check, flow_of
 
@@ -29,6 +33,8 @@ class World:
         self.scene.enrol("first")
         self.known: list[Lease] = []  # what clients were told that they have
         self.states: dict[str, str] = {}
+        self.sizes: dict[str, dict[str, int]] = {}  # of the files of each workflow
+        self.regained = set[str]()  # workflows in which a permanently failed task was retried after all
         self.requests: list[tuple[str, str]] = []
         self._waiting: list[Ticket] = []
         self._leases: list[Lease] = []  # not kept yet, so nobody knows
@@ -47,8 +53,21 @@ class World:
         wishes: dict[str, Any] = {"quorum": 2 if b % 4 == 0 else 1, "copies": 1 + b % 2, "files": c % 2 == 0}
         wishes |= {"policy": "finish" if c % 3 == 0 else "fifo", "owner": str(c % 3), "share": 1.0 + c % 2}
         temporary = [f"of {name}" for i, name in enumerate(dag) if (a + i * b) % 3 == 0]
-        workflow = self.scene.submit(flow_of(dag, files, temporary), **wishes)
+        sizes = {f"of {name}": (a + 3 * i + b) % 5 for i, name in enumerate(dag)}
+        flow = flow_of(dag, files, temporary, sizes)
+        if wishes["files"] and b % 3:  # the size of what clients bring is that which was stated
+            wishes |= self._limit(flow, {"clean": b % 5 == 0}, a + b)
+        workflow = self.scene.submit(flow, **wishes)
         self.promises.parents[workflow] = dag
+        self.sizes[workflow] = sizes
+
+    def _limit(self, flow: Workflow, wishes: dict[str, Any], more: int) -> dict[str, Any]:
+        """The settings with the least limit of space that is known to do, or a little more."""
+        try:
+            footprint = footprint_of(Wishes(**wishes), flow)
+        except InputError:  # nothing is temporary
+            return wishes
+        return wishes | {"space": footprint.peak(space_order(footprint)) + more % 2}
 
     def enrol(self, a: int, b: int, c: int) -> None:
         if len(self.scene.service.clients) < MOST_CLIENTS:
@@ -156,6 +175,8 @@ class World:
     def _retry(self, workflow: str) -> None:
         served = self.scene.served(workflow)
         tasks = [str(task) for task in served.execution.failed]
+        if served.tries.causes:
+            self.regained.add(workflow)
         self._pending.append(partial(self.promises.retry, workflow, tasks))
         assert self.scene.service.retry(self.scene.now, workflow) == len(tasks)
 
@@ -197,10 +218,13 @@ class World:
     def _brought(self, lease: Lease, b: int, c: int) -> ResultWords:
         outcome: Outcome = "done" if c % 4 or c == 0 else "returned" if c % 8 else "failed"
         tail = "wrong" if b % 7 == 6 else "right"
-        name = f"of t{lease.task}"
-        outputs = {name: FileWords(tail, 1)} if b % 3 or c % 5 else {}
+        outputs = self._outputs(lease, tail) if b % 3 or c % 5 else {}
         died = outcome == "returned" and b % 2 == 1
         return ResultWords(lease.id, outcome, seconds=float(c % 9), outputs=outputs, tail=tail, died=died)
+
+    def _outputs(self, lease: Lease, content: str) -> dict[str, FileWords]:
+        name = f"of t{lease.task}"
+        return {name: FileWords(content, self.sizes[lease.workflow][name])}
 
     def _deliver(self, client: str, brought: list[ResultWords]) -> None:
         for told, answer in zip(brought, self.scene.tell(client, *brought), strict=True):
@@ -225,11 +249,27 @@ class World:
                     readers = served.files.inside_readers(name)
                     there = name in served.files.there or (readers and all(codes[u] == EXECUTED for u in readers))
                     assert codes[v] != EXECUTED or there, "a file is gone that somebody needs"
+            self._check_space(served)
             if served.state == "running":
                 assert served.verdict is None
         for workflow, state in self.states.items():
             if state in {"done", "cancelled"}:
                 assert self.scene.state(workflow) == state
+
+    def _check_space(self, served: Served) -> None:
+        """The files that may be removed, with those that may be on their way, are within the limit."""
+        files, within, codes = served.files, served.within, served.execution.codes
+        if within is None or files is None or served.state in {"done", "cancelled"}:
+            return
+        removable = files.removable()
+        there = {name for name in removable if name in files.there}
+        there |= {name for name in removable if codes[files.makers[name]] in {ALLOCATED, HELD}}
+        total = sum(self.sizes[served.id][name] for name in there)
+        assert total <= within.live, "files are not counted"
+        failed = bool(served.tries.causes) or served.id in self.regained
+        if not failed:  # what a permanently failed task needs stays
+            assert total <= within.limit, "the limit of space was exceeded"
+            assert within.needed <= within.limit
 
     def _check_kept(self) -> None:
         store, service = self.scene.store, self.scene.service
@@ -298,7 +338,7 @@ class World:
                     self._retry(served.id)
             for client in honest:
                 for lease in scene.leases(client):
-                    outputs = {f"of t{lease.task}": FileWords("right", 1)}
+                    outputs = self._outputs(lease, "right")
                     self.promises.grant(lease.id, Given(lease.workflow, f"t{lease.task}", client), 0)
                     self.promises.send(lease.id, "right")
                     answer = scene.bring(lease, outputs=outputs, tail="right", seconds=1.0)

@@ -24,7 +24,7 @@ LEVELS = {
     "execution": 3, "deciding": 3, "verifying": 3,
     "additions": 4, "planning": 4, "space": 4, "times": 4,
     "batches": 5, "clusters": 5, "finishing": 5, "policies": 5, "schedules": 5,
-    "allocating": 6, "prioritising": 6,
+    "allocating": 6, "predictions": 6, "prioritising": 6, "scaling": 6,
     "simulation": 7, "engines": 7,
     "choice": 8, "running": 8, "client": 8,
     "plotting": 9, "explaining": 9, "plugins": 9,

@@ -214,9 +214,9 @@ def test_the_candidates_are_data(tmp_path: Path) -> None:
     assert chosen.times.sources == ["the file"]
 
 
-def test_an_order_for_a_pool_needs_run_times() -> None:
-    with pytest.raises(eligo.InputError, match="the run time of 'a' is not known"):
-        eligo.order({"a": []}, 4)
+def test_without_run_times_an_order_for_a_pool_has_no_finish() -> None:
+    chosen = eligo.order({"a": []}, 4)
+    assert (chosen.order, chosen.finish, chosen.prediction) == (("a",), None, None)
 
 
 def test_an_order_that_there_is_not_is_refused_before_any_work() -> None:

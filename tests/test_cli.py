@@ -155,7 +155,8 @@ def test_the_list_of_verbs_cuts_no_sentence(eligo: Command, monkeypatch: pytest.
 def test_plan_begins_with_a_plain_sentence(eligo: Command, mesh: str) -> None:
     result = eligo("plan", mesh)
     assert result.code == 0
-    first, second = result.out.splitlines()[:2]
+    verdict, first, second = result.out.splitlines()[:3]
+    assert verdict == "No order gains anything here: first come, first served does as well."
     assert first == "With `finish`, 2.40 tasks are ready, as many as under first come, first served."
     assert second == "No order can have more tasks ready at any moment than `finish`."
 

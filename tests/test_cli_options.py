@@ -95,6 +95,7 @@ LINES = [
     "plan copy.json --in-place --seconds 5",
     "plan flow.json --workers 2 --history flow.json --verbose",
     "plan flow.json --cores 2",
+    "plan flow.json --assume cat=5m --seconds-per-task 60 --price 0.04/h --deadline 2h",
     "plan sized.json --space 1K",
     "explain flow.json -o out.svg --effort quick --seconds 5 --json",
     "verify flow.json order.txt --json --history flow.json",

@@ -10,6 +10,7 @@ import pytest
 
 from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.rows import Ints
 from eligo.server.rules.document import MARK, Packed, pack_plan, pack_workflow, unpack_plan, unpack_workflow
 from eligo.theory.skeleton import skeleton
 from eligo.workflow import Task, Timed, Workflow
@@ -64,9 +65,21 @@ def test_a_plan_comes_back_also_that_of_an_older_server() -> None:
     order, ceiling = np.array([0, 3, 1, 2], np.int32), np.arange(5, dtype=np.int32)
     for plan in (pack_plan(order, ceiling), order.tobytes() + ceiling.tobytes()):
         found = unpack_plan(plan, 4)
-        assert found[0].tolist() == order.tolist()
-        assert found[1] is not None
-        assert found[1].tolist() == ceiling.tolist()
+        assert found.order is not None
+        assert found.order.tolist() == order.tolist()
+        assert found.ceiling is not None
+        assert found.ceiling.tolist() == ceiling.tolist()
+        assert found.reference is None
+
+
+@pytest.mark.parametrize("order", [None, np.array([0, 3, 1, 2], np.int32)])
+def test_the_order_of_a_limit_of_space_is_stored_with_or_without_a_plan(order: Ints | None) -> None:
+    reference = np.array([3, 2, 1, 0], np.int32)
+    found = unpack_plan(pack_plan(order, None, reference), 4)
+    assert found.reference is not None
+    assert found.reference.tolist() == reference.tolist()
+    assert (found.order is None) == (order is None)
+    assert found.ceiling is None
 
 
 @pytest.mark.parametrize("document", [b"", b"\x00", MARK, MARK + b"\xff" * 30, msgspec.msgpack.encode([1, 2])])

@@ -341,7 +341,12 @@ def test_the_command_says_when_and_why(tmp_path: Path, capsys: pytest.CaptureFix
     ("words", "told"),
     [
         (["--workers", "0"], "workers must be a positive integer, got 0"),
-        (["--workers", "2"], "the run time of 'a' is not known, so no finish time can be predicted"),
+        (["--workers", "1..4"], "sizes of a pool cannot be compared, because no run times are known"),
+        (["--workers", "4..1"], "a range must rise, from 1 to at most 1,000,000, got 4..1"),
+        (["--workers", "2", "--price", "1"], "give a range, as in --workers 1..64"),
+        (["--price", "1/week"], "--price must be an amount for an h, min, s or d, such as 0.04/h, got '1/week'"),
+        (["--assume", "5m"], "--assume must be KIND=TIME, such as align=5m, got '5m'"),
+        (["--assume", "b=5m", "--workers", "1..2", "--names"], "cannot be combined with"),
     ],
 )
 def test_the_command_refuses_before_it_plans(

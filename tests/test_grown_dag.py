@@ -20,7 +20,7 @@ from eligo.engines.registry import engine_on
 from eligo.errors import CycleError, InputError, MoveError, StateError, UnknownTaskError
 from eligo.execution import EXECUTED, GROW, RELEASE, STATES, Addition, Execution, unpacked
 from eligo.pages.folder_source import WatchedProcess, WatchedRun, looked_at
-from eligo.pages.watched import ReadyCurve
+from eligo.pages.ready_curve import ReadyCurve
 from eligo.running.api import prepare_run, run
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Runner, Settings
@@ -412,11 +412,11 @@ def test_a_curve_of_ready_tasks_follows_what_was_added() -> None:
             )
             if play.random.random() < 0.3:
                 curve.follow()
-                often.append(curve.eligible[-1])
+                often.append(curve.counts[-1])
         curve.follow()
         once = ReadyCurve(Execution.replay(play.begun, play.game.journal))
         once.follow()
-        assert (curve.eligible, curve.counts, curve.order) == (once.eligible, once.counts, once.order)
+        assert (curve.counts, curve.order) == (once.counts, once.order)
         assert curve._ready == ready[len(play.game.executed)]
 
 
@@ -539,7 +539,7 @@ def test_a_run_that_grew_can_be_looked_at_while_it_goes_on(tmp_path: Path) -> No
             folder.store.flush()
             watched = looked_at(tmp_path / "run", watched)
             assert (watched.flow.dag, stands(watched.execution)) == (game.dag, stands(game))
-            assert watched.ready.eligible[-1] == len(game.eligible)
+            assert watched.ready.counts[-1] == len(game.eligible)
 
 
 def test_a_task_that_was_added_without_a_command_is_refused(tmp_path: Path) -> None:

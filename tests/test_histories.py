@@ -459,12 +459,12 @@ def test_a_bound_from_a_history_is_checked_with_it(say: Words) -> None:
     assert not finish_holds("flow.arcs", bound.document())
 
 
-def test_kinds_alone_never_print_a_time(say: Words) -> None:
+def test_kinds_alone_give_a_time_with_a_range_and_no_certificate(say: Words) -> None:
     code, out, err = say("plan", "flow.arcs", "--workers", "2", "--history", "kinds.csv")
     assert code == 0
     assert err == "eligo: kinds.csv: 3 tasks by kind (a, b), 1 unknown, estimated by the mean of all kinds\n"
-    assert "2 workers: no estimate, because 4 tasks have no run time of their own" in out
-    assert "about" not in out.partition("2 workers")[2]
+    assert out.startswith("2 workers: about 12 s, if tasks take as long as kinds.csv says (4 tasks without")
+    assert "Range: 4.32 s to 34.1 s in 80 % of runs." in out
     assert "No order can have more" in out
     document = json.loads(say("plan", "flow.arcs", "--workers", "2", "--history", "kinds.csv", "--json")[1])
     assert (document["workers"], document["makespan"], document["bound"], document["certificate"]) == (
@@ -474,6 +474,9 @@ def test_kinds_alone_never_print_a_time(say: Words) -> None:
         None,
     )
     assert document["known"] == {"level": "kinds", "by_name": 0, "by_kind": 3, "unknown": 1}
+    prediction = document["prediction"]
+    assert (prediction["seconds"], prediction["share"]) == (12.0, 0.8)
+    assert prediction["low"] < 12.0 < prediction["high"]
 
 
 def test_several_histories_go_together(say: Words) -> None:
@@ -496,8 +499,9 @@ def test_a_history_that_fits_nothing_is_left_out(say: Words, file: str) -> None:
 
 def test_where_nothing_is_known_a_history_is_offered(say: Words) -> None:
     code, out, err = say("plan", "flow.arcs", "--workers", "2")
-    assert (code, out) == (2, "")
-    assert "add --history FILE with run times of an earlier run" in err
+    assert (code, err) == (0, "")
+    assert out.startswith("2 workers: no estimate, because no run times are known (add --history FILE")
+    assert "this order: " in out
     assert say("plan", "flow.arcs", "--workers", "0", "--history", "kinds.csv")[0] == 2
 
 
@@ -509,11 +513,11 @@ def test_what_the_file_says_and_a_history_go_together(say: Words) -> None:
     assert "if tasks take as long as the file and b.csv say." in " ".join(out.split())
 
 
-def test_a_file_that_says_it_of_some_tasks_makes_an_order_and_no_time(say: Words) -> None:
+def test_a_file_that_says_it_of_some_tasks_makes_an_order_and_a_range(say: Words) -> None:
     Path("some.json").write_text('{"tasks": [{"name": "a", "seconds": 2}, {"name": "b", "after": ["a"]}]}')
     code, out, err = say("plan", "some.json", "--workers", "3")
     assert (code, err) == (0, "")
-    assert "3 workers: no estimate, because 1 task has no run time of its own" in out
+    assert "3 workers: about 4 s, if tasks take as long as the file says (1 task without" in out
 
 
 def test_a_plan_of_a_program_without_workers_or_history_is_still_verified(say: Words) -> None:

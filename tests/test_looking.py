@@ -30,11 +30,11 @@ VARYING = (
     (r"eligo log PLACE \w+ --attempt \d( --err)?", "LOG"),
     (r"\(eligo log PLACE \w+ --err\)", "(LOG)"),
     (r"eligo (run --resume|retry) PLACE", "ONWARD"),
-    (r"(\d[\d.]* (ms|s|min|h)|now(?= 1\.00))\b( 1\.00\b)?", "TIME"),
+    (r"(\d[\d.]* (ms|s|min|h)|now(?= \d))\b( 1\.00\b)?", "TIME"),
     (r"(?<=ended after TIME).*?(?=DDD)", " "),  # how much more of this line there is room for depends on the time
     (r"[\u2800-\u28ff ]*[\u2800-\u28ff][\u2800-\u28ff ]*", " "),  # the curve depends on when tasks were tried again
     (r"\b(slot 1|ann)\b", "WORKER"),
-    (r"paused for a[^…]*…", "most tasks failed:…"),  # a server leaves a client alone for a while, a run does not
+    (r"paused for a[^…]*…", ""),  # a server leaves a client alone for a while, a run does not
 )
 TIMES = {"seconds", "began", "ended", "running", "after"}
 #: what only a server has; what a folder and a server have each of their own

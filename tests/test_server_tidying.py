@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from eligo.server.app import Server, Setup
-from eligo.server.cleanup import MOST, SPENT, Tidying
+from eligo.server.cleanup import MOST, Tidying
 from eligo.server.rules.clients import DAY
 from eligo.server.rules.prepared import Wishes, prepare
+from eligo.server.rules.results import BRIEFLY_UNUSED, UNUSED
 from eligo.server.rules.service import Service
 from eligo.server.schema import AskWords, FileWords, ResultWords
 from eligo.stores.service_sqlite import service_store
@@ -224,11 +225,14 @@ def test_a_temporary_file_goes_soon_after_its_last_use_unless_another_workflow_n
     async def play(server: Server, tidying: Tidying) -> None:
         _, _, needed = ended(server, "k")
         await server.desk.settle()
-        used, unused = put(server, b"used", SPENT - 60), put(server, b"unused", SPENT + 60)
-        server.service.books.spent.update({used, unused, needed, sha256(b"gone").hexdigest()})
+        used, unused = put(server, b"used", UNUSED - 60), put(server, b"unused", UNUSED + 60)
+        brief = put(server, b"of a workflow with a limit of space", BRIEFLY_UNUSED + 60)
+        spent = dict.fromkeys((used, unused, needed, sha256(b"gone").hexdigest()), UNUSED)
+        server.service.books.spent.update(spent | {brief: BRIEFLY_UNUSED})
         await tidying.turn()
         assert [server.blobs.size(one) is not None for one in (used, unused, needed)] == [True, False, True]
-        assert server.service.books.spent == {used}
+        assert server.blobs.size(brief) is None
+        assert server.service.books.spent == {used: UNUSED}
 
     played(tmp_path, play)
 

@@ -16,6 +16,7 @@ from eligo.server.rules.agenda import TurnQueue, Turns
 from eligo.server.rules.clients import Client, ServerTerms
 from eligo.server.rules.document import unpack_plan
 from eligo.server.rules.requests import Ticket
+from eligo.server.rules.results import UNUSED
 from eligo.server.schema import FileWords, Outcome, ResultWords
 from eligo.work.attempts import Lease
 from eligo.work.tries import Retries
@@ -698,7 +699,7 @@ def test_a_temporary_file_is_forgotten_with_its_last_reader(scene: Scene) -> Non
         assert scene.tell(ann, done(scene.lease(ann), name)) == ["accepted"]
         there.append({row.name for row in scene.store.files(workflow)})
     assert there == [{"x"}, {"x", "y"}, {"y", "z"}], "x when both readers are done; z is a result"
-    assert scene.service.books.spent == {"hash of x"}
+    assert scene.service.books.spent == {"hash of x": UNUSED}
 
 
 def test_a_task_that_is_added_cannot_read_a_temporary_file_that_is_gone(scene: Scene) -> None:

@@ -78,6 +78,40 @@ def test_run_on_a_server_is_run_by_its_clients(tmp_path: Path, flow: Path) -> No
     assert (tmp_path / "both.txt").read_text() == "apple\npear\n"
 
 
+def test_a_server_keeps_a_limit_of_space_and_removes_what_no_task_needs(tmp_path: Path, flow: Path) -> None:
+    flow.write_text(f"files: {{sorted.txt: 15, first.txt: 6, last.txt: 5}}\n{flow.read_text()}")
+    with serving(tmp_path) as (url, _):
+        code, _, said = told("submit", url, str(flow), "--clean", "--space", "20")
+        assert code == 2
+        assert "no order of the tasks fits in 20 B: every order needs at least 26 B" in said
+        code, _, said = told("submit", url, str(flow), "--space", "26")
+        assert (code, "submit it with --clean" in said) == (2, True)
+        clients = [working(tmp_path, url, name) for name in ("ann", "bob")]
+        assert told("submit", url, str(flow), "--clean", "--space", "26", "--wait")[0] == 0
+        for client in clients:
+            dismissed(client)
+    assert {path.name for path in tmp_path.glob("*.txt")} == {"given.txt", "both.txt"}
+
+
+def test_run_on_a_server_removes_files_if_it_is_asked_to(tmp_path: Path, flow: Path) -> None:
+    with serving(tmp_path) as (url, _):
+        client = working(tmp_path, url, "ann")
+        assert told("run", str(flow), "--on", url, "--clean")[0] == 0
+        dismissed(client)
+    assert {path.name for path in tmp_path.glob("*.txt")} == {"given.txt", "both.txt"}
+
+
+def test_the_workflows_of_a_server_have_its_limit_of_space(tmp_path: Path, flow: Path) -> None:
+    code, _, said = told(
+        "serve", str(flow), "--store", str(tmp_path / "s.db"), "--port", "0", "--clean", "--space", "1"
+    )
+    assert (code, "no sizes are known" in said) == (2, True)
+    with serving(tmp_path, str(flow), "--until-done", "--clean") as (url, server):
+        worked(tmp_path, url)
+        assert server.wait(PATIENCE) == 0
+    assert {path.name for path in tmp_path.glob("*.txt")} == {"given.txt", "both.txt"}
+
+
 def test_files_among_the_values_of_a_command_are_sent_with_their_tasks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
+from eligo.pages.choices import fifo_curve
 from eligo.pages.dag_picture import MOST_TASKS, Drawn
 from eligo.pages.details import detail, lineage, longest_path
 from eligo.pages.folder_source import WatchedRun
@@ -27,7 +28,7 @@ from eligo.work.attempts import Lease
 from eligo.workflow import Task, Workflow
 from running_cases import ran, started, written
 
-VIEW = {"engine", "headline", "interrupted", "under_way",
+VIEW = {"engine", "headline", "left_words", "retrying", "interrupted", "under_way",
     "kind", "workflow", "title", "state", "source", "now", "began", "ended", "seconds", "policy", "tasks", "arcs", "counts",
     "rate", "left", "workers", "busy", "attempts", "lost", "repeated", "saved", "curve", "clients", "failures",
     "failures_total", "from_cache", "running", "recent", "unmet", "order", "can", "disk",
@@ -152,10 +153,10 @@ def test_a_view_has_everything_and_is_json() -> None:
     told = json.loads(json.dumps(view(watched)))
     assert set(told) == VIEW
     assert told["curve"]["lines"]["seen"]["y"] == truth
-    assert told["curve"]["lines"]["fifo"]["y"] == watched.fifo.tolist()
+    assert told["curve"]["lines"]["fifo"]["y"] == fifo_curve(watched, np.array(truth)).tolist()
     assert told["counts"] == watched.counts
     assert sum(one["done"] for one in told["clients"]) == told["counts"]["done"]
-    assert {one["task"] for one in told["running"]} == {watched.labels[v] for v in watched.out}
+    assert {one["task"] for one in told["running"]} == {watched.labels[v] for v in watched.holding}
     assert told["failures_total"] == sum(cause["count"] for cause in told["failures"]) == told["counts"]["failed"]
     assert told["left"] is not None
     assert told["left"][0] <= told["left"][1]

@@ -51,6 +51,8 @@ export interface Failure {
   tasks: string[];
   tail: string[];
   clients: [string, number][];
+  /** The largest number of attempts at one of its tasks; absent from earlier reports. */
+  attempts?: number;
 }
 
 export interface Running {
@@ -60,6 +62,8 @@ export interface Running {
   attempt: number;
   kind: string | null;
   expected: number | null;
+  /** Its worker has it and has not started it yet; absent from earlier reports. */
+  assigned?: boolean;
 }
 
 export interface Recent {
@@ -88,6 +92,9 @@ export interface View {
   counts: Counts;
   rate: number;
   left: [number, number] | null;
+  /** The time left, and the headline, in the words of every display; absent from earlier reports. */
+  left_words?: string;
+  headline?: string;
   workers: number;
   busy: number | null;
   attempts: number;
@@ -98,6 +105,8 @@ export interface View {
   clients: Client[];
   failures: Failure[];
   failures_total: number;
+  /** The causes of the last failures of tasks that will be retried; absent from earlier reports. */
+  retrying?: Failure[];
   running: Running[];
   recent: Recent[];
   /** What ready tasks require and no connected client has, one sentence each; absent from earlier servers. */
@@ -178,7 +187,10 @@ export interface Lineage {
   path: number[];
 }
 
-export type Bar = [worker: number, began: number, ended: number, kind: number, failed: number, count: number, task: string];
+/** How a bar is marked; one of several attempts has the highest mark of these. */
+export const MARK = { none: 0, running: 1, lost: 2, failed: 3 } as const;
+
+export type Bar = [worker: number, began: number, ended: number, kind: number, mark: number, count: number, task: string];
 
 export interface Gantt {
   begin: number;
@@ -188,6 +200,8 @@ export interface Gantt {
   bars: Bar[];
   attempts: number;
   merged: number;
+  /** The share of all workers' time; absent from earlier reports. */
+  busy?: number | null;
 }
 
 export interface WorkflowLine {

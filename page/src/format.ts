@@ -62,6 +62,28 @@ export function range(least: number, most: number): string {
   return low === 0 ? `up to ${high} ${name}` : `${low} to ${high} ${name}`;
 }
 
+const CODES: Record<number, string> = {
+  126: "not executable",
+  127: "command not found",
+  134: "aborted",
+  137: "killed, perhaps out of memory",
+  139: "segmentation fault",
+  143: "terminated",
+};
+
+/** What an exit code stands for; empty for the codes of programs themselves. */
+export function codeWords(code: number): string {
+  if (CODES[code]) return CODES[code]!;
+  return code > 128 && code < 160 ? `ended by signal ${code - 128}` : "";
+}
+
+/** A failure with its exit code in words: "exit code 137 (killed, perhaps out of memory)". */
+export function failureWords(failure: string): string {
+  const code = /^exit code (\d+)$/.exec(failure)?.[1];
+  const words = code ? codeWords(Number(code)) : "";
+  return words ? `${failure} (${words})` : failure;
+}
+
 /** How long ago something was: "just now", "12 s ago". */
 export function ago(then: number, now: number): string {
   const seconds = Math.max(0, now - then);

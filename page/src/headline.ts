@@ -7,6 +7,7 @@ const ENDS: Record<string, string> = { cancelled: "cancelled", failed: "ended", 
 
 /** "4,310 of 10,000 tasks done, 16 running; 12 to 17 min left". */
 export function headline(view: View): string {
+  if (view.headline) return view.tasks ? view.headline : "There are no tasks";
   const done = count(view.counts, "done");
   const failed = count(view.counts, "failed");
   const running = count(view.counts, "running");

@@ -324,7 +324,7 @@ export function ganttOf(run, time = run.end, begin = run.began, end = Math.min(t
     for (let at = 0; at < mine.length; at += each) {
       const part = mine.slice(at, at + each);
       const last = Math.min(part.at(-1).ended, time);
-      bars.push([worker, part[0].began, last, kinds.indexOf(run.tasks[part[0].task].kind), Number(part.some((one) => !one.good && one.ended <= time)), part.length, run.tasks[part[0].task].name]);
+      bars.push([worker, part[0].began, last, kinds.indexOf(run.tasks[part[0].task].kind), 3 * Number(part.some((one) => !one.good && one.ended <= time)), part.length, run.tasks[part[0].task].name]);
     }
   });
   const workers = run.workers.map((name, at) => ({ name, busy: 0.7 + 0.018 * (at % 16) }));

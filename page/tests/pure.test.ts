@@ -1,9 +1,10 @@
 // What needs no browser: words for numbers, tables, events, ways through a dag.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { pieces, plain } from "../src/ansi";
 import { fit, zoom } from "../src/camera";
 import type { Dag, View } from "../src/documents";
-import { ago, bytes, figure, length, many, number, percent, range, rate } from "../src/format";
+import { ago, bytes, failureWords, figure, length, many, number, percent, range, rate } from "../src/format";
 import { headline, news, title } from "../src/headline";
 import { lineage } from "../src/lineage";
 import { linked } from "../src/route";
@@ -138,4 +139,20 @@ test("the token of a link is taken from behind its #", () => {
   assert.deepEqual(linked("#token=ab_-9&workflow=w-1"), { token: "ab_-9", workflow: "w-1" });
   assert.deepEqual(linked("#token=ab"), { token: "ab", workflow: "" });
   assert.equal(linked("#/w-1/tasks?task=token=ab"), null);
+});
+
+test("a failure is titled by its last line, and exit codes have words", () => {
+  assert.equal(failureWords("exit code 137"), "exit code 137 (killed, perhaps out of memory)");
+  assert.equal(failureWords("exit code 3"), "exit code 3");
+  assert.equal(failureWords("exit code 130"), "exit code 130 (ended by signal 2)");
+});
+
+test("colours of terminals are drawn, and other control sequences left out", () => {
+  assert.deepEqual(pieces("a\u001b[31mred\u001b[0m b\u001b[2K\u001b]0;title\u0007c"), [
+    { text: "a", look: "" },
+    { text: "red", look: "ansi-1" },
+    { text: " b", look: "" },
+    { text: "c", look: "" },
+  ]);
+  assert.equal(plain("\u001b[1;31mError\u001b[0m: x\u0008"), "Error: x");
 });

@@ -20,14 +20,16 @@ from eligo.deciding.work import Clock, Outlook
 from eligo.errors import InputError
 from eligo.estimates import without_seconds
 from eligo.execution import EXECUTED, Execution
-from eligo.finishing import FinishBound, own_seconds, window_bound
+from eligo.finishing import FinishBound, window_bound
 from eligo.names import Name
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
 from eligo.policies import PLAN_EFFORT, Policy, present_name
 from eligo.pools import Pool, cores_of
+from eligo.predictions import Prediction, predicted_finish
 from eligo.prioritising import check_order, finishing_rules, has_classes, is_promised, numbered_order, soonest_on
 from eligo.rows import Ints
+from eligo.scaling import ScalingCurve, ScalingPoint, scaling_point, size_between
 from eligo.schedules import Schedule, Soonest, Terms, terms_of
 from eligo.simulation.batched import MOST_PLAYED, REQUESTS, order_figures
 from eligo.simulation.steady import Finish
@@ -113,8 +115,6 @@ class ChosenOrder:
             if self.space is not None:
                 only = f"an order keeps a limit on space only if one task runs at a time, got {self.asked_pool}"
                 raise InputError(f"{only}: leave the workers out, or use `eligo run --space`, which keeps it with any")
-            if self.times.estimate.level != "kinds":
-                own_seconds(self.flow)
             cores_of(self.flow, self.asked_pool)
 
     def __repr__(self) -> str:
@@ -143,7 +143,7 @@ class ChosenOrder:
     @cached_property
     def order(self) -> tuple[Name, ...]:
         """The tasks in the order used."""
-        return self.flow.dag.named(self.sequence(self.used))
+        return self.flow.dag.named(self._followed)
 
     @cached_property
     def plan(self) -> Plan:
@@ -220,6 +220,15 @@ class ChosenOrder:
         seconds = None if self.chosen is None else self.chosen.seconds
         return None if seconds is None or self.bound is None else Finish(seconds, self.bound)
 
+    @cached_property
+    def prediction(self) -> Prediction | None:
+        """The finish of the order used on the requested pool, with a range; None if no run time is known."""
+        return None if self.asked_pool is None else self.predict(self.asked_pool)
+
+    def predict(self, pool: Pool) -> Prediction | None:
+        """The finish of the order used on any pool, with a range; None if no run time is known."""
+        return predicted_finish(self.flow, self.times.estimate, pool, self._followed)
+
     @property
     def proved(self) -> bool:
         """Whether no order can have more tasks ready on average than the plan's."""
@@ -259,11 +268,41 @@ class ChosenOrder:
 
     def ends(self, sizes: Sequence[int]) -> dict[int, float]:
         """The finish on other numbers of workers or cores than the pool's, all of one speed."""
-        pools = {} if self._terms is None else {size: self._terms.pool.resized(size) for size in sizes}
-        terms = {size: terms_of(self.flow, own_seconds(self.flow), pool) for size, pool in pools.items()}
-        if self.origin is not None:
-            return {size: soonest_on(each, self._rules).makespan for size, each in terms.items()}
-        return {size: each.listed(self.sequence(self.used)).makespan for size, each in terms.items()}
+        if self.pool is None:
+            return {}
+        return {size: self._schedule(self._terms_on(self.pool.resized(size))).makespan for size in sizes}
+
+    def curve(self, pools: Sequence[Pool], price: float | None = None, deadline: float | None = None) -> ScalingCurve:
+        """The finish of the policy against the size of the pool, if every task takes its estimated time.
+
+        With a deadline, the smallest pool that meets it is searched between the sizes given.
+        """
+        points = [self._point(pool, price) for pool in pools]
+        while (size := size_between(points, deadline)) is not None:
+            points = sorted([*points, self._point(pools[0].resized(size), price)])
+        return ScalingCurve(tuple(points), price, deadline)
+
+    def _point(self, pool: Pool, price: float | None) -> ScalingPoint:
+        terms = self._terms_on(pool)
+        return scaling_point(terms, self._schedule(terms), price)
+
+    def _schedule(self, terms: Terms) -> Schedule:
+        """The schedule that is followed on a pool of another size."""
+        if self._is_made_for_pools:
+            return soonest_on(terms, self._rules).schedule
+        return terms.listed(self._followed)
+
+    @cached_property
+    def _is_made_for_pools(self) -> bool:
+        return self.used == "finish" and is_promised(self.flow)
+
+    @cached_property
+    def _followed(self) -> Ints:
+        """The order used, as `sequence` gives it."""
+        return self.sequence(self.used)
+
+    def _terms_on(self, pool: Pool) -> Terms:
+        return terms_of(self.flow, self.times.estimate.seconds, pool)
 
     def document(self, kept: Sequence[str] = ()) -> dict[str, Any]:
         """The orders as plain data: all of them, or those in *kept*, with everything that a checker can recompute."""
@@ -305,7 +344,7 @@ class ChosenOrder:
 
     @cached_property
     def _terms(self) -> Terms | None:
-        return None if self.pool is None else terms_of(self.flow, own_seconds(self.flow), self.pool)
+        return None if self.pool is None else self._terms_on(self.pool)
 
     @cached_property
     def _rules(self) -> dict[str, Policy]:

@@ -6,14 +6,14 @@
 | `kinds` | those of some tasks or kinds; the others get the mean of their kind, or of all known kinds |
 | `nothing` | nothing: every task takes 1 |
 
-A finish is predicted only at the level `seconds`: means of kinds make good orders, but bad predictions.
+A bound on the finish has a certificate only at the level `seconds`; `eligo.predictions` makes a range at the others too.
 """
 
 import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ from eligo.names import Name
 from eligo.workflow import Measured, Task, Timed, Workflow
 
 Floats = NDArray[np.float64]
+MOST_KINDS = 50  # tasks whose kinds an error names
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class Estimate:
     by_kind: int = 0
     #: the kinds by which these are known, those with the most tasks first
     kinds: tuple[str, ...] = ()
+    #: what tasks of each known kind took
+    records: Mapping[str, Sequence[float]] = field(default_factory=dict, repr=False)
 
     @property
     def level(self) -> str:
@@ -83,7 +86,7 @@ def estimate(flow: Workflow) -> Estimate:
     past = _Past(flow, kinds)
     recalled = _recalled(flow, past)
     times = np.where(np.isnan(recalled), times, recalled)
-    return _filled(times, kinds, _kind_means(flow, kinds, times, past), int((~np.isnan(recalled)).sum()))
+    return _filled(times, kinds, _kind_records(flow, kinds, times, past), int((~np.isnan(recalled)).sum()))
 
 
 def covers_any(flow: Workflow, history: Iterable[Timed]) -> bool:
@@ -121,22 +124,22 @@ def _recalled(flow: Workflow, past: _Past) -> Floats:
     return np.array([named.get(v, np.nan) for v in range(len(flow))], np.float64)
 
 
-def _kind_means(flow: Workflow, kinds: Sequence[str], times: Floats, past: _Past) -> dict[str, float]:
-    """The mean time of each kind of the workflow that is known: from the history, else from its own tasks."""
+def _kind_records(flow: Workflow, kinds: Sequence[str], times: Floats, past: _Past) -> dict[str, list[float]]:
+    """The times of each known kind of the workflow: from the history, else from its own tasks."""
     there = ((past.kind(timed), timed.seconds) for timed in flow.history)
     here = ((kind, time) for kind, time in zip(kinds, times.tolist(), strict=True) if not math.isnan(time))
-    means = _means(here) | _means(there)
-    return {kind: means[kind] for kind in sorted(past.known & set(means))}
+    records = _groups(here) | _groups(there)
+    return {kind: records[kind] for kind in sorted(past.known & set(records))}
 
 
-def _filled(times: Floats, kinds: Sequence[str], means: Mapping[str, float], recalled: int) -> Estimate:
+def _filled(times: Floats, kinds: Sequence[str], records: Mapping[str, Sequence[float]], recalled: int) -> Estimate:
     """The estimate with unknown times replaced by those of their kinds, or of all kinds."""
-    own = ~np.isnan(times)
+    own, means = ~np.isnan(times), {kind: _mean(numbers) for kind, numbers in records.items()}
     usual = _mean(list(means.values())) if means else 1.0
     of_kind = np.array([means.get(kind, usual) for kind in kinds], np.float64)
     lent = Counter(kind for kind, is_own in zip(kinds, own.tolist(), strict=True) if not is_own and kind in means)
     names = tuple(kind for kind, _ in lent.most_common())
-    return Estimate(np.where(own, times, of_kind), own, recalled, lent.total(), names)
+    return Estimate(np.where(own, times, of_kind), own, recalled, lent.total(), names, records)
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -144,10 +147,15 @@ Key = TypeVar("Key", bound=Hashable)
 
 def _means(pairs: Iterable[tuple[Key, float]]) -> dict[Key, float]:
     """The mean of the numbers for each key."""
+    return {key: _mean(numbers) for key, numbers in _groups(pairs).items()}
+
+
+def _groups(pairs: Iterable[tuple[Key, float]]) -> dict[Key, list[float]]:
+    """The numbers for each key."""
     groups: dict[Key, list[float]] = {}
     for key, number in pairs:
         groups.setdefault(key, []).append(number)
-    return {key: _mean(numbers) for key, numbers in groups.items()}
+    return groups
 
 
 def _mean(numbers: Sequence[float]) -> float:
@@ -161,6 +169,33 @@ def with_records(flow: Workflow, history: Iterable[tuple[Name | None, str | None
     """The workflow with records of earlier runs appended to its history."""
     added = tuple(map(_check_record, history))
     return replace(flow, history=(*flow.history, *added))
+
+
+def with_assumed_times(flow: Workflow, seconds: Mapping[str, float], usual: float | None = None) -> Workflow:
+    """The workflow with assumed seconds for every task of some kinds, and *usual* for kinds of unknown time.
+
+    Assumed seconds replace all that is known about the kind.
+
+    >>> from eligo.dag import Dag
+    >>> flow = Workflow(Dag.from_parents({"fit_1": [], "fit_2": [], "plot": ["fit_1"]}), history=(Timed("plot", None, 9.0),))
+    >>> estimate(with_assumed_times(flow, {"fit": 4.0})).seconds.tolist()
+    [4.0, 4.0, 9.0]
+    >>> estimate(with_assumed_times(flow, {"plot": 1.0}, 4.0)).seconds.tolist()
+    [4.0, 4.0, 1.0]
+    """
+    kinds = all_kinds(flow)
+    for kind in seconds:
+        if kind not in kinds:
+            names = ", ".join(map(shorten, dict.fromkeys(kinds[:MOST_KINDS])))
+            raise InputError(f"no task is of kind {shorten(repr(kind))} (kinds: {names}, ...)")
+    past, assumed = _Past(flow, kinds), {**seconds}
+    history = [timed for timed in flow.history if past.kind(timed) not in assumed]
+    replaced = [name for name, kind in zip(flow.dag.tasks, kinds, strict=True) if kind in assumed]
+    details = {name: replace(flow.details[name], seconds=None) for name in replaced if name in flow.details}
+    flow = replace(flow, history=tuple(history), details={**flow.details, **details})
+    if usual is not None:
+        assumed |= dict.fromkeys({*kinds} - {*estimate(flow).records} - {*assumed}, usual)
+    return with_records(flow, [(None, kind, time) for kind, time in assumed.items()])
 
 
 def kind_of_file(kind: str, file: str) -> tuple[str, str]:

@@ -1,14 +1,22 @@
 """Run times and their sources: the workflow's file, given histories, or an earlier run of the same file."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from eligo.errors import InputError
-from eligo.estimates import Estimate, covers_any, estimate, measured_files, with_records, with_sizes
+from eligo.errors import InputError, counted
+from eligo.estimates import (
+    Estimate,
+    covers_any,
+    estimate,
+    measured_files,
+    with_assumed_times,
+    with_records,
+    with_sizes,
+)
 from eligo.formats import History, read_history
 from eligo.formats.histories.reader import is_run, read_sizes
 from eligo.formats.shared.files import display_path
@@ -31,6 +39,8 @@ class RunTimes:
     histories: tuple[str, ...] = ()
     #: sentences about histories that match, and those that do not
     remarks: tuple[str, ...] = field(default=(), repr=False)
+    #: whether some are assumptions of the user
+    assumed: bool = False
 
     @cached_property
     def estimate(self) -> Estimate:
@@ -46,12 +56,19 @@ class RunTimes:
     def sources(self) -> list[str]:
         """The sources of the run times."""
         in_file = int(self.estimate.own.sum()) > self.estimate.recalled
-        return [*(["the file"] if in_file else []), *map(display_path, self.histories)]
+        guess = ["your estimate"] if self.assumed else []
+        return [*(["the file"] if in_file else []), *map(display_path, self.histories), *guess]
 
     @property
     def says(self) -> str:
         """The sources as the subject of a sentence, and its verb."""
         return f"{' and '.join(self.sources) or 'the file'} {'say' if len(self.sources) > 1 else 'says'}"
+
+    @property
+    def lacking(self) -> str:
+        """A remark on the tasks whose time is that of their kind, or of all kinds; empty if there are none."""
+        count = int((~self.estimate.own).sum())
+        return f" ({counted(count, 'task')} without a time of {'its' if count == 1 else 'their'} own)" if count else ""
 
     def document(self) -> dict[str, Any]:
         """The same as plain data."""
@@ -74,6 +91,11 @@ def times_of(flow: Workflow, histories: "Histories" = (), run: str | None = None
     times = fit_times(flow, sources)
     remarks = (f"{display_path(history.path)}: {words}" for history in sources for words in history.remarks)
     return replace(times, remarks=(*remarks, *times.remarks))
+
+
+def with_assumptions(times: RunTimes, seconds: Mapping[str, float], usual: float | None = None) -> RunTimes:
+    """The run times with assumed ones for some kinds, and a *usual* one for kinds of unknown time."""
+    return replace(times, flow=with_assumed_times(times.flow, seconds, usual), assumed=True)
 
 
 def fit_times(flow: Workflow, histories: Sequence[History], whose: str = "") -> RunTimes:

@@ -15,15 +15,17 @@ interface Words {
   whole: () => void;
 }
 
+const WORDS = ["", "running", "lost with its worker", "failed"];
+
 function Tip({ bar, gantt, x, y }: { bar: Bar; gantt: Gantt; x: number; y: number }) {
-  const [worker, began, ended, kind, failed, count, task] = bar;
+  const [worker, began, ended, kind, mark, count, task] = bar;
   return (
     <div class="tip" style={{ left: `${x}px`, top: `${y}px` }}>
       <bdi class="short">{count > 1 ? `${number(count)} attempts, the first: ${task}` : task}</bdi>
       <span>
         {gantt.workers[worker]?.name}
         {gantt.kinds[kind] ? `, ${gantt.kinds[kind]}` : ""}, {length(ended - began)}
-        {failed ? (count > 1 ? ", some failed" : ", failed") : ""}
+        {mark ? `, ${count > 1 ? "some " : ""}${WORDS[mark]}` : ""}
       </span>
     </div>
   );

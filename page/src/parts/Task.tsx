@@ -1,4 +1,5 @@
 // The name of a task, as a link to its panel. Names are untrusted, so they are always shown as text.
+import { pieces } from "../ansi";
 import { href } from "../route";
 
 export function Task({ name, short = true }: { name: string; short?: boolean }) {
@@ -14,7 +15,7 @@ export function Log({ lines, label }: { lines: string[]; label: string }) {
   if (!lines.length) return <p class="quiet">Nothing was printed.</p>;
   return (
     <pre class="log" tabIndex={0} role="region" aria-label={label}>
-      {lines.join("\n")}
+      {pieces(lines.join("\n")).map(({ text, look }, at) => (look ? <span key={at} class={look}>{text}</span> : text))}
     </pre>
   );
 }

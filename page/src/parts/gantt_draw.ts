@@ -1,5 +1,5 @@
 // The timeline on a canvas: a row for each worker, a bar for each attempt, or one for several that are too thin to distinguish.
-import type { Gantt } from "../documents";
+import { MARK, type Gantt } from "../documents";
 import { length } from "../format";
 import { across, type Layout, marks } from "../gantt";
 import { colour } from "../theme";
@@ -44,7 +44,7 @@ function names(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout): void {
 
 function bars(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout): void {
   const kinds = Array.from({ length: 8 }, (_, place) => colour(`kind-${place}`));
-  const [failed, paper] = [colour("failed"), colour("paper")];
+  const [failed, lost, paper] = [colour("failed"), colour("again"), colour("paper")];
   const crossed = hatch(pen, colour("hatch"), 6);
   const merged = hatch(pen, colour("hatch-soft"), 4, 1);
   const gap = Math.min(4, at.row * 0.18);
@@ -52,12 +52,13 @@ function bars(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout): void {
   pen.beginPath();
   pen.rect(at.left, 0, at.width - at.left - 8, at.height);
   pen.clip();
-  for (const [worker, began, ended, kind, bad, count, task] of gantt.bars) {
+  for (const [worker, began, ended, kind, mark, count, task] of gantt.bars) {
+    const bad = mark >= MARK.lost;
     const x = across(at, began);
     const width = Math.max(1, across(at, ended) - x);
     const y = at.top + worker * at.row + gap;
     const height = at.row - 2 * gap;
-    pen.fillStyle = bad ? failed : kinds[Math.max(0, kind) % 8]!;
+    pen.fillStyle = mark === MARK.failed ? failed : bad ? lost : kinds[Math.max(0, kind) % 8]!;
     pen.fillRect(x, y, width, height);
     if (width > 2 && (bad || count > 1)) {
       pen.fillStyle = bad ? crossed : merged;
@@ -68,7 +69,8 @@ function bars(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout): void {
       pen.lineWidth = 1;
       pen.strokeRect(x + 0.5, y, width - 0.5, height);
     }
-    if (bad && width > 10 && height > 8 ) cross(pen, x + width / 2, y + height / 2, Math.min(5, height / 3), paper);
+    if (mark === MARK.running) open(pen, x + width, y, height);
+    if (bad && width > 10 && height > 8 ) (mark === MARK.failed ? cross : query)(pen, x + width / 2, y + height / 2, Math.min(5, height / 3), paper);
     else if (!bad && count === 1 && width > 48 && height > 12) named(pen, task, x, y + height / 2, width, kind);
   }
   pen.restore();
@@ -81,6 +83,27 @@ function named(pen: CanvasRenderingContext2D, task: string, x: number, y: number
   // A shortened name would be useless; the reader points at a short bar to see its name.
   const words = width > 90 || pen.measureText(task).width <= width - 10 ? cut(pen, task, width - 10) : "";
   if (words) pen.fillText(words, x + 6, y + 0.5);
+}
+
+/** The open end of an attempt that is under way. */
+function open(pen: CanvasRenderingContext2D, x: number, y: number, height: number): void {
+  pen.fillStyle = colour("paper");
+  const teeth = Math.max(2, Math.round(height / 6));
+  for (let tooth = 0; tooth < teeth; tooth += 1) {
+    pen.beginPath();
+    pen.moveTo(x + 1, y + (tooth * height) / teeth);
+    pen.lineTo(x - 4, y + ((tooth + 0.5) * height) / teeth);
+    pen.lineTo(x + 1, y + ((tooth + 1) * height) / teeth);
+    pen.fill();
+  }
+}
+
+/** The sign of a lost attempt: nobody knows how it ended. */
+function query(pen: CanvasRenderingContext2D, x: number, y: number, size: number, ink: string): void {
+  pen.font = `bold ${Math.round(2.4 * size)}px system-ui, sans-serif`;
+  pen.textAlign = "center";
+  pen.fillStyle = ink;
+  pen.fillText("?", x, y + 0.5);
 }
 
 function cross(pen: CanvasRenderingContext2D, x: number, y: number, size: number, ink: string): void {

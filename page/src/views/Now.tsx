@@ -1,6 +1,6 @@
 // The running tasks, the longest first, and the attempts that ended last.
 import type { View } from "../documents";
-import { ago, clock, length, number } from "../format";
+import { ago, clock, failureWords, length, number } from "../format";
 import { Box } from "../parts/Box";
 import { Mark } from "../parts/Mark";
 import { Scroll } from "../parts/Scroll";
@@ -56,8 +56,8 @@ export function RunningBox({ view }: { view: View }) {
                   <bdi>{one.client}</bdi>
                 </td>
                 <td class="num">
-                  {length(Math.max(0, Math.round(now.value - one.since)))}
-                  <Progress since={one.since} expected={one.expected} />
+                  {one.assigned ? <span class="quiet">assigned</span> : length(Math.max(0, Math.round(now.value - one.since)))}
+                  {!one.assigned && <Progress since={one.since} expected={one.expected} />}
                 </td>
                 <td class="num wide">{length(one.expected)}</td>
               </tr>
@@ -100,7 +100,7 @@ export function RecentBox({ view }: { view: View }) {
                 <td>
                   <span class={`state ${one.failure === null ? "done" : "failed"}`}>
                     <Mark state={one.failure === null ? "done" : "failed"} />
-                    <bdi>{one.failure ?? "done"}</bdi>
+                    <bdi>{one.failure === null ? "done" : failureWords(one.failure)}</bdi>
                   </span>
                 </td>
                 <td class="wide">

@@ -1,7 +1,7 @@
 // The panel for one task: the reason for its place in the order, its dependencies, and its output.
 import { useEffect, useRef } from "preact/hooks";
 import type { Attempt, Detail, State, View } from "../documents";
-import { bytes, clock, length, many, number } from "../format";
+import { bytes, clock, failureWords, length, many, number } from "../format";
 import { Action } from "../parts/Action";
 import { release, retry } from "../parts/actions";
 import { StateName } from "../parts/Mark";
@@ -59,8 +59,8 @@ function Tries({ attempts }: { attempts: Attempt[] }) {
           <li key={one.attempt}>
             <b>{one.attempt}.</b> on <bdi>{one.client || "?"}</bdi>, {clock(one.began, now.value || undefined)}
             {one.began !== null && one.ended !== null && `, ${length(one.ended - one.began)}`}
-            {one.memory ? `, ${bytes(one.memory)}` : ""}: <bdi>{one.failure ?? one.answer}</bdi>
-            {one.code && !one.failure?.includes(String(one.code)) ? ` (exit code ${one.code})` : ""}
+            {one.memory ? `, ${bytes(one.memory)}` : ""}: <bdi>{one.failure ? failureWords(one.failure) : one.answer}</bdi>
+            {one.code && !one.failure?.includes(String(one.code)) ? ` (${failureWords(`exit code ${one.code}`)})` : ""}
           </li>
         ))}
       </ul>

@@ -1,13 +1,13 @@
 // The timeline: which worker ran which task when.
-import { useState } from "preact/hooks";
-import type { Gantt, View } from "../documents";
+import { useMemo, useState } from "preact/hooks";
+import { MARK, type Bar, type Gantt, type View } from "../documents";
 import { length, many, number, percent } from "../format";
 import { fileName, saveCsv, saveJson } from "../download";
 import { Action } from "../parts/Action";
 import { GanttCanvas } from "../parts/GanttCanvas";
 import { useLatest } from "../parts/useLatest";
 import { go } from "../route";
-import { source } from "../session";
+import { now, source } from "../session";
 import { Served } from "../source";
 
 const COLUMNS = ["task", "attempt", "client", "began", "ended", "answer", "failure", "code", "memory"] as const;
@@ -31,10 +31,16 @@ function Downloads({ view }: { view: View }) {
 }
 
 function describe(gantt: Gantt): string {
-  const busy = gantt.workers.length ? gantt.workers.reduce((sum, { busy: share }) => sum + share, 0) / gantt.workers.length : 0;
+  const busy = typeof gantt.busy === "number" ? `, busy ${percent(gantt.busy, 1)} of the time` : "";
   const merged = gantt.merged ? ` ${number(gantt.merged)} of them are too short to be drawn separately and share a bar (finely hatched).` : "";
-  return `${many(gantt.attempts, "attempt")} on ${many(gantt.workers.length, "worker")}, busy ${percent(busy, 1)} of the time.${merged}`;
+  return `${many(gantt.attempts, "attempt")} on ${many(gantt.workers.length, "lane")}${busy}.${merged} A lane is a task that a worker can run at a time.`;
 }
+
+const MARKED = [
+  ["failed", MARK.failed, "failed"],
+  ["again", MARK.lost, "lost with its worker"],
+  ["going", MARK.running, "running (open end)"],
+] as const;
 
 function Key({ gantt }: { gantt: Gantt }) {
   return (
@@ -46,12 +52,12 @@ function Key({ gantt }: { gantt: Gantt }) {
         </li>
       ))}
       {gantt.kinds.length > 8 && <li class="quiet">and {number(gantt.kinds.length - 8)} more kinds</li>}
-      {gantt.bars.some((bar) => bar[4]) && (
-        <li>
-          <span class="swatch failed" aria-hidden="true" />
-          failed
+      {MARKED.map(([name, mark, words]) => gantt.bars.some((bar) => bar[4] === mark) && (
+        <li key={name}>
+          <span class={`swatch ${name}`} aria-hidden="true" />
+          {words}
         </li>
-      )}
+      ))}
     </ul>
   );
 }
@@ -63,10 +69,10 @@ function Busy({ gantt }: { gantt: Gantt }) {
       <table class="plain numbers">
         <thead>
           <tr>
-            <th scope="col">Worker</th>
+            <th scope="col">Lane</th>
             <th scope="col" class="num">Busy</th>
             <th scope="col" class="num">Attempts shown</th>
-            <th scope="col" class="num">Bars with failures</th>
+            <th scope="col" class="num">Bars with failed or lost attempts</th>
           </tr>
         </thead>
         <tbody>
@@ -79,7 +85,7 @@ function Busy({ gantt }: { gantt: Gantt }) {
                 </th>
                 <td class="num">{percent(busy, 1)}</td>
                 <td class="num">{number(mine.reduce((sum, bar) => sum + bar[5], 0))}</td>
-                <td class="num">{number(mine.filter((bar) => bar[4]).length)}</td>
+                <td class="num">{number(mine.filter((bar) => bar[4] >= MARK.lost).length)}</td>
               </tr>
             );
           })}
@@ -91,10 +97,18 @@ function Busy({ gantt }: { gantt: Gantt }) {
 
 export const ganttKey = (workflow: string, range: [number, number] | null): string => `gantt ${workflow} ${range}`;
 
+/** The timeline with its running bars drawn up to now, and until now if the whole run is shown. */
+function upTo(gantt: Gantt, end: number | null, view: View): Gantt {
+  if (view.ended !== null || view.state === "stopped") return gantt;
+  const bars = gantt.bars.map((bar): Bar => (bar[4] === MARK.running ? [bar[0], bar[1], Math.max(bar[2], now.peek()), bar[3], bar[4], bar[5], bar[6]] : bar));
+  return { ...gantt, bars, end: end === null ? gantt.end : Math.max(gantt.end, end) };
+}
+
 export function Timeline({ view }: { view: View }) {
   const [range, setRange] = useState<[number, number] | null>(null);
   const key = ganttKey(view.workflow, range);
-  const { value: gantt, problem } = useLatest(() => source.peek()!.gantt(...(range ?? [])), key, view.now, 4000);
+  const { value: fetched, problem } = useLatest(() => source.peek()!.gantt(...(range ?? [])), key, view.now, 4000);
+  const gantt = useMemo(() => fetched && upTo(fetched, range ? null : Math.floor(now.value), view), [fetched, range, Math.floor(now.value)]);
   if (!gantt) return <p class="empty">{problem || "Drawing the timeline …"}</p>;
   const until = view.ended ?? view.now;
   const closer = (begin: number, end: number) => {

@@ -104,7 +104,7 @@ const HEADS: [words: string, number: boolean, meaning: string][] = [
   ["Worker", false, ""],
   ["State", false, ""],
   ["Last seen", true, ""],
-  ["Speed", true, "relative to the expected run times of its tasks: 2 is twice as fast"],
+  ["Speed", true, "compared with the median of the workers at the same kinds of tasks: 2 is twice as fast"],
   ["Done", true, "attempts that succeeded"],
   ["Failed", true, "attempts that failed"],
   ["Lost", true, "attempts whose result never arrived"],
@@ -115,7 +115,9 @@ const HEADS: [words: string, number: boolean, meaning: string][] = [
 export function Workers({ view }: { view: View }) {
   const alive = view.clients.filter((client) => client.alive).length;
   const bad = view.clients.filter((client) => client.bad).length;
-  if (!view.clients.length) return <p class="empty">No workers yet.</p>;
+  if (!view.clients.length) {
+    return <p class="empty">No workers yet. {view.source === "server" && <>Start one with: <code>eligo work {location.origin}</code></>}</p>;
+  }
   return (
     <>
       <p class="headline small">

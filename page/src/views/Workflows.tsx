@@ -66,7 +66,7 @@ function List({ title, flows }: { title: string; flows: WorkflowLine[] }) {
 export function Workflows() {
   const all = workflows.value;
   if (!all) return <p class="empty">{problem.value || "Loading …"}</p>;
-  if (!all.length) return <p class="empty">This server has no workflow yet. Submit one with: eligo submit FILE</p>;
+  if (!all.length) return <p class="empty">This server has no workflow yet. Submit one with: <code>eligo submit {location.origin} FILE</code></p>;
   const newest = [...all].sort((first, second) => second.made - first.made);
   return (
     <>

@@ -1,9 +1,10 @@
 // The four boxes of the first screen.
-import type { Client, View } from "../documents";
-import { clock, length, many, number, percent, range, rate } from "../format";
+import type { Client, Failure, View } from "../documents";
+import { clock, failureWords, length, many, number, percent, range, rate } from "../format";
 import { Box } from "../parts/Box";
 import { href } from "../route";
 import { count } from "../states";
+import { titleOf } from "./Failures";
 
 const more = (section: string, words: string) => (
   <a class="more" href={href({ section, task: "" })}>
@@ -14,11 +15,23 @@ const more = (section: string, words: string) => (
 export function FailureBox({ view }: { view: View }) {
   const causes = view.failures.length;
   const again = count(view.counts, "retrying");
+  const retrying = view.retrying ?? [];
+  const lines = (failures: Failure[]) => (
+    <ul class="lines">
+      {failures.slice(0, 3).map((failure) => (
+        <li key={`${failure.cause} ${failure.tasks[0]}`}>
+          <b>{number(failure.count)} ×</b> <bdi>{titleOf(failure)}</bdi>
+          {titleOf(failure) !== failureWords(failure.cause) && <span class="quiet"> {failureWords(failure.cause)}</span>}
+          {again > 0 && (failure.attempts ?? 0) > 1 && <span class="quiet">, up to {many(failure.attempts!, "attempt")}</span>}
+        </li>
+      ))}
+    </ul>
+  );
   if (!view.failures_total && !causes) {
     return (
-      <Box title="Failures" tone="good">
-        <p class="answer">{again ? "None permanent" : "None"}</p>
-        <p class="quiet">{again ? `${many(again, "task")} failed and will be retried.` : "No task has failed."}</p>
+      <Box title="Failures" tone={again ? "" : "good"} beside={again ? more("failures", "last output") : undefined}>
+        <p class="answer">{again ? `${many(again, "task")} retrying` : "None"}</p>
+        {again ? lines(retrying) : <p class="quiet">No task has failed.</p>}
       </Box>
     );
   }
@@ -27,14 +40,8 @@ export function FailureBox({ view }: { view: View }) {
       <p class="answer">
         {many(view.failures_total, "task")}, {many(causes, "cause")}
       </p>
-      <ul class="lines">
-        {view.failures.slice(0, 3).map((failure) => (
-          <li key={failure.cause}>
-            <b>{number(failure.count)} ×</b> <bdi>{failure.cause}</bdi>
-            {failure.tail.length > 0 && <code class="tail">{failure.tail[failure.tail.length - 1]}</code>}
-          </li>
-        ))}
-      </ul>
+      {lines(view.failures)}
+      {again > 0 && <p class="quiet">{many(again, "more task", "more tasks")} will be retried.</p>}
     </Box>
   );
 }
@@ -61,6 +68,11 @@ export function WorkerBox({ view }: { view: View }) {
         <ul class="lines">{poor.slice(0, 3).map(bad)}</ul>
       ) : (
         <p class="quiet">{view.clients.length ? "No worker is unusually slow or failing." : "No workers yet."}</p>
+      )}
+      {!over && view.source === "server" && !alive && (
+        <p class="quiet">
+          Start one with <code>eligo work {location.origin}</code>
+        </p>
       )}
       {poor.length > 3 && <p class="quiet">and {many(poor.length - 3, "more", "more")}</p>}
     </Box>
@@ -92,7 +104,7 @@ export function PaceBox({ view }: { view: View }) {
   lines.push(["Attempts ended", number(view.attempts)]);
   return (
     <Box title={over ? "How long it took" : "Time left"}>
-      <p class="answer">{over ? length(view.seconds) : view.left ? range(...view.left) : "not known yet"}</p>
+      <p class="answer">{over ? length(view.seconds) : view.left_words?.replace(/ left$|^time left /, "") ?? (view.left ? range(...view.left) : "not known yet")}</p>
       <dl class="pairs">
         {lines.map(([name, value]) => (
           <div key={name}>

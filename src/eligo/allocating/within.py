@@ -13,6 +13,7 @@ added, the limit may be exceeded: then only tasks start that make it no worse, a
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,11 +61,8 @@ class Space:
     #: the number of equal workers; if known, the policy `finish` is replaced by the reference order where that ends sooner
     workers: int | None = None
 
-    def around(self, make: Make, flow: Workflow, game: Execution, *, free: bool) -> "Within":
-        """An allocator that keeps the limit; an error if sizes are unknown or it is too small.
-
-        *make* creates the allocator inside; if that is *free*, the reference order may take its place.
-        """
+    def reference(self, flow: Workflow) -> tuple[Footprint, Ints]:
+        """What counts for a workflow, and an order for the limit, which may be too small; an error if sizes are unknown."""
         footprint = self.footprint(flow)
         if not (footprint.sized or self.learned):
             cure = "state them with the key `files` of the workflow, or run it once without a limit"
@@ -72,6 +70,14 @@ class Space:
         order = space_order(footprint, "quick")
         if not self.learned and footprint.peak(order) > self.limit:
             order = space_order(footprint)  # the one that `eligo plan` shows
+        return footprint, order
+
+    def around(self, make: Make, flow: Workflow, game: Execution, *, free: bool) -> "Within":
+        """An allocator that keeps the limit; an error if sizes are unknown or it is too small.
+
+        *make* creates the allocator inside; if that is *free*, the reference order may take its place.
+        """
+        footprint, order = self.reference(flow)
 
         def within(make: Make, game: Execution) -> Within:
             grown = lambda dag: self.footprint(flow.grown(dag))  # noqa: E731
@@ -135,26 +141,14 @@ class Within:
         self._seen = 0
         self._started = list[int]()  # the last starts that can be undone: since then, nothing else changed the order
         self._held, self._lost = set[int](), set[int]()  # tasks that were held, and permanently failed ones
+        self._failed = set[int]()  # failed tasks of the order, which may still turn out to have failed permanently
         self._rebuild(np.zeros(len(footprint.dag), np.int32), places(len(sequence), sequence))
         self._check(sequence)
 
     def _check(self, order: Ints) -> None:
         """Refuse a limit below the peak of the order, unless tasks have started: then the rest runs as well as possible."""
-        if self.needed <= self.limit or self._learned or len(self.execution.journal):
-            return
-        from eligo.space.bounds import space_bound  # imports solvers, which a limit that fits does not need
-
-        bound = space_bound(self._footprint, order, "quick")
-        amounts = (self.limit, bound.bytes, self.needed)
-        rounded = [byte_words(amount) for amount in amounts]
-        differ = len(set(rounded)) == len(set(amounts))
-        limit, least, needed = rounded if differ else [f"{amount:,} B" for amount in amounts]
-        if bound.bytes > self.limit:
-            other = "" if needed == least else f", and the one found {needed}"
-            why = f"no order of the tasks fits in {limit}: every order needs at least {least}{other} ({bound.why})"
-        else:
-            why = f"the order found needs {needed}, more than the limit of {limit}; no order needs less than {least}"
-        raise InputError(why).cured_by("space")
+        if not (self._learned or len(self.execution.journal)):
+            check_limit(self._footprint, order, self.limit)
 
     @property
     def needed(self) -> int:
@@ -195,12 +189,23 @@ class Within:
                 grants += self._grants([ask])
         return grants
 
+    def waiting(self, most: int) -> int:
+        """How many of the first *most* ready tasks wait for space."""
+        return sum(not self.may_start(v) for v in islice(self.execution.ready, most))
+
     def may_start(self, v: int) -> bool:
-        """Whether there is space for a ready task, by number."""
+        """Whether a ready task may start, by number: there is space for it, or no task runs and it is the next one."""
+        ledger = self._ledger
+        return self.fits(v) or bool(not ledger.running and v == ledger.next_task())
+
+    def fits(self, v: int) -> bool:
+        """Whether there is space for a ready or failed task, by number."""
         if self._seen != len(self.execution.journal):
             self._follow()
         ledger = self._ledger
-        return ledger.may_start(v, self.limit) or (not ledger.running and v == ledger.next_task())
+        if ledger.status[v] == LOST:  # it would return to the order
+            return bool(ledger.live + ledger.left[v] <= self.limit)
+        return bool(ledger.may_start(v, self.limit))
 
     def may_follow(self, v: int) -> bool:
         """Whether there may be space for a task that is ready, or waits only for tasks of the same grant."""
@@ -222,6 +227,11 @@ class Within:
             files.setdefault(self._writer_of[name], {})[name] = sizes[name]
         for v, own in files.items():
             self._correct(v, own)
+
+    def resume(self, sizes: Mapping[str, int]) -> None:
+        """Follow what an earlier process did, with the real sizes of the files that exist; others were removed."""
+        self.correct_files(sizes)
+        self._most = 0
 
     def _correct(self, v: int, sizes: Sizes) -> None:
         self._note()
@@ -283,10 +293,14 @@ class Within:
     # The journal
 
     def _follow(self) -> None:
-        """Read the moves since the last call."""
+        """Read the moves since the last call, and take permanently failed tasks out of the order."""
+        if self._seen != len(self.execution.journal):
+            self._read_moves()
+        for v in [v for v in self._failed if not self.retrying(v)] if self._failed else ():
+            self._lose(v)
+
+    def _read_moves(self) -> None:
         game = self.execution
-        if self._seen == len(game.journal):
-            return
         moves, self._seen = game.since(self._seen), len(game.journal)
         grows = False
         for kind, v in unpacked(moves):
@@ -298,10 +312,12 @@ class Within:
                 self._ledger.finish(v)
             elif kind in {FAIL, RELEASE}:
                 self._return(v)
-                if kind == FAIL and game.codes[v] == FAILED and not self.retrying(v):
-                    self._lose(v)
-                elif kind == RELEASE and v in self._lost:
+                if kind == RELEASE and v in self._lost:
                     self._regain(v)
+                elif kind == FAIL and game.codes[v] == FAILED:
+                    self._failed.add(v)
+                else:
+                    self._failed.discard(v)
             elif kind == GROW and not grows:
                 grows = True
                 self._grow()
@@ -344,6 +360,7 @@ class Within:
     def _lose(self, v: int) -> None:
         """Take a permanently failed task and those below it out of the order."""
         self._lost.add(v)
+        self._failed.discard(v)
         ledger, below = self._ledger, reachable_tasks(self._footprint.dag, [v]).tolist()
         for w in (v, *sorted(below, key=ledger.place.__getitem__)):
             if ledger.status[w] == WAITS:
@@ -386,6 +403,26 @@ class Within:
         self._rebuild(np.append(status, np.zeros(len(dag) - len(status), np.int32)), places(len(dag), order))
         for v in self._lost:
             self._lose(v)
+
+
+def check_limit(footprint: Footprint, order: Ints, limit: int) -> None:
+    """Refuse a limit below the peak of an order, with a bound that no order beats."""
+    peak = footprint.peak(order)
+    if peak <= limit:
+        return
+    from eligo.space.bounds import space_bound  # imports solvers, which a limit that fits does not need
+
+    bound = space_bound(footprint, order, "quick")
+    amounts = (limit, bound.bytes, peak)
+    rounded = [byte_words(amount) for amount in amounts]
+    differ = len(set(rounded)) == len(set(amounts))
+    stated, least, needed = rounded if differ else [f"{amount:,} B" for amount in amounts]
+    if bound.bytes > limit:
+        other = "" if needed == least else f", and the one found {needed}"
+        why = f"no order of the tasks fits in {stated}: every order needs at least {least}{other} ({bound.why})"
+    else:
+        why = f"the order found needs {needed}, more than the limit of {stated}; no order needs less than {least}"
+    raise InputError(why).cured_by("space")
 
 
 class _Look:

@@ -29,11 +29,11 @@ OPTION_NAMES = {"dry_run": "dry-run", "folder": "run"}
 #: the options of `run` for a run that this process dispatches itself
 DISPATCHING = (
     "stream", "stream_lines", "pause", "hook", "joblog", "start_from", "again", "fresh", "dry_run", "fat", "max_failures",
-    "skip_done", "page", "cache", "clean", "keep_incomplete", "space", "why",
+    "skip_done", "page", "cache", "keep_incomplete", "why",
 )  # fmt: skip
 #: the options of `run` that have no effect with a server, with DAGMan, and in a rehearsal
 NOT_ON_SERVER = ("resource", "label", "workers", "folder", "history", *DISPATCHING)
-NOT_ON_DAGMAN = ("resource", "batch", "quiet", *DISPATCHING)
+NOT_ON_DAGMAN = ("resource", "batch", "quiet", "clean", "space", *DISPATCHING)
 NOT_REHEARSED = (
     "stream", "stream_lines", "pause", "hook", "joblog", "again", "fresh", "dry_run", "skip_done", "directory", "ignore",
     "quiet", "cache", "clean", "keep_incomplete", "space", "why",
@@ -42,6 +42,10 @@ NOT_REHEARSED = (
 NOT_OF_LEAVES = (
     "workers", "cores", "memory", "max_output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace",
     "verbose",
+)  # fmt: skip
+#: the options of `serve` for the workflows of FILE
+OF_SERVED_FILES = (
+    "policy", "quorum", "no_files", "from_", "allow_outside", "ignore", "space", "clean",
 )  # fmt: skip
 #: the options of `compare` that an experiment's file sets itself
 BESIDE_EXPERIMENTS = "with an experiment file, which sets these itself"

@@ -74,15 +74,9 @@ Token = Annotated[str | None, valued("FILE", "File with the token. [default: $EL
 Force = Annotated[bool, flag("Overwrite files that eligo did not write.", "--force")]
 Workers = Annotated[
     str | None,
-    valued(
-        "N",
-        "Estimate the time on N workers; 4x1.0,2x0.5 gives counts and relative speeds.",
-        "--workers",
-        "-j",
-        "--jobs",
-    ),
+    valued("N", "Time on N workers, 1..64, or 4x1.0,2x0.5 (speeds).", "--workers", "-j", "--jobs"),
 ]
-Cores = Annotated[int | None, valued("N", "Estimate the time on N cores that tasks share.", "--cores")]
+Cores = Annotated[str | None, valued("N", "Time on N cores that tasks share, or 1..64.", "--cores")]
 Histories = Annotated[list[str] | None, valued("FILE", "Run times: trace, log, table or run. Repeatable.", "--history")]
 Json = Annotated[bool, flag("Print one JSON document.", "--json")]
 EffortOption = Annotated[str, valued("LEVEL", "Search budget: quick, normal or thorough.", "--effort", of="effort")]
@@ -105,8 +99,7 @@ OrderWritten = Annotated[
     str,
     valued(
         "NAME",
-        "Policy that chooses the next task: finish (shortest time), ready (most tasks ready), fifo, another policy,"
-        " or a file with an order.",
+        "Policy: finish (soonest), ready (most tasks ready), fifo, another, or a file.",
         of="policy",
     ),
 ]
@@ -145,6 +138,8 @@ Insecure = Annotated[
 Cert = Annotated[str | None, valued("FILE", "TLS certificate.")]
 CertKey = Annotated[str | None, valued("FILE", "Private key of the certificate.", "--key")]
 AllowHost = Annotated[list[str] | None, valued("NAME", "Additional accepted Host name, such as a proxy's.")]
+Space = Annotated[str | None, valued("SIZE", "Limit of temporary files, such as 200G.", "--space")]
+Clean = Annotated[bool, flag("Remove files between tasks after their last reader.", "--clean")]
 NoFiles = Annotated[bool, flag("Transfer no files: clients must already have them.", "--no-files")]
 
 

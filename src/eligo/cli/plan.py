@@ -12,12 +12,14 @@ from eligo.choice import SPACE, Candidate, ChosenOrder, choose
 from eligo.cli.export import check_place, export, next_steps, text_to_write
 from eligo.cli.output import chart, json_text, print_json, print_lines
 from eligo.cli.plan_text import first_tasks, headline, plan_document, print_details, searching, tell, tell_cut
+from eligo.cli.pool_options import compared_pools, pool_in, with_assumed
 from eligo.cli.requests import PlanRequest, size_in
 from eligo.errors import counted
 from eligo.estimates import lasting
 from eligo.formats.shared.files import save
 from eligo.planning import gain_words, sentence
 from eligo.pools import Pool, cores_of
+from eligo.predictions import SHARE
 from eligo.prioritising import has_classes
 from eligo.simulation.batched import REQUESTS
 from eligo.simulation.pebble import name_of
@@ -32,8 +34,14 @@ HEIGHT = 5  # lines of the chart, so that all output fits on a screen
 
 def answer(times: RunTimes, asked: PlanRequest) -> None:
     """Plan, then print, write and save what was requested."""
+    times = with_assumed(times, asked)
     flow = times.flow
-    pool = Pool(cores=asked.cores) if asked.cores is not None else Pool.parse(asked.workers) if asked.workers else None
+    if pools := compared_pools(asked):
+        from eligo.cli.scaling_text import answer_curve
+
+        answer_curve(times, asked, pools)
+        return
+    pool = pool_in(asked)
     to = "names" if asked.names else asked.to
     text = text_to_write(flow, asked.file, asked.place, to) if asked.writing else None
     for place in (asked.place, asked.save):
@@ -73,7 +81,10 @@ def document(choice: ChosenOrder, asked: PlanRequest, names: Sequence[str] = ())
     pool = choice.asked_pool
     if asked.history or pool is not None:
         plan |= choice.times.document()
-    return plan if pool is None else plan | _finish_document(choice, pool)
+    if pool is None:
+        return plan
+    prediction = {} if names else {"prediction": choice.prediction and choice.prediction.document()}
+    return plan | _finish_document(choice, pool) | prediction
 
 
 def _finish_document(choice: ChosenOrder, pool: Pool) -> dict[str, Any]:
@@ -102,15 +113,39 @@ def _save(plan: dict[str, Any], path: str) -> None:
 def _print(choice: ChosenOrder, asked: PlanRequest) -> None:
     """Print the result and the table of orders; then, unless something is written, a chart and the next commands."""
     flow, pool = choice.flow, choice.asked_pool
-    print_lines(sentences(choice))
+    print_lines([*minutes(choice), *verdict(choice), *sentences(choice)])
     if len(flow):
         sys.stdout.write("\n" + "".join(f"{line}\n" for line in (*table(choice), *_remarks(choice))))
     if len(flow) and not asked.writing and asked.save is None:
         _print_rest(choice, next_steps(flow, asked.file, pool is not None))
-    if pool is not None:
-        print_lines(["", *finish_lines(choice, pool)])
     if asked.verbose:
         print_details(choice.plan, asked.prefer)
+
+
+def minutes(choice: ChosenOrder) -> list[str]:
+    """How long the workflow takes, if anything is known about it: on the requested pool, or on one and on many workers."""
+    times = choice.times.estimate
+    if choice.asked_pool is not None:
+        return finish_lines(choice, choice.asked_pool)
+    if times.level == "nothing" or not len(choice.flow):
+        return []
+    longest = float((choice.flow.dag.longest_paths(times.seconds) + times.seconds).max())
+    ends = f"{lasting(math.fsum(times.seconds))} on 1 worker, and at least {lasting(longest)} on any number"
+    return [f"All tasks take about {ends} (--workers 1..64 compares), if they take as long as {choice.times.says}."]
+
+
+def verdict(choice: ChosenOrder) -> Iterator[str]:
+    """Whether first come, first served would do as well."""
+    if choice.chosen is None or choice.used == "fifo" or not len(choice.flow):
+        return
+    level = "nothing" if choice.bound else choice.times.estimate.level
+    if level != "nothing" and choice.usual_does(choice.used):
+        time = "--workers 16 shows whether it saves time" if level == "seconds" else "it may still save time"
+        yield f"First come, first served does as well; {time}."
+    elif all(map(choice.usual_does, choice.candidates)):
+        yield "No order gains anything here: first come, first served does as well."
+    elif choice.usual_does(choice.used):
+        yield f"{quoted(choice.used)} gains nothing here: first come, first served does as well or better."
 
 
 def sentences(choice: ChosenOrder) -> list[str]:
@@ -155,21 +190,11 @@ def _pool_phrase(choice: ChosenOrder, words: str) -> str:
 
 
 def _remarks(choice: ChosenOrder) -> Iterator[str]:
-    """The meaning of the mark, and whether anything is gained."""
+    """The meaning of the mark, and what the columns do not show."""
     aim = _pool_phrase(choice, ", made for {}") or (", aims to finish soonest" if choice.used == "finish" else "")
     yield f"{USED} the order you get{aim}; --policy NAME selects another"
     yield from _choice(choice)
     yield from space_lines(choice)
-    if choice.chosen is None or choice.used == "fifo":
-        return
-    level = "nothing" if choice.bound else choice.times.estimate.level
-    if level != "nothing" and choice.usual_does(choice.used):
-        time = "--workers 16 shows whether it saves time" if level == "seconds" else "it may still save time"
-        yield f"first come, first served does as well; {time}"
-    elif all(map(choice.usual_does, choice.candidates)):
-        yield "no order gains anything here: first come, first served does as well"
-    elif choice.usual_does(choice.used):
-        yield f"{quoted(choice.used)} gains nothing here: first come, first served does as well or better"
 
 
 def _choice(choice: ChosenOrder) -> Iterator[str]:
@@ -313,18 +338,20 @@ def quoted(name: str) -> str:
 
 def finish_lines(choice: ChosenOrder, pool: Pool) -> list[str]:
     """The finish of the order used on a pool, its lower bound and reason, and the effect of other pool sizes."""
-    finish = choice.finish
+    finish, prediction = choice.finish, choice.prediction
+    if prediction is None:
+        cure = "add --history FILE, or a guess with --seconds-per-task 60"
+        return [f"{pool}: no estimate, because no run times are known ({cure})."]
+    spread = f"Range: {lasting(prediction.low)} to {lasting(prediction.high)} in {SHARE:.0%} of runs".replace("%", " %")
     if finish is None:
-        count = int((~choice.times.estimate.own).sum())
-        unknown = (
-            f"{count:,} task{' has' if count == 1 else 's have'} no run time of {'its' if count == 1 else 'their'} own"
-        )
-        return [f"{pool}: no estimate, because {unknown}; averages of their kind serve for the order only."]
+        about = f"{pool}: about {lasting(prediction.seconds)}, if tasks take as long as {choice.times.says}"
+        return [f"{about}{choice.times.lacking}.", f"{spread}."]
     within = f" (this order is within {_upward(finish.gap)} % of it)" if finish.gap > ROUNDED else ""
     about = f"{pool}: about {lasting(finish.makespan)}, if tasks take as long as {choice.times.says}"
     return [
         f"{about}. Lower bound: no order can finish before {lasting(finish.bound.seconds)}{within}.",
         f"Why: {finish.bound.why(lasting)}.",
+        f"{spread}.",
         *([_more(choice, pool, finish)] if pool.equal else []),
         *([_limits(choice, finish)] if choice.front else []),
     ]

@@ -17,7 +17,7 @@ from eligo.cli.endings import FAILED, INTERRUPTED, Ended
 from eligo.cli.look import failure_lines, note_lines
 from eligo.cli.output import print_answer, print_lines
 from eligo.cli.plan_text import accept, heeding, tell, working
-from eligo.cli.requests import RunRequest
+from eligo.cli.requests import RunRequest, size_in
 from eligo.client.owner import Owner, hash_files
 from eligo.client.transfers import HashedFile
 from eligo.errors import InputError, counted, shorten
@@ -140,6 +140,12 @@ def hand_in(flow: Workflow, owner: Owner, wishes: dict[str, str], sign: Signer |
     return reply
 
 
+def space_wishes(space: str | None, clean: bool) -> dict[str, str]:
+    """The settings of --space and --clean."""
+    limit = {} if space is None else {"space": str(size_in("space", space))}
+    return limit | ({"clean": "true"} if clean else {})
+
+
 def _private_key(path: str) -> Any:
     try:
         from eligo.server.auth.signatures import private_key
@@ -217,6 +223,7 @@ def by_server(flow: Workflow, request: RunRequest, target: ServerTarget) -> int:
     wishes = {"policy": request.used_policy, "retries": str(request.retries)}
     if request.timeout is not None:
         wishes["timeout"] = str(request.timeout)
+    wishes |= space_wishes(request.space, request.clean)
     began = time.monotonic()
     reply = hand_in(flow, target.owner(), wishes, None, folder)
     place = f"{target.server}/{reply['workflow']}"

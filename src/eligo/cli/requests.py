@@ -27,6 +27,12 @@ class PlanRequest:
     cores: option.Cores = None
     policy: option.OrderWritten = "finish"
     history: option.Histories = None
+    seconds_per_task: Annotated[float | None, valued("N", "Assumed seconds of tasks of unknown time.")] = None
+    assume: Annotated[list[str] | None, valued("KIND=TIME", "Assumed time of a kind, as in align=5m. Repeatable.")] = (
+        None
+    )
+    price: Annotated[str | None, valued("PRICE", "Price of a worker or core, such as 0.04/h.")] = None
+    deadline: Annotated[str | None, valued("TIME", "Latest finish, such as 2h.")] = None
     output: Annotated[
         str | None,
         valued("OUT", "Write the workflow with priorities; .txt: the order; .smk: rule priorities.", "-o", "--output"),
@@ -188,8 +194,8 @@ class RunRequest:
     folder: Annotated[str | None, valued("FOLDER", "Folder for state and logs. [default: FILE.run]", "--run")] = None
     directory: Annotated[str | None, valued("DIR", "Directory of the tasks. [default: FILE's folder]", "--dir")] = None
     cache: Annotated[str | None, valued("DIR", "Take outputs from this cache, and add new ones.")] = None
-    space: Annotated[str | None, valued("SIZE", "Limit of temporary files, such as 200G.", "--space")] = None
-    clean: Annotated[bool, flag("Remove files between tasks after their last reader.", "--clean")] = False
+    space: option.Space = None
+    clean: option.Clean = False
     keep_incomplete: Annotated[bool, flag("Leave outputs of a failed attempt for the next.", "--keep-incomplete")] = (
         False
     )

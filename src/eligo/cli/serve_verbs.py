@@ -1,13 +1,15 @@
 """The verbs of the server, of its clients, and of owners who submit workflows."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from eligo.cli import options as option
-from eligo.cli.effects import NOT_OF_LEAVES, check_token, refuse_useless
+from eligo.cli.effects import NOT_OF_LEAVES, OF_SERVED_FILES, check_token, refuse_useless
 from eligo.cli.operator_verbs import app
 from eligo.cli.options import Access, Reading, flag, grouped, operand, valued
+from eligo.cli.requests import size_in
 from eligo.errors import InputError
 from eligo.work.tries import RETRIES
 
@@ -40,6 +42,8 @@ def serve(
     quorum: option.Quorum = 1,
     folder: Annotated[str | None, valued("FOLDER", "Folder for files. [default: beside the store]", "--files")] = None,
     no_files: option.NoFiles = False,
+    space: option.Space = None,
+    clean: option.Clean = False,
     keep_results: Annotated[float, valued("DAYS", "Days to keep the output files of ended workflows.")] = 7.0,
     gather: Annotated[float, valued("SECONDS", "Time to collect requests into one batch.", min=0)] = 0.0,
     allow_host: option.AllowHost = None,
@@ -57,7 +61,7 @@ def serve(
     from eligo.cli.serve_text import ServeOutput, check_setup, serve_until_stopped, set_up
 
     if not files:
-        refuse_useless(context, "without FILE", "policy", "quorum", "no_files", "from_", "allow_outside", "ignore")
+        refuse_useless(context, "without FILE", *OF_SERVED_FILES)
     if open_:
         refuse_useless(context, "with --open", "tokens", "approve")
     setup = set_up(
@@ -68,7 +72,11 @@ def serve(
     )  # fmt: skip
     if check:
         return check_setup(setup, json)
-    wishes = {"policy": policy, "quorum": quorum, "files": not no_files, "ignore": ",".join(ignore or ())}
+    limit = None if space is None else size_in("space", space)
+    wishes = {
+        "policy": policy, "quorum": quorum, "files": not no_files, "space": limit, "clean": clean,
+        "ignore": ",".join(ignore or ()),
+    }  # fmt: skip
     reading = Reading(from_=from_, allow_outside=allow_outside)
     return serve_until_stopped(setup, files or [], reading, wishes, ServeOutput(quiet, json))
 
@@ -168,6 +176,8 @@ def submit(
     access: Access,
     json: option.Json = False,
     no_files: option.NoFiles = False,
+    space: option.Space = None,
+    clean: option.Clean = False,
     no_locality: Annotated[bool, flag("Ignore which files a client already has.", "--no-locality")] = False,
     grow: Annotated[
         bool,
@@ -185,8 +195,8 @@ def submit(
 
     Submitting the same file again does not create a second workflow.
     """
-    from eligo.cli.plan_text import read_workflow
-    from eligo.cli.remote import Signer, SubmitOptions
+    from eligo.cli.plan_text import read_workflow, recall
+    from eligo.cli.remote import Signer, SubmitOptions, space_wishes
     from eligo.cli.remote import submit as submit_workflow
     from eligo.formats.fidelity import words_in
 
@@ -200,8 +210,10 @@ def submit(
         raise InputError("no FILE to submit: eligo submit [URL] FILE")
     target = access.target(url)
     flow = read_workflow(file, reading)
+    if space is not None:  # the sizes that an earlier run of the file recorded
+        flow = replace(flow, file_sizes=recall(flow, None).flow.file_sizes)
     asked = {"name": name, "policy": policy, "share": share, "quorum": quorum, "timeout": timeout, "retries": retries}
-    wishes = {what: str(value) for what, value in asked.items() if value is not None}
+    wishes = {what: str(value) for what, value in asked.items() if value is not None} | space_wishes(space, clean)
     if no_files:
         wishes["files"] = "false"
     if no_locality:

@@ -137,7 +137,7 @@ def worker_rows(view: dict[str, Any], look: Look) -> list[Row]:
     for one in view["clients"]:
         style = look.style("bad") if one["bad"] else "" if one["alive"] else look.style("faint")
         numbers = ("" if one["speed"] is None else f"{one['speed']:.2f}", *(f"{one[what]:,}" for what in _COUNTS))
-        remark = one["remark"] or ("" if one["alive"] else "not connected")
+        remark = one["remark"] or ("" if one["alive"] or view["ended"] is not None else "not connected")
         cells = ["!" if one["bad"] else " ", one["name"], ago(max(0.0, view["now"] - one["seen"])), *numbers, remark]
         rows.append(Row(one["client"], [said(cell, style) for cell in cells]))
     return rows

@@ -149,10 +149,23 @@ class WatchedRun(Watched):
         return int(self._now.get("workers", self.sessions[-1].workers))
 
     @property
-    def worker_seconds(self) -> float:
-        """See `Watched`: the workers of every session, for as long as it lasted."""
-        spans = zip(self.sessions, self.spans, strict=True)
-        return sum(session.workers * (end - begin) for session, (begin, end) in spans)
+    def slots(self) -> int | None:
+        """See `Watched`."""
+        return min((session.workers for session in self.sessions), default=None)
+
+    def presence(self, begin: float, end: float) -> dict[str, float]:
+        """See `Watched`: the workers were present in all sessions."""
+        names = {*self.attempts.clients, *(one.client for one in self.trying.values())}
+        return dict.fromkeys(names, sum(self._overlaps(begin, end)))
+
+    def worker_seconds(self, begin: float, end: float, lanes: Mapping[str, int]) -> float:
+        """See `Watched`: the workers of every session, including those without tasks."""
+        overlaps = zip(self.sessions, self._overlaps(begin, end), strict=True)
+        return sum(session.workers * seconds for session, seconds in overlaps)
+
+    def _overlaps(self, begin: float, end: float) -> list[float]:
+        """The seconds of each session between two times."""
+        return [max(0.0, min(last, end) - max(first, begin)) for first, last in self.spans]
 
     @property
     def cache_client(self) -> int:

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from eligo.errors import counted
 from eligo.estimates import lasting
+from eligo.pages.lanes import all_attempts, busy_lanes, names_of, whole_span
 from eligo.pages.tables import Query, Stand, stand, table
 from eligo.pages.views import last_lines, view
-from eligo.pages.watched import ROW, UNUSED, WENT_WELL, Watched
+from eligo.pages.watched import WENT_WELL, Watched
 from eligo.plotting.layout import numbered
 
 MOST_LOGS = 1_000  # failed tasks whose last lines of output are in the page
@@ -47,43 +48,30 @@ class Window(NamedTuple):
 def gantt(
     watched: Watched, begin: float | None = None, end: float | None = None, most: int = MOST_BARS
 ) -> dict[str, Any]:
-    """The bars of each worker; if there are more than *most* attempts, neighbours share a bar."""
-    rows, clients = _rows(watched)
-    begin = (watched.spans[0][0] if watched.spans else watched.at) if begin is None else begin
-    last = watched.at if watched.under_way else float(rows["ended"].max(initial=begin))
+    """The bars of each lane; if there are more than *most* attempts, neighbours share a bar."""
+    rows, clients = all_attempts(watched)
+    first, last = whole_span(watched, rows)
+    begin = first if begin is None else begin
     end = max(begin, last if end is None else end)
-    rows = rows[(rows["ended"] >= begin) & (rows["began"] <= end)]
-    names = [watched.name_of(client) for client in clients]
+    busy = busy_lanes(watched, rows, clients, begin, end)
+    names = names_of(watched, busy.lanes, clients)
     ranked = sorted(range(len(names)), key=lambda place: (len(names[place]), names[place]))
-    worker = np.zeros(len(names), np.int64)
-    worker[ranked] = np.arange(len(names))
+    row = np.zeros(len(names), np.int64)
+    row[ranked] = np.arange(len(names))
+    shown = (rows["ended"] >= begin) & (rows["began"] <= end)
     kinds, kind = numbered(watched.kinds)
-    bars = _bars(watched, rows, worker[rows["client"]], kind[rows["task"]], Window(begin, end, most))
-    worked = np.minimum(rows["ended"], end) - np.maximum(rows["began"], begin)
-    busy = np.bincount(worker[rows["client"]], worked, len(names)) / max(end - begin, 1e-9)
-    workers = [
-        {"name": names[place], "busy": round(min(1.0, float(share)), 4)}
-        for place, share in zip(ranked, busy, strict=True)
-    ]
+    attempts = rows[shown]
+    bars = _bars(watched, attempts, row[busy.lane][shown], kind[attempts["task"]], Window(begin, end, most))
+    workers = [{"name": names[place], "busy": busy.lanes[place].busy} for place in ranked]
     merged = sum(bar[5] for bar in bars if bar[5] > 1)
     return {
-        "begin": begin, "end": end, "workers": workers, "kinds": kinds, "bars": bars, "attempts": len(rows),
-        "merged": merged,
+        "begin": begin, "end": end, "workers": workers, "kinds": kinds, "bars": bars, "attempts": len(attempts),
+        "merged": merged, "busy": busy.share,
     }  # fmt: skip
 
 
-def _rows(watched: Watched) -> tuple[NDArray[np.void], list[str]]:
-    """Every attempt, including those under way, and the names of the clients."""
-    attempts = watched.attempts
-    rows, clients = attempts.rows, list(attempts.clients)  # in this order, since another thread may add more
-    numbers = {client: place for place, client in enumerate(clients)}
-    running = []
-    for one in watched.trying.values():
-        if one.client not in numbers:
-            numbers[one.client] = len(clients)
-            clients.append(one.client)
-        running.append((one.task, one.attempt, numbers[one.client], WENT_WELL, 0, 0, one.since, watched.at))
-    return np.concatenate([rows, np.array(running, ROW)]), clients
+#: how a bar is marked, by the outcome of its attempt (done, failed, lost, not needed, running); a bar of several: the highest
+MARKS = np.array([0, 3, 2, 0, 1])
 
 
 def _bars(
@@ -102,10 +90,9 @@ def _bars(
         first[1:] = (np.diff(worker) != 0) | (np.diff(column) != 0)
     starts = np.flatnonzero(first)
     low, high = np.minimum.reduceat(kind, starts), np.maximum.reduceat(kind, starts)
-    bad = np.maximum.reduceat((rows["outcome"] != WENT_WELL) & (rows["outcome"] != UNUSED), starts)
     bars = zip(
         worker[starts].tolist(), rows["began"][starts].tolist(), np.maximum.reduceat(rows["ended"], starts).tolist(),
-        np.where(low == high, low, MIXED).tolist(), bad.astype(int).tolist(),
+        np.where(low == high, low, MIXED).tolist(), np.maximum.reduceat(MARKS[rows["outcome"]], starts).tolist(),
         np.diff(np.append(starts, len(rows))).tolist(), rows["task"][starts].tolist(), strict=True,
     )  # fmt: skip
     return [[*fields, watched.labels[task]] for *fields, task in bars]

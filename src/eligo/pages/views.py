@@ -5,14 +5,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from itertools import groupby, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.errors import counted
-from eligo.estimates import kind_of, lasting
-from eligo.pages.watched import VANISHED, WENT_WELL, WENT_WRONG, Watched, Worker
+from eligo.estimates import lasting
+from eligo.pages.blame import Blame, tally_of
+from eligo.pages.choices import fifo_curve, order_words
+from eligo.pages.lanes import busy_share
+from eligo.pages.watched import WENT_WELL, Watched, Worker
 from eligo.running.states import BAD, BLOCKED, DONE, PENDING, READY, RETRYING, RUNNING, time_left
 from eligo.work.attempts import Lease
 
@@ -20,8 +23,6 @@ MOST_COLUMNS = 480  # of a curve
 MOST_RUNNING, MOST_RECENT, MOST_HELD, MOST_NAMED, MOST_CAUSES = 100, 20, 20, 10, 50
 MOST_READ = 200  # failed tasks; with more of them, their output is not read
 MOST_LINES = 3  # of a failure's output in a short form
-SLOW = 1 / 3  # of the usual speed
-SOME = 3  # failures or losses from which on a worker gets a remark
 #: states of workflows in words, where their names are not enough; and how a workflow in each final state has ended
 STATE_WORDS = {"failed": "ended with failures", "stopped": "stopped, not running", "held": "paused"}
 ENDED = {"cancelled": "cancelled", "failed": "ended", "stopped": "stopped", "done": "ended"}
@@ -33,15 +34,12 @@ def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), 
     watched.ready.follow()
     overview, curve, disk = summary(watched), curve_of(watched), watched.disk
     return overview | {
-        "busy": busy(watched), "attempts": len(watched.attempts), **watched.tallies, "curve": curve,
+        "busy": busy_share(watched), "attempts": len(watched.attempts), **watched.tallies, "curve": curve,
         "clients": clients(watched), "failures": failures(watched, every), "failures_total": overview["counts"][BAD],
-        "running": running(watched, every), "recent": recent(watched),
+        "retrying": retries(watched, every), "running": running(watched, every), "recent": recent(watched),
         "interrupted": _labels(watched, watched.interrupted), "unmet": list(watched.unmet),
         "order": {
-            "words": order_words(
-                curve, len(watched.ready.order), len(watched.attempts.clients), overview["counts"][BLOCKED]
-            )
-            + [f"Files: {disk}."] * (disk is not None)
+            "words": order_words(watched, curve, overview["counts"]) + [f"Files: {disk}."] * (disk is not None)
         },
         "disk": None if disk is None else disk._asdict(),
         "can": watched.may(who, scopes),
@@ -58,7 +56,8 @@ def summary(watched: Watched) -> dict[str, Any]:
         "ended": None if watched.under_way or not spans else spans[-1][1], "seconds": watched.seconds,
         "policy": watched.policy, "engine": watched.engine, "tasks": len(watched.flow),
         "arcs": watched.flow.dag.arc_count, "counts": counts, "rate": watched.rate,
-        "left": None if remaining is None else list(remaining), "workers": watched.present,
+        "left": None if remaining is None else list(remaining), "left_words": time_left(remaining),
+        "workers": watched.present,
         "from_cache": watched.from_cache,
     }  # fmt: skip
     return document | {"headline": headline(document)}
@@ -194,11 +193,12 @@ def curve_of(watched: Watched) -> dict[str, Any]:
     columns = Sampled(size + 1, MOST_COLUMNS)
     ready_counts = np.array(watched.ready.counts, np.int64)
     plan, bound = watched.planned
-    lines = {"seen": ready_counts, "plan": plan, "bound": bound, "fifo": watched.fifo}
+    lines = {"seen": ready_counts, "plan": plan, "bound": bound, "fifo": fifo_curve(watched, ready_counts)}
     until = max(1, len(ready_counts) - 1)
     curve = curve_document(columns, lines, until, starved(watched, columns, ready_counts))
-    curve["averages"]["order"] = round(float(np.array(watched.ready.eligible)[:until].mean()), 2)
-    return curve | ({} if plan is not None else {"remark": "No plan is available for this policy."})
+    grown = bool(watched.execution.additions)
+    remark = "The plan covers only the original tasks." if grown else "No plan is available for this policy."
+    return curve | ({} if plan is not None else {"remark": remark})
 
 
 def curve_document(
@@ -243,111 +243,46 @@ def _present(watched: Watched, starts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.searchsorted(first, times, "right") - np.searchsorted(latest, times, "left"), np.int64)
 
 
-def order_words(curve: dict[str, Any], done: int, workers: int, blocked: int) -> list[str]:
-    """Whether another order would have helped, in sentences."""
-    averages = curve["averages"]
-    average, runnable, fifo, bound = (averages[name] for name in ("order", "seen", "fifo", "bound"))
-    if not done:
-        return ["No task is done yet, so the order cannot be assessed."]
-    more = 100 * (average / fifo - 1) if fifo else 0.0
-    than = "as many as" if abs(more) < 0.5 else f"{abs(more):.0f} % {'more' if more > 0 else 'fewer'} than"
-    sentences = [
-        f"This order had {average:,.1f} tasks ready on average so far, {than} first come, first served ({fifo:,.1f})."
-    ]
-    if bound is not None:
-        room = 100 * (bound / average - 1) if average else 0.0
-        most = f"No order could have had more than {bound:,.1f} ({room:.1f} % more)."
-        sentences.append("No other order could have had more." if room < 0.05 else most)
-    if average - runnable >= 0.05:
-        sentences.append(f"Of these, {average - runnable:,.1f} had failed and were waiting for a retry or a fix.")
-    hungry = sum(end - begin for begin, end in curve["starved"])
-    if hungry:
-        share = f"{100 * hungry / done:.0f} %" if 100 * hungry >= done else "less than 1 %"
-        sentences.append(f"For {share} of the finished tasks, fewer tasks were ready than there were workers.")
-    elif workers:
-        sentences.append("There were always enough ready tasks for all workers.")
-    return sentences + ([f"Failed tasks block {counted(blocked, 'task')}, whatever the order."] if blocked else [])
-
-
 # Workers
-
-
-def busy(watched: Watched) -> float | None:
-    """The share of the workers' time in which they were running tasks."""
-    if not len(watched.attempts):
-        return None
-    there, rows = watched.worker_seconds, watched.attempts.rows
-    worked = float((rows["ended"] - rows["began"]).sum())
-    worked += sum(max(0.0, watched.at - trying.since) for trying in watched.trying.values())
-    return round(min(1.0, worked / there), 4) if there > 0 else None
 
 
 def clients(watched: Watched) -> list[dict[str, Any]]:
     """The workers, those with problems first."""
     holds: dict[str, list[Lease]] = {}
-    for trying in watched.trying.values():
+    for trying in watched.holding.values():
         holds.setdefault(trying.client, []).append(trying)
-    rows = [_client(watched, worker, holds.get(worker.client, [])) for worker in watched.workers]
+    blame = Blame(watched)
+    rows = [_client(watched, worker, holds.get(worker.client, []), blame) for worker in watched.workers]
     return sorted(rows, key=lambda one: (not one["bad"], not one["alive"], one["name"]))
 
 
-class Tally(NamedTuple):
-    """The numbers of a worker's tasks: done, failed, lost, and held now."""
-
-    done: int
-    failed: int
-    lost: int
-    held: int
-
-
-def _client(watched: Watched, worker: Worker, holds: list[Lease]) -> dict[str, Any]:
-    tally = watched.attempts.tally(worker.client)
-    done, failed, lost = tally[WENT_WELL], tally[WENT_WRONG], max(tally[VANISHED], worker.lost)
-    remark = _remark(watched, worker, Tally(done, failed, lost, len(holds)))
+def _client(watched: Watched, worker: Worker, holds: list[Lease], blame: Blame) -> dict[str, Any]:
+    tally = tally_of(watched, worker, len(holds))
+    remark = blame.remark(worker, tally)
     held = [
         {"task": watched.labels[one.task], "since": one.since, "attempt": one.attempt}
         for one in sorted(holds, key=lambda one: one.since)[:MOST_HELD]
     ]
     return {
         "client": worker.client, "name": worker.name, "seen": worker.seen, "alive": worker.alive,
-        "approved": worker.approved, "speed": worker.speed, "quota": worker.quota, "done": done, "failed": failed,
-        "lost": lost, "paused": worker.paused, "held": len(holds), "holds": held,
-        "bad": bool(remark), "remark": remark,
+        "approved": worker.approved, "speed": blame.speeds.get(worker.client), "quota": worker.quota,
+        "done": tally.done, "failed": tally.failed, "lost": tally.lost, "paused": worker.paused, "held": len(holds),
+        "holds": held, "bad": bool(remark), "remark": remark,
     }  # fmt: skip
-
-
-def _remark(watched: Watched, worker: Worker, tally: Tally) -> str:
-    """The problem with a worker; usually empty."""
-    done, failed, lost, held = tally
-    if not worker.approved:
-        return "waiting for approval"
-    if failed >= SOME and not done:
-        return f"every task failed: {counted(failed, 'task')}"
-    if worker.paused > 0:
-        return "paused for a while after failures"
-    if failed >= SOME and failed > done:
-        return f"most tasks failed: {failed:,} of {failed + done:,}"
-    if not worker.alive and held and watched.under_way:
-        return "not responding, holds tasks"
-    if lost >= SOME:
-        return f"lost {counted(lost, 'task')}"
-    if worker.speed is not None and worker.speed < SLOW:
-        return f"slow: {worker.speed:.2f} of the usual speed"
-    return ""
 
 
 # Tasks
 
 
 def running(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
-    """The running tasks, the longest running first."""
-    attempts = sorted(watched.trying.values(), key=lambda one: one.since)[: None if every else MOST_RUNNING]
+    """The running tasks, the longest running first, and those that are *assigned* to a worker and not started yet."""
+    attempts = sorted(watched.holding.values(), key=lambda one: one.since)[: None if every else MOST_RUNNING]
     tasks, flow = watched.flow.dag.tasks, watched.flow
     return [
         {
             "task": watched.labels[one.task], "client": watched.name_of(one.client), "since": one.since,
-            "attempt": one.attempt, "kind": kind_of(flow.task(tasks[one.task])),
-            "expected": flow.task(tasks[one.task]).seconds,
+            "attempt": one.attempt, "kind": watched.kinds[one.task],
+            "expected": flow.task(tasks[one.task]).seconds, "assigned": one.task not in watched.trying,
         }
         for one in attempts
     ]  # fmt: skip
@@ -370,8 +305,20 @@ def recent(watched: Watched) -> list[dict[str, Any]]:
 
 def failures(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
     """The causes of permanent failures, most frequent first; tasks share one if their last lines differ only in numbers."""
+    return _causes(watched, watched.failed_for(), every)
+
+
+def retries(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
+    """The causes of the last failures of tasks that will be retried."""
+    causes: dict[str, list[int]] = {}
+    for v in sorted(watched.again):
+        causes.setdefault(watched.failure(v), []).append(v)
+    return _causes(watched, causes, every)
+
+
+def _causes(watched: Watched, causes: Mapping[str, Collection[int]], every: bool) -> list[dict[str, Any]]:
     named = None if every else MOST_NAMED
-    ranked = sorted(_failed_alike(watched), key=lambda group: (-len(group[1]), next(iter(group[1]))))
+    ranked = sorted(_alike(watched, causes), key=lambda group: (-len(group[1]), next(iter(group[1]))))
     groups = [(cause, tasks, last_lines(watched, next(iter(tasks)))) for cause, tasks in ranked[:MOST_CAUSES]]
     rest = [v for _, tasks in ranked[MOST_CAUSES:] for v in tasks]
     groups += [(f"{len(ranked) - MOST_CAUSES:,} other causes", rest, [])] if rest else []
@@ -381,9 +328,8 @@ def failures(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
     ]
 
 
-def _failed_alike(watched: Watched) -> list[tuple[str, Collection[int]]]:
-    """The causes, and the tasks of each; if many tasks failed, their output is not read."""
-    causes = watched.failed_for()
+def _alike(watched: Watched, causes: Mapping[str, Collection[int]]) -> list[tuple[str, Collection[int]]]:
+    """The causes by their last lines too, and the tasks of each; if many tasks failed, their output is not read."""
     if sum(map(len, causes.values())) > MOST_READ:
         return list(causes.items())
     groups: dict[tuple[str, str], list[int]] = {}
@@ -408,7 +354,7 @@ def _cause(watched: Watched, cause: str, tasks: Collection[int], tail: list[str]
         if place in attempts.failures
     )
     return {
-        "cause": cause, "count": len(tasks), "tail": tail,
+        "cause": cause, "count": len(tasks), "tail": tail, "attempts": max(len(attempts.of(v)) for v in tasks),
         "log": _log(watched, next(iter(tasks))) if tail else None,
         "clients": [[watched.name_of(client), count] for client, count in who.most_common(5)],
     }  # fmt: skip

@@ -2,7 +2,6 @@
 
 import time
 from abc import abstractmethod
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -11,80 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.estimates import Estimate, estimate
-from eligo.execution import COMPLETE, ELIGIBLE, FAIL, GROW, MANY, RELEASE, WAITING, Addition, Execution, unpacked
+from eligo.execution import ALLOCATED, ELIGIBLE, HELD, WAITING
 from eligo.pages.dag_picture import Drawn
-from eligo.rows import Ints, places, released_children
+from eligo.pages.ready_curve import ReadyCurve
+from eligo.rows import Ints, places
 from eligo.running.states import Curve, Forecast, Looked, TimeLeft, order_of
 from eligo.space.disk_use import DiskUse
 from eligo.stores import Attempt
-from eligo.theory.eligibility import eligible_counts
-from eligo.work.attempts import ACCEPTED, FAILED, LOSSES
+from eligo.theory.eligibility import counts_without
+from eligo.work.attempts import ACCEPTED, FAILED, LOSSES, Lease
 from eligo.workflow import Workflow
-
-# The number of tasks that could run
-
-
-class ReadyCurve:
-    """After each completed task, the number of tasks that were running or ready."""
-
-    def __init__(self, execution: Execution) -> None:
-        self._game, dag = execution, execution.begun
-        self._read = 0
-        self._failed: set[int] = set()
-        self._missing = array("i", dag.indegree.tobytes())
-        self._ready = int((dag.indegree == 0).sum())
-        #: the completed tasks in order, and two curves with one more entry, the initial value: without and with tasks
-        #: that await a retry
-        self.order, self.counts, self.eligible = array("i"), array("q", [self._ready]), array("q", [self._ready])
-
-    def follow(self) -> None:
-        """Process the moves since the last call."""
-        game, missing = self._game, self._missing
-        moves = game.since(self._read)
-        self._read += len(moves)
-        for kind, v in unpacked(moves):
-            if kind == COMPLETE:
-                self.order.append(v)
-                self._ready -= 1
-                missing[v] = -1
-                self._ready += self._release_children(v)
-                self.eligible.append(self._ready)
-                self.counts.append(self._ready - len(self._failed))
-            elif kind == FAIL:
-                self._failed.add(v)
-            elif kind == RELEASE:
-                self._failed.discard(v)
-            elif kind == GROW:
-                self._grow(game.additions[v])
-
-    def _release_children(self, v: int) -> int:
-        """Update the parents of a task's children once it is done; returns the number of tasks that become ready."""
-        graph, missing, count = self._game.graph, self._missing, 0
-        if graph.has_many(v, MANY):
-            row = graph.row_of(v)
-            return len(released_children(row[row < len(missing)], missing))
-        for w in graph.children_of(v):
-            if w < len(missing):
-                missing[w] -= 1
-                count += not missing[w]
-        return count
-
-    def _grow(self, added: Addition) -> None:
-        """Process added tasks: some are ready, and some that were ready must wait."""
-        missing = self._missing
-        missing.extend([0] * len(added.tasks))
-        self._ready += len(added.tasks)
-        for u, w in added.arcs:
-            if missing[u] >= 0:  # not done
-                self._ready -= not missing[w]
-                missing[w] += 1
-
 
 # Attempts that have ended
 
 
-#: the outcomes of an attempt: done, failed, lost with its worker, or no longer needed
-WENT_WELL, WENT_WRONG, VANISHED, UNUSED = range(4)
+#: the outcomes of an attempt: done, failed, lost with its worker, or no longer needed; and an attempt without one yet
+WENT_WELL, WENT_WRONG, VANISHED, UNUSED, UNDERWAY = range(5)
 OUTCOMES = {ACCEPTED: WENT_WELL, FAILED: WENT_WRONG, "conflict": WENT_WRONG, **dict.fromkeys(LOSSES, VANISHED)}
 NOTHING = -(2**31)  # stands for no exit code, or for unknown memory
 ROW = np.dtype([
@@ -224,6 +165,7 @@ class Watched(Looked):
         self._due = 0.0
         self._foreseen = 0
         self._forecast = Forecast(flow)
+        self._fifo: tuple[Ints, Curve] | None = None
 
     @cached_property
     def ready(self) -> ReadyCurve:
@@ -257,15 +199,20 @@ class Watched(Looked):
         """What ready tasks need and no worker has, one sentence each."""
         return ()
 
-    @property
-    def worker_seconds(self) -> float:
-        """The total time for which workers were present, each from its first attempt on."""
+    def presence(self, begin: float, end: float) -> dict[str, float]:
+        """The seconds between two times for which each worker was present, from its first attempt on."""
         alive = {worker.client for worker in self.workers if worker.alive and self.under_way}
-        attempts = self.attempts
-        return sum(
-            (self.at if name in alive else end) - begin
-            for name, begin, end in zip(attempts.clients, attempts.first, attempts.latest, strict=True)
-        )
+        attempts, running = self.attempts, [(one.client, one.since, self.at) for one in self.trying.values()]
+        ended = zip(attempts.clients, attempts.first, attempts.latest, strict=True)
+        firsts, lasts = dict[str, float](), dict[str, float]()
+        for name, first, last in (*ended, *running):
+            firsts[name] = min(first, firsts.get(name, first))
+            lasts[name] = self.at if name in alive else max(last, lasts.get(name, last))
+        return {name: max(0.0, min(lasts[name], end) - max(first, begin)) for name, first in firsts.items()}
+
+    def worker_seconds(self, begin: float, end: float, lanes: Mapping[str, int]) -> float:
+        """The total time between two times for which workers were present, for each of their *lanes*."""
+        return sum(lanes.get(name, 0) * seconds for name, seconds in self.presence(begin, end).items())
 
     @property
     def disk(self) -> DiskUse | None:
@@ -313,6 +260,18 @@ class Watched(Looked):
         """What a user with this name and these rights may do to it."""
         return {"cancel": False, "retry": False, "release": False, "approve": False}
 
+    @property
+    def holding(self) -> Mapping[int, Lease]:
+        """The tasks that count as running: those that run, and those that a worker has and has not started yet."""
+        codes = np.frombuffer(bytes(self.execution.codes), np.uint8)
+        taken = np.flatnonzero((codes == ALLOCATED) | (codes == HELD)).tolist() if self.under_way else ()
+        assigned = {v: self.assigned(v) for v in taken if v not in self.trying}
+        return {**self.trying, **assigned}
+
+    def assigned(self, v: int) -> Lease:
+        """The lease of a task that its worker has not started yet; its worker may be unknown."""
+        return Lease("", 0, v, len(self.attempts.of(v)) + 1, "", "", "", 0, self.at)
+
     # What is slow to compute, once
 
     def prepare(self) -> None:
@@ -324,7 +283,8 @@ class Watched(Looked):
         """Include tasks that were added to the execution."""
         dag = self.execution.dag
         self.flow, self._forecast = self.flow.grown(dag), self._forecast.grown(dag)
-        for name in ("kinds", "drawing", "expected", "fifo", "planned", "place"):
+        self._fifo = None
+        for name in ("kinds", "drawing", "expected", "planned", "place"):
             self.__dict__.pop(name, None)
 
     @cached_property
@@ -337,10 +297,23 @@ class Watched(Looked):
         """The estimated run times of tasks."""
         return estimate(self.flow)
 
-    @cached_property
+    @property
+    def held(self) -> Ints:
+        """The tasks that have failed permanently, and those that these block."""
+        return np.concatenate([self._failed, self.blocked])
+
+    @property
     def fifo(self) -> Curve:
-        """The number of tasks that could run after each step with first come, first served."""
-        return eligible_counts(self.flow.dag, self.flow.dag.order)
+        """The number of tasks that could run after each step with first come, first served, without those *held*."""
+        held = self.held
+        if self._fifo is None or not np.array_equal(self._fifo[0], held):
+            self._fifo = held, counts_without(self.flow.dag, self.flow.dag.order, held)
+        return self._fifo[1]
+
+    @property
+    def slots(self) -> int | None:
+        """The number of tasks of one core that could always run at the same time; None if it is not known."""
+        return None
 
     @cached_property
     def planned(self) -> tuple[Curve | None, Curve | None]:

@@ -20,7 +20,7 @@ from eligo.engines import Engine
 from eligo.engines.registry import shares_machine
 from eligo.engines.room import in_gibibytes, machine_memory
 from eligo.errors import InputError, shorten
-from eligo.estimates import Estimate, estimate
+from eligo.estimates import Estimate, estimate, kind_of
 from eligo.pools import Pool
 from eligo.running.api import execute, prepare_run
 from eligo.running.folder import RunFolder
@@ -110,7 +110,7 @@ def _task_with_time(task: Task, seconds: float) -> Task:
     """The details of a task that affect a rehearsal, with this run time."""
     return Task(
         name=task.name, seconds=seconds, cores=task.cores, memory=task.memory, resources=task.resources,
-        category=task.category, priority=task.priority,
+        category=kind_of(task), priority=task.priority,
     )  # fmt: skip
 
 

@@ -74,8 +74,9 @@ class Looked(ABC):
 
     @cached_property
     def kinds(self) -> list[str]:
-        """The kind of each task."""
-        return all_kinds(self.flow)
+        """The kind of each task; if all run the same program, that says little, and names tell them apart."""
+        kinds = all_kinds(self.flow)
+        return kinds if len(set(kinds)) > 1 else list(map(stem, self.flow.dag.tasks))
 
     @property
     def failed(self) -> list[int]:

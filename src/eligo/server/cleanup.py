@@ -7,7 +7,7 @@ files.
 import asyncio
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from eligo.server.auth.tokens import Gate
@@ -15,13 +15,14 @@ from eligo.server.files import Blobs
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
 from eligo.server.logs import LOGGER
+from eligo.server.rules.results import BRIEFLY_UNUSED
 from eligo.server.rules.service import Service
 from eligo.stores.service_sql import ServiceStore
 
 EVERY, SOON = 60.0, 0.2  # seconds between two turns, usually and if there is more to do
+HURRY = 5.0  # seconds between two removals of temporary files for workflows with a limit of space
 MARK = "whose the folder of files is"
 ROUND = 3600.0  # seconds between two passes over all files
-SPENT = 600.0  # seconds for which a temporary file stays after its last use: another workflow may have the same content
 MOST = 1_000  # clients, tokens or rows of files in a turn
 
 
@@ -38,11 +39,15 @@ class Tidying:
 
     async def for_ever(self) -> None:
         """Run turns until cancelled; errors are logged."""
-        more = False
+        more, due = False, time.monotonic() + EVERY
         while True:
-            await asyncio.sleep(SOON if more else EVERY)
+            await asyncio.sleep(SOON if more else HURRY)
             try:
-                more = await self.turn()
+                if more or time.monotonic() >= due:
+                    more, due = await self.turn(), time.monotonic() + EVERY
+                elif BRIEFLY_UNUSED in self.service.books.spent.values() and self.keeper.trouble is None:
+                    await self.keeper.kept()
+                    await self.remove_spent()
             except (OSError, RefusedError) as error:
                 LOGGER.info("cleanup is delayed: %s", error)
                 more = False
@@ -100,9 +105,7 @@ class Tidying:
         """Remove some unneeded files; returns whether this round has more to do."""
         if self.blobs is None:
             return False
-        spent = self.service.books.spent
-        if (some := list(islice(spent, MOST))) and await self._owns(self.blobs):
-            spent.difference_update(await asyncio.to_thread(self._remove_spent, self.blobs, some))
+        await self.remove_spent()
         freed = await asyncio.to_thread(next, self._files, None)
         if freed is None and time.monotonic() - self._began > ROUND:
             self._began = time.monotonic()
@@ -113,10 +116,20 @@ class Tidying:
             freed = await asyncio.to_thread(next, self._files, None)
         return freed is not None
 
-    def _remove_spent(self, blobs: Blobs, spent: list[str]) -> set[str]:
+    async def remove_spent(self) -> None:
+        """Remove some of the temporary files that no task needs any more."""
+        spent = self.service.books.spent
+        if self.blobs is None or not spent or not await self._owns(self.blobs):
+            return
+        some = dict(islice(spent.items(), MOST))
+        for name in await asyncio.to_thread(self._remove_spent, self.blobs, some):
+            spent.pop(name, None)
+
+    def _remove_spent(self, blobs: Blobs, spent: Mapping[str, float]) -> list[str]:
         """Remove former temporary files that were not used for a while; returns those that are settled."""
-        needed = self._needed(spent)
-        return {name for name in spent if name in needed or blobs.discard(name, SPENT)}
+        now = time.time()  # what is used from now on stays: a workflow that is not in `needed` may need it
+        needed = self._needed([*spent])
+        return [name for name, unused in spent.items() if name in needed or blobs.discard(name, now - unused)]
 
     async def _owns(self, blobs: Blobs) -> bool:
         """Whether the folder belongs to this store; which files another store needs is unknown."""

@@ -35,7 +35,8 @@ NAME = re.compile(r"[0-9a-f]{64}")
 PIECE = 2**20  # bytes for which it is worth going to a thread
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 MOST_HASHERS = 1000  # interrupted uploads whose hash state is kept in memory
-SEEN, MOST_SEEN = 60.0, 200_000  # seconds for which a file is not looked up again; limit of such files
+#: seconds for which a file is not looked up again, fewer than any file stays after its last use; limit of such files
+SEEN, MOST_SEEN = 5.0, 200_000
 DAY = 86_400.0
 PRIVATE = 0o700  # of folders, so that only the server's user reads what is in them
 GONE, OLD = ".gone", ".old"  # suffixes during removal: of a file, and of a partial one
@@ -202,10 +203,10 @@ class Blobs:
             keep = needed([path.name for path in old if path.parent != self.parts])
             yield sum(self._remove(path, limit) for path in old if path.name not in keep)
 
-    def discard(self, sha256: str, older: float) -> bool:
-        """Remove a file that was not used for *older* seconds; returns whether it is gone."""
+    def discard(self, sha256: str, limit: float) -> bool:
+        """Remove a file that was not used after the time *limit*; returns whether it is gone."""
         path = self.path(sha256)
-        return bool(self._remove(path, time.time() - older)) or not path.exists()
+        return bool(self._remove(path, limit)) or not path.exists()
 
     def _remove(self, path: Path, limit: float) -> int:
         """Remove a file, unless it is being uploaded or was used after *limit*; returns the number of freed bytes."""

@@ -116,8 +116,7 @@ class PrepareProcess:
 def _unpack(wishes: Wishes, document: bytes, plan: bytes | None) -> Prepared:
     """The workflow that a process has prepared."""
     flow = unpack_workflow(document)
-    order, ceiling = (None, None) if plan is None else unpack_plan(plan, len(flow))
-    return Prepared(flow, wishes, document, order, ceiling)
+    return Prepared(flow, wishes, document, *unpack_plan(plan, len(flow)))
 
 
 def _new_tasks(document: bytes, links: bytes | None) -> NewTasks:

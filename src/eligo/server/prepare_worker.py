@@ -150,7 +150,7 @@ def _prepare(job: PrepareJob, wishes: Wishes, body: bytes) -> tuple[bytes, bytes
     _check_files(flow, wishes)
     ready = prepare(flow, wishes)
     _check_size("bytes in the store", len(ready.document), job.most_document)
-    return ready.document, None if ready.order is None else pack_plan(ready.order, ready.ceiling)
+    return ready.document, pack_plan(ready.order, ready.ceiling, ready.reference)
 
 
 def _check_files(flow: Workflow, wishes: Wishes) -> None:

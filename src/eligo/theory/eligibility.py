@@ -56,6 +56,20 @@ def eligible_counts(dag: Dag, order: Order) -> Counts:
     return np.cumsum(arrivals) - np.arange(len(dag) + 1)
 
 
+def counts_without(dag: Dag, order: Ints, held: Ints) -> Counts:
+    """E(0), E(1), ... along an order without the tasks *held*; with a task, *held* has everything that depends on it.
+
+    >>> fork = Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])
+    >>> counts_without(fork, fork.order, fork.indices(["a", "x"])).tolist()
+    [1, 2, 1, 0]
+    """
+    without = np.zeros(len(dag), np.bool_)
+    without[held] = True
+    last, size = without[order], len(dag) - len(held)
+    steps = eligible_steps(dag, np.concatenate([order[~last], order[last]]))[~without]
+    return np.cumsum(np.bincount(steps, minlength=size + 1)) - np.arange(size + 1)
+
+
 def profile(flow: Dag | Workflow, order: Order) -> tuple[int, ...]:
     """E(0), ..., E(n): the number of tasks eligible after each step of a schedule.
 

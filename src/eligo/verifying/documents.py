@@ -33,7 +33,7 @@ PLAN: dict[str, Any] = {
     "orders?": [{"name": str, "order": [str], "average": float, "share": float, "polls?": [float], "rounds?": [float],
                  "polls_without_seconds?": [float], "rounds_without_seconds?": [float], "makespan?": float, "peak?": int}],
     "used?": str, "workers?": (int, str), "makespan?": (float, NoneType), "bound?": (float, NoneType),
-    "certificate?": (dict, NoneType), "seconds_from?": (str, NoneType),
+    "certificate?": (dict, NoneType), "seconds_from?": (str, NoneType), "prediction?": (dict, NoneType),
     "known?": dict, "space?": (dict, NoneType),
 }  # fmt: skip
 SHARES = {"modules": [{"tasks": [str], "renders": [str], "p": int, "q": int}], "flow": [[str, str, int]]}

@@ -29,6 +29,7 @@ from eligo.server.rules.clients import Client
 from eligo.server.rules.prepared import Wishes
 from eligo.server.schema import DoneWords, encode
 from eligo.version import __version__
+from eligo.work.demands import bytes_in
 
 KEY = re.compile(rb"[A-Za-z0-9_-]{1,64}")
 MOST_ANSWERS = 10_000  # remembered answers of each endpoint
@@ -351,7 +352,11 @@ def read_wishes(call: ApiCall) -> Wishes:
                 settings[name] = kind(settings[name])
             except ValueError:
                 raise RefusedError(400, f"{name} must be a number, got {settings[name][:20]!r}") from None
-    for name in {"files", "inside", "rules", "signed", "locality", "grow"} & settings.keys():
+    if "space" in settings:
+        space = settings["space"] = bytes_in(settings["space"])
+        if space is None:
+            raise RefusedError(400, f"space must be a size, such as 200G, got {call.query['space'][:20]!r}")
+    for name in {"files", "inside", "rules", "signed", "locality", "grow", "clean"} & settings.keys():
         settings[name] = settings[name] != "false"
     return Wishes(owner=call.caller.name, **settings)
 

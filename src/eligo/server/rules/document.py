@@ -9,7 +9,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -112,26 +112,41 @@ def _split(texts: Iterable[str]) -> Iterator[bytes]:
         yield msgspec.msgpack.encode(part)
 
 
-def pack_plan(order: Ints, ceiling: Ints | None) -> bytes:
-    """The order of a plan, and its bound if known, as bytes."""
-    arrays = [order] if ceiling is None else [order, ceiling]
-    numbers = b"".join(np.ascontiguousarray(array, np.int32).tobytes() for array in arrays)
-    return MARK + b"".join(_pack_frame(numbers))
+class StoredPlan(NamedTuple):
+    """The plan of a workflow, each part None if it has none."""
+
+    order: Ints | None = None
+    #: the bound of the order
+    ceiling: Ints | None = None
+    #: the order that keeps its limit of space, without tasks that were added since
+    reference: Ints | None = None
 
 
-def unpack_plan(plan: bytes, size: int) -> tuple[Ints, Ints | None]:
+def pack_plan(order: Ints | None, ceiling: Ints | None, reference: Ints | None = None) -> bytes | None:
+    """A plan as bytes; None if there is nothing in it."""
+    if order is None and reference is None:
+        return None
+    frames = [[array for array in (order, ceiling) if array is not None], [] if reference is None else [reference]]
+    data = [b"".join(np.ascontiguousarray(array, np.int32).tobytes() for array in frame) for frame in frames]
+    return MARK + b"".join(part for frame in data[: 1 + bool(data[1])] for part in _pack_frame(frame))
+
+
+def unpack_plan(plan: bytes | None, size: int) -> StoredPlan:
     """The plan that `pack_plan` packed, for a workflow with *size* tasks."""
+    if plan is None:
+        return StoredPlan()
     try:
-        data = next(_frames(memoryview(plan)[len(MARK) :])) if plan[: len(MARK)] == MARK else plan
-        numbers = np.frombuffer(data, np.int32)
-    except (ValueError, StopIteration, zlib.error, struct.error) as error:
+        frames = [*_frames(memoryview(plan)[len(MARK) :])] if plan[: len(MARK)] == MARK else [plan]
+        numbers, *rest = (np.frombuffer(data, np.int32) for data in frames)
+    except (ValueError, zlib.error, struct.error) as error:
         raise InputError(f"the stored plan cannot be read: {error}") from None
-    if len(numbers) < size:
+    if len(numbers) < size and (len(numbers) or not rest):
         raise InputError(f"the stored plan has {len(numbers):,} numbers, which do not match {size:,} tasks")
-    order, ceiling = numbers[:size], numbers[size:] if len(numbers) > size else None
-    if not np.array_equal(np.sort(order), np.arange(size)):
-        raise InputError("the stored plan does not name every task exactly once")
-    return order, ceiling
+    order, reference = numbers[:size] if len(numbers) else None, rest[0] if rest else None
+    for part in (order, reference):
+        if part is not None and not np.array_equal(np.sort(part), np.arange(len(part))):
+            raise InputError("the stored plan does not name every task exactly once")
+    return StoredPlan(order, numbers[size:] if len(numbers) > size else None, reference)
 
 
 def unpack_workflow(document: bytes) -> Workflow:

@@ -226,6 +226,8 @@ class Travels:
     temporary: dict[str, int] = field(default_factory=dict)
     #: whether files that only the tasks of one grant read stay with its client
     inside_stays: bool = True
+    #: whether every file that one task writes and another reads is temporary
+    clean: bool = False
     _first: int = 0  # place in `needs` of the first file that may be missing; files never go missing again
 
     def __post_init__(self) -> None:
@@ -233,10 +235,14 @@ class Travels:
 
     def _learn_temporary(self, new: Workflow) -> None:
         """Learn the temporary files of new tasks, except those that several tasks write or one changes in place."""
-        names = [name for files in new.column("temporary") for name in files or ()]
+        names = [name for files in new.column("outputs" if self.clean else "temporary") for name in files or ()]
         writers = Counter(name for files in new.column("outputs") for name in files or ()) if names else Counter[str]()
         alone = (name for name in names if writers[name] == 1)
         self.temporary.update((name, 0) for name in alone if self.makers[name] not in self.readers.get(name, ()))
+
+    def removable(self) -> dict[str, list[int]]:
+        """The temporary files that some task reads, each with these tasks."""
+        return {name: readers for name in self.temporary if (readers := self.readers.get(name))}
 
     def spent(self, tasks: Iterable[int], codes: Sequence[int]) -> Iterator[str]:
         """The temporary files that the server has and no task needs any more, now that these tasks are done."""

@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from eligo.allocating import ALLOCATORS, allocator
+from eligo.allocating.within import Space, check_limit
 from eligo.client.scratch import checked_name
 from eligo.dag import Dag
 from eligo.errors import InputError, check_choice, is_amount, shorten
@@ -16,6 +18,8 @@ from eligo.planning import plan
 from eligo.policies import OLD_NAMES, PLAN_EFFORT, POLICIES
 from eligo.rows import Ints
 from eligo.server.rules.document import pack_plan, pack_workflow, unpack_workflow
+from eligo.server.rules.needs import Travels
+from eligo.space.footprint import Footprint
 from eligo.stores.service import WorkflowRow
 from eligo.theory.skeleton import skeleton
 from eligo.workflow import Workflow
@@ -56,6 +60,10 @@ class Wishes:
     locality: bool = True
     #: whether tasks may add tasks, whose commands may run on other clients
     grow: bool = False
+    #: whether every file that one task writes and another reads is removed once no task needs it
+    clean: bool = False
+    #: maximum bytes of the files that are removed so
+    space: int | None = None
     #: features of the workflow's file that may be ignored, separated by commas
     ignore: str = ""
 
@@ -73,6 +81,11 @@ class Wishes:
         if self.grow and (self.quorum > 1 or self.signed):
             why = "added tasks are not compared or signed"
             raise InputError(f"grow cannot be combined with a quorum above 1 or with signatures: {why}")
+        if not self.files and (self.clean or self.space is not None):
+            what = "clean" if self.clean else "space"
+            raise InputError(f"{what} has no effect if the server does not transfer files: leave one of the two out")
+        if self.space is not None and self.space < 0:
+            raise InputError(f"space must be a number of bytes, got {self.space}")
         if self.timeout is not None and not (is_amount(self.timeout) and self.timeout > 0):
             raise InputError(f"timeout must be positive, got {self.timeout!r}")
 
@@ -87,6 +100,8 @@ class Prepared(NamedTuple):
     order: Ints | None
     #: the maximum number of ready tasks after each step, if computed
     ceiling: Ints | None = None
+    #: the order that keeps its limit of space, if it has one
+    reference: Ints | None = None
 
 
 def prepare(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
@@ -102,8 +117,26 @@ def prepare(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     if wishes.policy in ALLOCATORS and any(flow.column("priority")):
         raise InputError(f"the policy {wishes.policy!r} does not use the priorities of tasks (choose another policy)")
     order, ceiling = _order_of(flow, wishes.policy, effort)
+    reference = None if wishes.space is None else _reference(flow, wishes, wishes.space)
     document = pack_workflow(flow)
-    return Prepared(unpack_workflow(document), wishes, document, order, ceiling)  # the same object as after a restart
+    same = unpack_workflow(document)  # the same object as after a restart
+    return Prepared(same, wishes, document, order, ceiling, reference)
+
+
+def _reference(flow: Workflow, wishes: Wishes, limit: int) -> Ints:
+    """The order that keeps the limit of space; a smaller limit than any known order needs is refused."""
+    footprint, order = Space(limit, partial(footprint_of, wishes)).reference(flow)
+    check_limit(footprint, order, limit)
+    return order
+
+
+def footprint_of(wishes: Wishes, flow: Workflow) -> Footprint:
+    """The files of a workflow that the server removes once no task needs them; refused if there are none."""
+    removed = Travels(flow, clean=wishes.clean).removable()
+    if not removed:
+        why = "no file between tasks is temporary, so that none is removed (submit it with --clean)"
+        raise InputError(f"space cannot be limited, because {why}")
+    return Footprint.of(flow, removed)
 
 
 def _check_size(policy: str, dag: Dag) -> None:
@@ -134,6 +167,6 @@ def new_row(ready: Prepared, id: str, key: str, submitted: float, state: str) ->
     """The row of a submitted workflow for the store."""
     wishes = ready.wishes
     settings = json.dumps(asdict(wishes))
-    plan = None if ready.order is None else pack_plan(ready.order, ready.ceiling)
+    plan = pack_plan(ready.order, ready.ceiling, ready.reference)
     about = (wishes.name or ready.flow.name or id, wishes.owner, wishes.share, wishes.policy, settings)
     return WorkflowRow(id, key, *about, state, submitted, ready.document, plan)

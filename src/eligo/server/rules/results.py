@@ -18,6 +18,12 @@ from eligo.work.attempts import Attempt, Lease
 
 LOST = {"expired", "dropped"}  # the outcomes of leases whose results may still arrive
 DIED = "the client died while running the task"
+#: seconds for which a temporary file stays after its last use, because another workflow may have the same content: usually,
+#: and if the workflow has a limit of space
+UNUSED, BRIEFLY_UNUSED = 600.0, 10.0
+#: why results are refused: the task cannot have run; its lease had ended, and other tasks have its space
+TOO_EARLY = "the result arrived before the results that the task depends on"
+NO_SPACE = "the result arrived after its lease had ended, and there is no space for its files now"
 #: the tasks that results add, by their text, or why they cannot be read
 ReadAdditions = Mapping[str, NewTasks | InputError]
 
@@ -103,7 +109,7 @@ class Deliveries:
         if unused:
             return self._take_return(served, lease, result)
         if code in {HELD, WAITING}:
-            return self._refuse(served, lease, result)
+            return self._refuse(served, lease, result, TOO_EARLY)
         if result.outcome == "returned":
             return self._take_loss(served, lease, result)
         if result.outcome == "done":
@@ -272,9 +278,9 @@ class Deliveries:
         self._give_back(served, lease, result, "returned")
         return "returned"
 
-    def _refuse(self, served: Served, lease: Lease, result: ResultWords) -> str:
-        """Refuse a result of a task whose dependencies are not finished, so that it cannot have run; its lease ends."""
-        result = replace(result, failure="the result arrived before the results that the task depends on")
+    def _refuse(self, served: Served, lease: Lease, result: ResultWords, why: str) -> str:
+        """Refuse a result that cannot count now; its lease ends."""
+        result = replace(result, failure=why)
         self._give_back(served, lease, result, "refused")
         return "refused"
 
@@ -323,6 +329,8 @@ class Deliveries:
             if len(served.voters(lease.task, result.digest)) < served.wishes.quorum:
                 self._give_back(served, lease, result, "voted")
                 return "voted"
+        if not served.may_end(lease.task):
+            return self._refuse(served, lease, result, NO_SPACE)
         served.execution.complete_number(lease.task, late=True)
         self._accept(client, [(lease, result)])
         return "accepted"
@@ -366,8 +374,7 @@ class Deliveries:
         for name, file in result.outputs.items():
             row = FileRow(served.id, name, file.sha256, file.size)
             self.books.changes.files.append(row)
-            if served.files is not None:
-                served.files.there[name] = row
+            served.take_file(row)
 
     def _forget_spent(self, served: Served, tasks: Sequence[int]) -> None:
         """Forget the temporary files that no task needs now that these tasks are done."""
@@ -376,7 +383,7 @@ class Deliveries:
         for name in list(dict.fromkeys(files.spent(tasks, served.codes))):
             row = files.there.pop(name)
             self.books.changes.files_gone.append((served.id, name))
-            self.books.spent.add(row.sha256)
+            self.books.spent[row.sha256] = UNUSED if served.within is None else BRIEFLY_UNUSED
 
     def _credit(self, client: Client, served: Served, ends: Sequence[Attempt], took: float) -> None:
         digests, tasks = served.digests, [end.task for end in ends]
@@ -440,7 +447,7 @@ def _may_agree(accepted: int, there: Mapping[str, FileRow | None], result: Resul
 
     If files of one of them stayed inside a grant, only the files that both sent can be compared.
     """
-    if not there or is_of_files(accepted) != bool(result.outputs):
-        return bool(there)
+    if is_of_files(accepted) != bool(result.outputs):
+        return True
     pairs = ((there.get(name), file.sha256) for name, file in result.outputs.items())
-    return bool(result.outputs) and all(row is None or row.sha256 == sha256 for row, sha256 in pairs)
+    return bool(there) and bool(result.outputs) and all(row is None or row.sha256 == sha256 for row, sha256 in pairs)

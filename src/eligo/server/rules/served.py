@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,21 +24,24 @@ from eligo.allocating import (
 )
 from eligo.allocating.asks import Fits
 from eligo.allocating.prudent import PRUDENT
+from eligo.allocating.within import Within
 from eligo.batches.component_solver import BRIEF
-from eligo.errors import EligoError, InputError, shorten
+from eligo.errors import EligoError, InputError, counted, shorten
 from eligo.execution import ALLOCATED, ELIGIBLE, EXECUTED, FAILED, HELD, RELEASE, Execution, unpacked
 from eligo.grown_dag import reachable_tasks
 from eligo.launch import Launch
 from eligo.names import Name
 from eligo.policies import POLICIES, from_order, order_grown
-from eligo.rows import Ints, places
+from eligo.rows import places
 from eligo.running.states import count_states
+from eligo.server.rules.document import StoredPlan
 from eligo.server.rules.needs import Match, Needs, Offer, Supply, Travels
 from eligo.server.rules.outcomes import Digests, blank
-from eligo.server.rules.prepared import MOST_ARCS, MOST_TASKS, Wishes, needed_arcs
-from eligo.stores.service import Sums, WorkflowRow
+from eligo.server.rules.prepared import MOST_ARCS, MOST_TASKS, Wishes, footprint_of, needed_arcs
+from eligo.stores.service import FileRow, Sums, WorkflowRow
 from eligo.theory.skeleton import skeleton
 from eligo.work.attempts import Lease
+from eligo.work.demands import byte_words
 from eligo.work.tries import Retries, Tries
 from eligo.workflow import Workflow
 
@@ -107,22 +110,24 @@ class Served:
     """A workflow, its execution and its leases. Numbers are those of tasks; `Service` calls these methods."""
 
     def __init__(
-        self, row: WorkflowRow, flow: Workflow, execution: Execution, order: Ints | None, clock: Callable[[], float]
+        self, row: WorkflowRow, flow: Workflow, execution: Execution, plan: StoredPlan, clock: Callable[[], float]
     ) -> None:
         self.live = LiveWorkflow(flow, execution)
         self.row, self.flow, self.execution = row, self.live.flow, execution
         self.codes = execution.codes
         self.id, self.state = row.id, row.state
         self.wishes = Wishes(**json.loads(row.settings))
-        #: the order that its policy follows, such as that of its plan; the maximum number of ready tasks after each step
-        self.order = order
-        self.ceiling: Ints | None = None
+        #: the order that its policy follows, such as that of its plan; the maximum number of ready tasks after each step;
+        #: the order that keeps its limit of space, without added tasks
+        self.order, self.ceiling, self.reference = plan
         small = len(self.flow) <= MOST_POSTPONED and self.wishes.policy in {*POLICIES, *ALLOCATORS}
         inner = Postponed(execution, self._inner) if small else self._inner()
+        #: the part of its allocator that keeps the limit of space; None if there is no limit
+        self.within = self._within(inner)
         rules = (
             rules_with_times(replace(PRUDENT, copies=self.wishes.copies), self.flow) if self.wishes.rules else Rules()
         )
-        self.allocator = Prudent(inner, rules, clock=clock)
+        self.allocator = Prudent(self.within or inner, rules, clock=clock)
         self.allocator.may_fit = self._may_fit
         self.files = self._travels()
         self.signatures: dict[str, str] = {}
@@ -153,10 +158,16 @@ class Served:
     def _travels(self) -> Travels | None:
         if not self.wishes.files:
             return None
-        files = Travels(self.flow, inside_stays=self.wishes.inside and not self.wishes.grow)
+        stays = self.wishes.inside and not self.wishes.grow
+        files = Travels(self.flow, inside_stays=stays, clean=self.wishes.clean)
         return files if files.makers or files.needs else None
 
     # Growth
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether additions are not stored yet."""
+        return self.grown < len(self.execution.additions)
 
     def grow(self, new: NewTasks) -> tuple[str, ...]:
         """Add tasks; returns their names. Per-task data are rebuilt; allocators follow by themselves."""
@@ -246,6 +257,50 @@ class Served:
             planned = from_order(skeleton(self.flow.dag), self.order, DASK_ORDER)
             return ByPolicy(planned, self.execution, flow=self.flow)
         return allocator(self.wishes.policy, self.flow, self.execution, rules=None, order=self.order)
+
+    # The limit of space
+
+    def _within(self, inner: Allocator) -> Within | None:
+        if self.reference is None or self.wishes.space is None:
+            return None
+        order, footprint = self.reference, partial(footprint_of, self.wishes)
+        if len(order) < len(self.flow):
+            order = order_grown(self.flow.dag, places(len(order), order))
+        limit, retried = self.wishes.space, lambda v: v in self.tries.waiting
+        within = Within(inner, footprint(self.flow), limit, order, grown=lambda dag: footprint(self.flow))
+        within.retrying = retried
+        return within
+
+    def resume_space(self) -> None:
+        """Follow what happened before a restart, as far as space is concerned."""
+        if self.within is not None and self.files is not None:
+            self.within.resume({name: row.size for name, row in self.files.there.items()})
+
+    def may_start(self, task: int) -> bool:
+        """Whether a ready task does not wait for space."""
+        return self.within is None or self.within.may_start(task)
+
+    def may_end(self, task: int) -> bool:
+        """Whether there is space for the files of a task, which may have come back while it was still run."""
+        return self.within is None or self.codes[task] in {ALLOCATED, HELD} or self.within.fits(task)
+
+    def take_file(self, row: FileRow) -> None:
+        """Record a file that a task wrote."""
+        if self.files is not None:
+            self.files.there[row.name] = row
+        if self.within is not None:
+            self.within.correct_files({row.name: row.size})
+
+    def space_notes(self) -> list[str]:
+        """Sentences about the limit of space: how many ready tasks wait, and whether it was exceeded."""
+        if self.within is None:
+            return []
+        limit, live, waiting = self.within.limit, self.within.live, self.within.waiting(MOST_VOTED)
+        many = f"{counted(waiting, 'ready task')} {'waits' if waiting == 1 else 'wait'} for space"
+        notes = (
+            [f"{many}: {byte_words(live)} of {byte_words(limit)} are in use or reserved"] if waiting and live else []
+        )
+        return notes if self.within.remark is None else [*notes, self.within.remark]
 
     def make_ready(self) -> None:
         """Compute in advance what the first request would otherwise compute while all clients wait."""
@@ -377,7 +432,7 @@ class Served:
             return self.allocator.hand_out(asks)
         grants, remaining, fits_none = list[Grant](), list[Ask](), set[Fits | None]()
         for ask in asks:
-            fitting = (v for v in voted if ask.fits not in fits_none and ask.admits(self.flow.dag.tasks[v]))
+            fitting = (v for v in voted if ask.fits not in fits_none and self._may_have(ask, v))
             v = next(fitting, None)
             if v is None:
                 fits_none.add(ask.fits)  # of all these tasks none fits any longer
@@ -386,6 +441,9 @@ class Served:
                 voted.remove(v)
                 grants.append(self._grant_chosen(ask, self.flow.dag.tasks[v]))
         return grants + self.allocator.hand_out(remaining)
+
+    def _may_have(self, ask: Ask, v: int) -> bool:
+        return self.may_start(v) and ask.admits(self.flow.dag.tasks[v])
 
     def _grant_chosen(self, ask: Ask, task: Name) -> Grant:
         """Grant a task that was chosen here and not by the allocator."""

@@ -16,7 +16,7 @@ from eligo.names import Name
 from eligo.rows import Ints
 from eligo.server.auth.tokens import Gate
 from eligo.server.rules.clients import Client, ServerTerms, restore_client
-from eligo.server.rules.document import unpack_plan, unpack_workflow
+from eligo.server.rules.document import StoredPlan, unpack_plan, unpack_workflow
 from eligo.server.rules.needs import MOST_MISSING
 from eligo.server.rules.outcomes import UNKNOWN, Archive, ForgottenError
 from eligo.server.rules.prepared import Prepared, new_row
@@ -129,6 +129,7 @@ class Service:
             self.books.restore_retry(served, task)
         for task in {*served.tries.failures, *served.tries.losses, *served.votes} - failed:
             self.books.reconsider(served, task)
+        served.resume_space()
         self.books.came_back(served)
 
     def forget(self, workflows: Iterable[str]) -> None:
@@ -149,8 +150,8 @@ class Service:
     def built(self, now: float, ready: Prepared, key: str) -> Served:
         """Build a workflow for `submit`, with everything that takes long; this may run in another thread."""
         row = new_row(ready, f"w-{secrets.token_hex(5)}", key, now + self.books.ahead, RUNNING)
-        served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
-        served.ceiling = ready.ceiling
+        plan = StoredPlan(ready.order, ready.ceiling, ready.reference)
+        served = Served(row, ready.flow, Execution(ready.flow), plan, lambda: self.books.now)
         served.make_ready()
         return served
 
@@ -300,6 +301,7 @@ class Service:
     def notes(self, served: Served, tasks: Ints, what: str) -> list[str]:
         """Notes for the owner of a workflow; *what* is the word for its tasks."""
         unmet = [one.sentence(what) for one in self.books.unmet(served, tasks)]
+        unmet += [] if served.state in ENDED else served.space_notes()
         here = {client.id for client in self.books.connected()} if served.distrusted_by else set()
         if here and here <= served.distrusted_by:
             unmet.append("all connected clients refuse its tasks because they do not trust its signatures")
@@ -472,9 +474,8 @@ def restore_workflow(row: WorkflowRow, store: ServiceStore, clock: Callable[[], 
     flow = unpack_workflow(row.document or store.document(row.id))
     moves, additions = store.moves(row.id), store.additions(row.id)
     size = len(flow) + len(added_names(additions))
-    order, ceiling = (None, None) if row.plan is None else unpack_plan(row.plan, size)
-    served = Served(row, flow, Execution.replay(flow, moves, additions), order, clock)
-    flow, served.kept, served.ceiling = served.flow, len(moves), ceiling
+    served = Served(row, flow, Execution.replay(flow, moves, additions), unpack_plan(row.plan, size), clock)
+    flow, served.kept = served.flow, len(moves)
     served.number = store.last_number(row.id)
     if served.files is not None:
         served.files.there.update((file.name, file) for file in store.files(row.id))

@@ -85,8 +85,8 @@ class Books:
         self.roomier = set[str]()
         #: the number of tasks of each client that only other servers know
         self.strangers: Counter[str] = Counter()
-        #: the hashes of temporary files that no task needs any more
-        self.spent = set[str]()
+        #: the hashes of temporary files that no task needs any more, and after how many seconds without use each is removed
+        self.spent = dict[str, float]()
 
     # Changes to store
 
@@ -101,8 +101,9 @@ class Books:
             served = self.served[workflow]
             for number, added in enumerate(served.execution.additions[served.grown :], served.grown):
                 self.changes.additions.append(AdditionRow(workflow, number, *packed_addition(*added)))
-            if served.grown < len(served.execution.additions) and served.order is not None:
-                self.changes.plans.append((workflow, pack_plan(served.order, None)))
+            plan = pack_plan(served.order, None, served.reference) if served.has_grown else None
+            if plan is not None:
+                self.changes.plans.append((workflow, plan))
             served.grown = len(served.execution.additions)
             moves = served.execution.since(served.kept)
             if moves:

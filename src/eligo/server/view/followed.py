@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from eligo.execution import ALLOCATED, FAILED
+from eligo.execution import ALLOCATED, ELIGIBLE, FAILED
 from eligo.pages.watched import Watched, Worker
 from eligo.policies import PLAN_EFFORT
 from eligo.running.states import Curve
@@ -20,7 +20,7 @@ from eligo.server.rules.state import Unavailable
 from eligo.stores.service import Changes
 from eligo.stores.service_sql import ServiceStore
 from eligo.theory.eligibility import eligible_counts
-from eligo.work.attempts import Attempt, split_tails
+from eligo.work.attempts import Attempt, Lease, split_tails
 
 #: maximum number of followed workflows and of their tasks together, and seconds without a view after which one is dropped
 MOST_WATCHED, MOST_TASKS, PATIENCE = 2_000, 2**21, 600.0
@@ -48,12 +48,17 @@ class WatchedServed(Watched):
         self.trying = {lease.task: lease for lease in leases if codes[lease.task] == ALLOCATED}
         self.again = {v: due + ahead for v, due in served.tries.waiting.items() if codes[v] == FAILED}
 
+    def assigned(self, v: int) -> Lease:
+        """See `Watched`: the other tasks of a grant."""
+        numbers = self.served.holding.get(v)
+        return self.served.leases[min(numbers)]._replace(since=self.at) if numbers else super().assigned(v)
+
     def curve(self, name: str) -> Curve | None:
         """See `Looked`."""
         order, ceiling = self._plan
         if name == "bound":
             return None if ceiling is None else np.asarray(ceiling, np.int64)
-        if order is None:
+        if order is None or (name == "plan" and self.execution.additions):  # the plan covers only the original tasks
             return None
         return order.astype(np.int64) if name == "order" else eligible_counts(self.flow.dag, order)
 
@@ -107,12 +112,18 @@ class WatchedServed(Watched):
     def unmet(self) -> Sequence[str]:
         """See `Watched`."""
         demands = self._books.unmet(self.served, self.execution.ready.numbers)
-        return [one.sentence("ready task") for one in demands]
+        return [
+            *(one.sentence("ready task") for one in demands),
+            *(self.served.space_notes() if self.under_way else ()),
+        ]
 
     def obstacles(self, v: int) -> list[str]:
         """See `Looked`."""
         unmet = self._books.unmet(self.served, np.array([v], np.int32))
-        return [*self._service.closed(self.served), *(f"It needs {one.need}; {one.why}." for one in unmet)]
+        needs = [f"It needs {one.need}; {one.why}." for one in unmet]
+        if self.execution.codes[v] == ELIGIBLE and self.under_way and not self.served.may_start(v):
+            needs.append("It waits for space: the files between tasks would exceed the limit.")
+        return [*self._service.closed(self.served), *needs]
 
     @property
     def tallies(self) -> Mapping[str, int]:
