@@ -1,7 +1,7 @@
 """Results in memory at once, by eligo's orders and by dask.order, on typical graphs of Dask users.
 
-`python -m benchmarks.dask_memory`: one task at a time, results that the user gets not counted. Tasks are numbered by
-dask.order, so that it is one of the starts of `space`.
+`python -m benchmarks.dask_memory`: one task at a time, and four; results that the user gets are not counted. Tasks are
+numbered by dask.order, so that it is one of the starts of `space`.
 """
 
 from typing import Any
@@ -12,12 +12,14 @@ import dask.order
 import numpy as np
 from dask.delayed import delayed
 
+from benchmarks.dask_graphs import KINDS, graph_of
 from benchmarks.timing import heading, row, verdict
 from eligo.interop.dask import from_dask
+from eligo.plugins.dask import WORKERS, order_of, peak_on
 from eligo.plugins.numbers import quick_order
 from eligo.space.bounds import space_bound
 from eligo.space.footprint import Footprint
-from eligo.space.orders import space_order
+from eligo.space.orders import as_numbered
 
 
 def tree_sum(leaves: int = 512) -> Any:
@@ -81,27 +83,35 @@ def graphs() -> dict[str, Any]:
     }
 
 
-def peaks(collection: Any) -> tuple[int, int, int, int, int]:
-    """The number of tasks, and the most results at once by `space`, dask.order and `finish`, and the bound."""
+def needs_of(collection: Any) -> dict[Any, Any]:
+    """The graph of a collection as Dask would run it."""
     (optimised,) = dask.base.optimize(collection)  # type: ignore[no-untyped-call]
-    graph = dict(optimised.__dask_graph__())
+    return dict(optimised.__dask_graph__())
+
+
+def peaks(graph: dict[Any, Any]) -> tuple[int, ...]:
+    """The number of tasks; the most results at once by `space`, dask.order and `finish`; the bound; and the first two with
+    four tasks at a time.
+    """
     place = dask.order.order(graph)
     flow = from_dask({key: graph[key] for key in sorted(graph, key=place.__getitem__)})
     footprint = Footprint.of_results(flow.dag)
-    order = space_order(footprint)
-    theirs, finish = footprint.peak(np.arange(len(flow), dtype=np.int32)), footprint.peak(quick_order(flow, "finish"))
-    return len(flow), footprint.peak(order), theirs, finish, space_bound(footprint, order).bytes
+    order, theirs = flow.dag.indices(order_of(flow, "space")), as_numbered(flow.dag)
+    finish, bound = footprint.peak(quick_order(flow, "finish")), space_bound(footprint, order).bytes
+    several = [peak_on(footprint, WORKERS, one) for one in (order, theirs)]
+    return len(flow), footprint.peak(order), footprint.peak(theirs), finish, bound, *several
 
 
 def main() -> None:
     """Print the table."""
-    widths = (30, 10, 10, 12, 10, 10, 10)
-    heading(
-        "Results in memory at once", ("graph", "tasks", "space", "dask.order", "finish", "bound", "no worse"), widths
-    )
-    for name, collection in graphs().items():
-        figures = peaks(collection)
-        row((name, *figures, verdict(figures[1] <= figures[2])), widths)
+    widths = (30, 8, 8, 12, 8, 8, 10, 14, 10)
+    columns = ("graph", "tasks", "space", "dask.order", "finish", "bound", "space, 4", "dask.order, 4", "no worse")
+    heading("Results in memory at once", columns, widths)
+    every = {name: needs_of(collection) for name, collection in graphs().items()}
+    every |= {name: graph_of(kind(*size)) for name, (kind, size) in KINDS.items()}
+    for name, graph in every.items():
+        figures = peaks(graph)
+        row((name, *figures, verdict(figures[1] <= figures[2] and figures[5] <= figures[6])), widths)
 
 
 if __name__ == "__main__":

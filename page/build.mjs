@@ -26,7 +26,9 @@ async function page() {
   writeFileSync(join(target, "index.html"), readFileSync(join(here, "src", "index.html")));
   let total = 0;
   for (const name of ["index.html", "page.js", "page.css"]) {
-    const size = gzipSync(readFileSync(join(target, name))).length;
+    const zipped = gzipSync(readFileSync(join(target, name)), { level: 9 });
+    writeFileSync(join(target, `${name}.gz`), zipped);
+    const size = zipped.length;
     total += size;
     console.log(`${name.padEnd(12)} ${(size / 1000).toFixed(1).padStart(6)} kB gzipped`);
   }

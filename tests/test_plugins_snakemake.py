@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from eligo.errors import InputError
 from eligo.plugins import snakemake
-from eligo.plugins.snakemake import ReadyJobs, check_policy, places
+from eligo.plugins.snakemake import ReadyJobs, check_policy, places, space_in
 
 PLENTY = {"_cores": 100, "_job_count": 10**9}
 
@@ -208,3 +209,121 @@ def test_a_policy_that_there_is_not_is_refused() -> None:
         check_policy(name)
     with pytest.raises(InputError, match=r"unknown policy 'quickest' \(choose from finish, balanced, ready, fifo,"):
         check_policy("quickest")
+
+
+# A limit of temporary files
+
+
+class Temp(str):
+    """A temporary output."""
+
+    def is_flagged(self, flag: str) -> bool:
+        return flag == "temp"
+
+
+class Step(Single):
+    """A job of a rule, which reads files and writes a temporary one."""
+
+    def __init__(self, name: str, inputs: Iterable[str], output: str) -> None:
+        super().__init__(name)
+        self.input, self.output = list(inputs), [Temp(output)]
+
+
+class Run(Graph):
+    """Branches of two jobs each below *folder*, their files, and what has become of the jobs."""
+
+    def __init__(self, folder: Path, branches: int, size: int) -> None:
+        self.folder, self.size = folder, size
+        first = [Step("make", [], str(folder / f"a{i}")) for i in range(branches)]
+        second = [Step("use", one.output, str(folder / f"b{i}")) for i, one in enumerate(first)]
+        last = Step("end", [file for one in second for file in one.output], str(folder / "end"))
+        super().__init__(
+            {**dict.fromkeys(first, ()), **{b: [a] for a, b in zip(first, second, strict=True)}, last: second}
+        )
+        self.done, self.running, self.failed = list[Single](), list[Single](), set[Single]()
+
+    def finished(self, job: Single) -> bool:
+        return job in self.done
+
+    def ready(self) -> set[Single]:
+        out = {*self.done, *self.running, *self.failed}
+        return {job for job, needed in self.needed.items() if job not in out and set(needed) <= set(self.done)}
+
+    def start(self, queue: ReadyJobs, cores: int) -> list[Single]:
+        remaining = [job for job in self.needed if job not in {*self.done, *self.running, *self.failed}]
+        free = {"_cores": cores - len(self.running), "_job_count": 10**9 - len(self.done)}
+        chosen = queue.select(self.ready(), remaining, free) if self.ready() else []
+        self.running += chosen
+        return chosen
+
+    def end(self, job: Single) -> None:
+        """A job has ended: its file is there, and what nobody needs any more is gone."""
+        self.running.remove(job)
+        self.done.append(job)
+        Path(job.output[0]).write_bytes(bytes(self.size if job.name == "make" else 10))
+        for parent in self.needed[job]:
+            Path(parent.output[0]).unlink()
+
+    @property
+    def taken(self) -> int:
+        """The bytes of all temporary files that exist, or will be written by the jobs that run."""
+        made = sum(self.size if job.name == "make" else 10 for job in self.running if job.name != "end")
+        return made + sum(path.stat().st_size for path in self.folder.iterdir() if path.name != "end")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_temporary_files_are_within_the_limit_and_the_run_ends(tmp_path: Path, seed: int) -> None:
+    random, run = Random(seed), Run(tmp_path, branches=8, size=1000)
+    queue, widest = ReadyJobs(run, "fifo", space=2500), 0
+    while len(run.done) < len(run.needed):
+        run.start(queue, cores=4)
+        assert run.running
+        assert run.taken <= 2500
+        widest = max(widest, len(run.running))
+        job = random.choice(run.running)
+        if random.random() < 0.2:
+            run.running.remove(job)  # it failed and is retried
+        else:
+            run.end(job)
+    assert widest >= 2
+
+
+def test_a_limit_that_is_too_small_lets_one_job_at_a_time_run(tmp_path: Path) -> None:
+    run = Run(tmp_path, branches=3, size=1000)
+    queue = ReadyJobs(run, "fifo", space=1)
+    while len(run.done) < len(run.needed):
+        (job,) = run.start(queue, cores=4)
+        assert run.start(queue, cores=4) == []
+        run.end(job)
+
+
+def test_what_failed_for_good_holds_nothing_back_for_ever(tmp_path: Path) -> None:
+    run = Run(tmp_path, branches=3, size=1000)
+    queue = ReadyJobs(run, "fifo", space=1000)
+    (bad,) = run.start(queue, cores=4)
+    run.running.remove(bad)
+    run.failed.add(bad)
+    for _ in range(4):
+        (job,) = run.start(queue, cores=4)
+        run.end(job)
+    assert len(run.done) == 4
+    assert run.ready() == set()
+
+
+def test_jobs_of_a_group_start_together_or_not_at_all(tmp_path: Path) -> None:
+    run = Run(tmp_path, branches=3, size=1000)
+    queue = ReadyJobs(run, "fifo", space=2500)
+    (first,) = run.start(queue, cores=1)
+    run.end(first)
+    makes = [job for job in run.needed if job.name == "make" and job is not first]
+    group = Together("both", makes)
+    remaining = [job for job in run.needed if job is not first]
+    use = next(job for job in run.ready() if job.name == "use")
+    assert queue.select({use, group}, remaining, {"_cores": 4, "_job_count": 10**9}) == [use]
+    assert queue.select({group}, remaining, {"_cores": 3, "_job_count": 10**9}) == []
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1"])
+def test_a_limit_that_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="space must be a size, such as 200G"):
+        space_in(text)

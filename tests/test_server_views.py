@@ -1,10 +1,12 @@
 """What the page asks of a real server: one query for all, kept over restarts, for those who may look."""
 
 import asyncio
+import gzip
 import json
 import time
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Generator, Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -15,10 +17,12 @@ from urllib.parse import quote
 import pytest
 
 from eligo.client.options import token_for
+from eligo.pages.html import is_built
 from eligo.server.group_commit import Keeper
 from eligo.server.http.refusals import RefusedError
 from eligo.server.http.routes import ApiCall, Caller
 from eligo.server.view import page_data
+from eligo.server.view.page_data import PATHS
 from fault_scenarios import Size
 from page_truth import truth_shown
 from running_cases import written
@@ -211,6 +215,27 @@ def test_nothing_is_told_of_what_there_is_not(asked: str) -> None:
         got(f"{asked}x/view")
     assert refused.value.code == 404
     refused.value.close()
+
+
+def test_the_page_and_its_stream_are_compressed_for_browsers(asked: str) -> None:
+    """Each event can be read when it comes, and says what it says uncompressed."""
+    accepts = {"Accept-Encoding": "gzip, br"}
+    with urllib.request.urlopen(urllib.request.Request(f"{asked}/events", headers=accepts), timeout=10) as stream:
+        assert stream.headers["content-encoding"] == "gzip"
+        packer, text = zlib.decompressobj(31), b""
+        while b"\n\n" not in text:
+            text += packer.decompress(stream.read1())
+    assert json.loads(text.split(b"data: ", 1)[1])["tasks"] == got(f"{asked}/view")["tasks"]
+    if is_built():
+        server = asked.split("/v1/", maxsplit=1)[0]
+        for path in PATHS:
+            plain, zipped = (
+                urllib.request.urlopen(urllib.request.Request(f"{server}{path}", headers=headers), timeout=10)
+                for headers in ({}, accepts)
+            )
+            with plain, zipped:
+                assert gzip.decompress(zipped.read()) == plain.read()
+                assert (plain.headers["content-encoding"], zipped.headers["content-encoding"]) == (None, "gzip")
 
 
 def test_the_page_comes_from_here_alone(asked: str) -> None:

@@ -16,12 +16,13 @@ from eligo.dag import Dag
 from eligo.deciding.work import Work
 from eligo.errors import InputError
 from eligo.policies import POLICIES, from_order, policy
-from eligo.schedules import terms_of
+from eligo.rows import Ints
+from eligo.schedules import Terms, terms_of
 from eligo.space.bounds import SpaceBound, space_bound
 from eligo.space.cuts import Cuts
 from eligo.space.exact import least_peak, least_peak_order, live_bytes
 from eligo.space.footprint import Footprint
-from eligo.space.orders import space_order, starts
+from eligo.space.orders import as_numbered, space_order, starts
 from eligo.space.trees import exact_order
 from eligo.theory.eligibility import check_schedule
 from eligo.theory.exact import down_sets
@@ -290,3 +291,17 @@ def test_a_workflow_without_files_between_tasks_needs_nothing() -> None:
     bound = space_bound(footprint, space_order(footprint))
     assert (bound.bytes, bound.members, bound.document()["cases"]) == (0, (), [])
     assert isinstance(bound, SpaceBound)
+
+
+def test_with_another_measure_the_order_is_no_worse_than_the_tasks_as_numbered() -> None:
+    for case in range(60):
+        footprint = Footprint.of(flow_of(case))
+        terms = terms_of(footprint.dag, np.ones(len(footprint.dag)), 3)
+
+        def on_three(order: Ints, footprint: Footprint = footprint, terms: Terms = terms) -> int:
+            schedule = terms.listed(order)
+            return footprint.peak_in_time(schedule.begin, schedule.end)
+
+        order, own = space_order(footprint, "quick", on_three), as_numbered(footprint.dag)
+        assert footprint.peak(order) <= footprint.peak(own)
+        assert on_three(order) <= on_three(own)

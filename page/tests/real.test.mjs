@@ -1,5 +1,7 @@
 // The page in a real browser on a real server with real clients: from start to end, through a kill, and with many tasks.
 import assert from "node:assert/strict";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { after, before, test } from "node:test";
 import { axe, Browser, overflows, shot, there as browsing } from "./browser.mjs";
 import { got, Place, rest, there as installed } from "./eligo.mjs";
@@ -177,6 +179,44 @@ test("a run on this machine is shown while it is active", options, async () => {
     assert.equal(again, url); // every folder has its own port
     assert.equal((await got(`${again}v1/workflows/run/view`)).counts.done, 40);
     assert.deepEqual(page.elsewhere, []);
+  } finally {
+    await place.end();
+  }
+});
+
+test("every page that the product writes is in order", options, async () => {
+  const place = new Place();
+  try {
+    const tasks = Array.from({ length: 30 }, (_, i) => ({ name: `fit_${i}`, run: i === 7 ? "echo no input >&2; exit 3" : "true", seconds: 2, after: i < 5 ? [] : [`fit_${i - 5}`] }));
+    const flow = place.write(tasks, "real");
+    const words = [
+      ["compare", flow, "--policy", "finish,fifo", "--rates", "2,8", "--runs", "3", "-o", "compare.html"],
+      ["explain", flow, "-o", "explain.html"],
+      ["cluster", flow, "--size", "4", "-o", "cluster.html"],
+      ["run", flow, "-q"],
+      ["report", "real.json.run", "-o", "report.html"],
+    ];
+    for (const each of words) {
+      const child = place.begin(each);
+      if (child.exitCode === null) await new Promise((resolve) => child.once("exit", resolve));
+    }
+    for (const name of ["compare", "explain", "cluster", "report"]) {
+      const page = await browser.open(pathToFileURL(join(place.folder, `${name}.html`)).href);
+      const sections = await page.locator("nav a").evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+      for (const section of sections.length ? sections : [""]) {
+        if (section) await page.evaluate((to) => (location.hash = to), section);
+        await rest(0.3);
+        for (const width of [1280, 360]) {
+          await page.setViewportSize({ width, height: 800 });
+          await rest(0.2);
+          assert.deepEqual(await axe(page), [], `${name} ${section} at ${width}`);
+          assert.equal(await overflows(page), false, `${name} ${section} is wider than ${width}`);
+          await shot(page, `written-${name}-${section.split("/").pop() || "page"}-${width}`, false);
+        }
+      }
+      assert.deepEqual(page.problems, []);
+      await page.context().close();
+    }
   } finally {
     await place.end();
   }

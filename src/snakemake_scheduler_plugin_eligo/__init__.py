@@ -10,12 +10,12 @@ from snakemake_interface_scheduler_plugins.base import SchedulerBase
 from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 
 from eligo.errors import EligoError
-from eligo.plugins.snakemake import DEFAULT, ReadyJobs, check_policy
+from eligo.plugins.snakemake import DEFAULT, ReadyJobs, check_policy, space_in
 
 
 @dataclass
 class SchedulerSettings(SchedulerSettingsBase):
-    """What can be set: `--scheduler-eligo-policy`, `--scheduler-eligo-history`."""
+    """What can be set: `--scheduler-eligo-policy`, `--scheduler-eligo-history`, `--scheduler-eligo-space`."""
 
     policy: Optional[str] = field(  # noqa: UP045, Snakemake asks for this form
         default=DEFAULT,
@@ -28,19 +28,26 @@ class SchedulerSettings(SchedulerSettingsBase):
         metadata={"help": "How long jobs took before: a file or folder that eligo reads, such as one of benchmarks."},
     )
 
+    space: Optional[str] = field(  # noqa: UP045
+        default=None,
+        metadata={"help": "How many bytes of temp() files may exist at once, such as 200G; other jobs wait."},
+    )
+
     def __post_init__(self) -> None:
         try:
             check_policy(self.policy or DEFAULT)
+            self.space is None or space_in(self.space)
         except EligoError as error:
             raise ApiError(f"scheduler eligo: {error}") from None
 
 
 class Scheduler(SchedulerBase):
-    """Ready jobs by the user's own priorities, then by eligo's order; sizes of inputs and temporary files do not count."""
+    """Ready jobs by the user's own priorities, then by eligo's order; temporary files count only for a limit."""
 
     def __post_init__(self) -> None:
         settings = self.settings or SchedulerSettings()
-        self._ready = ReadyJobs(self.dag, settings.policy or DEFAULT, settings.history)
+        space = None if settings.space is None else space_in(settings.space)
+        self._ready = ReadyJobs(self.dag, settings.policy or DEFAULT, settings.history, space)
 
     def select_jobs(
         self,

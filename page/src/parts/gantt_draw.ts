@@ -98,7 +98,7 @@ function open(pen: CanvasRenderingContext2D, x: number, y: number, height: numbe
   }
 }
 
-/** The sign of a lost attempt: nobody knows how it ended. */
+/** The sign of a lost attempt, of which no end is known. */
 function query(pen: CanvasRenderingContext2D, x: number, y: number, size: number, ink: string): void {
   pen.font = `bold ${Math.round(2.4 * size)}px system-ui, sans-serif`;
   pen.textAlign = "center";

@@ -53,7 +53,7 @@ function Table({ table, title }: { table: ReportTable; title: string }) {
               {table.columns.map((column, at) => (
                 <th key={at} scope="col" class={numeric(at)} aria-sort={sort?.at === at ? (sort.descending ? "descending" : "ascending") : undefined}>
                   <button type="button" class="sort" onClick={() => setSort({ at, descending: sort?.at === at && !sort.descending })}>
-                    {column}
+                    {column || <span class="sr">{`column ${at + 1}`}</span>}
                     <span aria-hidden="true" class="arrow">
                       {sort?.at === at ? (sort.descending ? "▼" : "▲") : ""}
                     </span>

@@ -109,7 +109,8 @@ class Within:
     """An allocator that keeps the files, or results in memory, between tasks within a limit, around another allocator.
 
     *order* is the reference order; the limit must be at least its peak. *grown* returns the footprint with added tasks; by
-    default, these leave nothing. With *learned*, a result in memory is taken to be as large as the mean of the known ones.
+    default, these leave nothing. With *learned*, a result in memory is taken to be as large as the mean of the known ones. If
+    sizes are only *estimated*, no limit is refused.
 
     >>> from eligo.policies import policy
     >>> game = Execution({"a": [], "b": [], "c": [], "ab": ["a", "b"], "abc": ["ab", "c"]})
@@ -128,6 +129,7 @@ class Within:
         *,
         grown: Callable[[Dag], Footprint] | None = None,
         learned: bool = False,
+        estimated: bool = False,
     ) -> None:
         self.allocator, self.execution, self.limit = allocator, allocator.execution, limit
         self._footprint, self._grown = footprint, grown or (lambda dag: replace(self._footprint, dag=dag))
@@ -143,12 +145,8 @@ class Within:
         self._held, self._lost = set[int](), set[int]()  # tasks that were held, and permanently failed ones
         self._failed = set[int]()  # failed tasks of the order, which may still turn out to have failed permanently
         self._rebuild(np.zeros(len(footprint.dag), np.int32), places(len(sequence), sequence))
-        self._check(sequence)
-
-    def _check(self, order: Ints) -> None:
-        """Refuse a limit below the peak of the order, unless tasks have started: then the rest runs as well as possible."""
-        if not (self._learned or len(self.execution.journal)):
-            check_limit(self._footprint, order, self.limit)
+        if not (learned or estimated or len(self.execution.journal)):  # once tasks have started, the rest runs anyhow
+            check_limit(footprint, sequence, limit)
 
     @property
     def needed(self) -> int:
@@ -206,6 +204,20 @@ class Within:
         if ledger.status[v] == LOST:  # it would return to the order
             return bool(ledger.live + ledger.left[v] <= self.limit)
         return bool(ledger.may_start(v, self.limit))
+
+    def begin(self, tasks: Sequence[Name], forced: bool = False) -> bool:
+        """Hand out tasks together if there is space for all of them, or if they are *forced*; returns whether they are."""
+        live, needed = max(self.live, self.limit), max(self.needed, self.limit)
+        if not forced and len(tasks) == 1:
+            forced = self.fits(self.execution.graph.number(tasks[0]))
+            if not forced:
+                return False
+        self.execution.take(*tasks)
+        if forced or (self.live <= live and self.needed <= needed):
+            return True
+        for task in reversed(tasks):
+            self.execution.release(task)
+        return False
 
     def may_follow(self, v: int) -> bool:
         """Whether there may be space for a task that is ready, or waits only for tasks of the same grant."""

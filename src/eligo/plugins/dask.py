@@ -10,18 +10,22 @@ import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.orders import list_order
 from eligo.engines.registry import absent
 from eligo.errors import InputError
 from eligo.interop.dask import from_dask
 from eligo.plugins.numbers import quick_order
 from eligo.prioritising import check_order
+from eligo.rows import Ints
+from eligo.schedules import terms_of
+from eligo.space.footprint import Footprint
+from eligo.space.orders import as_numbered, space_order
 from eligo.theory.eligibility import peak_results
 from eligo.workflow import Task, Workflow, priority_numbers
 
@@ -37,6 +41,8 @@ except ModuleNotFoundError:
 State = Any
 #: the ratio of results in memory, compared with Dask's own order, from which a warning is issued
 MANY_TIMES = 1.5
+#: the number of tasks at a time for which `space` compares itself with Dask's own order, besides one
+WORKERS = 4
 
 
 class ResultsInMemoryWarning(UserWarning):
@@ -66,7 +72,7 @@ class EligoPriorities(SchedulerPlugin):
         if len(states) < 2:
             return
         flow = workflow_of(states)
-        order = quick_order(flow, self.order)
+        order = order_of(flow, self.order)
         for place, key in enumerate(order):
             state = scheduler.tasks[key]
             state.priority = (*state.priority[:2], place)
@@ -78,13 +84,29 @@ class EligoPriorities(SchedulerPlugin):
             _warn_client(scheduler, client, f"{remark} (client.unregister_scheduler_plugin('eligo'))")
 
 
+def order_of(flow: Workflow, order: str) -> tuple[Any, ...]:
+    """The order of a graph by a policy; its tasks are numbered by Dask's order.
+
+    By `space`, no more results exist at once than by Dask's own order, with one task at a time and with WORKERS at a time.
+    """
+    if order != "space":
+        return quick_order(flow, order)
+    footprint = Footprint.of_results(flow.dag)
+    return flow.dag.named(space_order(footprint, measure=partial(peak_on, footprint, WORKERS)))
+
+
+def peak_on(footprint: Footprint, workers: int, order: Ints) -> int:
+    """The most results at once if workers run the first ready tasks of an order, each for the same time."""
+    schedule = terms_of(footprint.dag, np.ones(len(footprint.dag)), workers).listed(order)
+    return footprint.peak_in_time(schedule.begin, schedule.end)
+
+
 def memory_remark(dag: Dag, order: Sequence[Any]) -> str | None:
     """A warning if an order keeps many more results in memory than Dask's own order; else None.
 
     The tasks of the dag are numbered by Dask's order.
     """
-    own = list_order(dag, -np.arange(len(dag), dtype=np.float64))
-    ours, theirs = peak_results(dag, order), peak_results(dag, own)
+    ours, theirs = peak_results(dag, order), peak_results(dag, as_numbered(dag))
     if ours < MANY_TIMES * theirs:
         return None
     figures = f"eligo's order keeps up to {ours:,} results of these {len(dag):,} tasks in memory, dask.order {theirs:,}"
@@ -156,7 +178,7 @@ def _annotated(graph: Mapping[Any, Any], layer: str, order: str) -> HighLevelGra
     place = dask.order.order(dict(graph))  # breaks ties
     tasks = {key: graph[key] for key in sorted(graph, key=place.__getitem__)}
     flow = from_dask(tasks)
-    sequence = quick_order(flow, order)
+    sequence = order_of(flow, order)
     remark = memory_remark(flow.dag, sequence)
     if remark is not None:
         warnings.warn(f"{remark} (without prioritise)", ResultsInMemoryWarning, stacklevel=3)

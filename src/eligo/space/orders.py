@@ -8,7 +8,7 @@ Trees and series-parallel dags whose files have one reader each need no search: 
 """
 
 from bisect import bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Any
@@ -30,11 +30,16 @@ from eligo.space.trees import exact_order
 ORDER_WORK = {"quick": SECOND / 4, "normal": 4 * SECOND, "thorough": 120 * SECOND}
 RANDOM_STARTS = {"quick": 0, "normal": 200, "thorough": 5_000}
 START, TASK = 500, 100  # units of work for each task of an order, and of one that is rearranged
+#: a number for an order, the smaller the better
+Measure = Callable[[Ints], int]
 WHOLE = 2  # fixed ideals, the first and the last: the order is free
 
 
-def space_order(footprint: Footprint, effort: str = "normal") -> Ints:
+def space_order(footprint: Footprint, effort: str = "normal", measure: Measure | None = None) -> Ints:
     """An order of small peak, as numbers.
+
+    With another *measure*, the order exceeds neither the peak nor the measure of the tasks as numbered. Of orders with the
+    same peak, the one with the smallest measure is returned.
 
     >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("c", "e"), ("d", "e")], tasks="abcde")
     >>> footprint = Footprint.of_results(dag, [9, 9, 1, 1, 1])
@@ -42,10 +47,11 @@ def space_order(footprint: Footprint, effort: str = "normal") -> Ints:
     11
     """
     check_choice("effort", effort, ORDER_WORK)
-    if (best := exact_order(footprint)) is not None:
-        return best
-    search = _Search(footprint, Work(ORDER_WORK[effort]))
-    for order in sorted(starts(footprint), key=footprint.peak):
+    exact = exact_order(footprint)
+    if exact is not None and measure is None:
+        return exact
+    search = _Search(footprint, Work(ORDER_WORK[effort]), measure)
+    for order in sorted([*starts(footprint), *([] if exact is None else [exact])], key=footprint.peak):
         search.start(order)
     if RANDOM_STARTS[effort] and search.peak == space_bound(footprint, search.best, "quick").bytes:
         return search.best
@@ -62,11 +68,16 @@ def space_order(footprint: Footprint, effort: str = "normal") -> Ints:
 def starts(footprint: Footprint) -> Iterator[Ints]:
     """Orders to improve; the first takes the tasks as they are numbered, for example by the engine."""
     dag, numbers = footprint.dag, np.arange(len(footprint.dag))
-    yield list_order(dag, -numbers.astype(np.float64))
+    yield as_numbered(dag)
     for key in (numbers, -numbers, footprint.left, -footprint.left):
         yield newest_first(dag, key)
     yield least_growth(footprint)
     yield after_liu(footprint)
+
+
+def as_numbered(dag: Dag) -> Ints:
+    """The order in which the ready task of smallest number runs first."""
+    return list_order(dag, -np.arange(len(dag), dtype=np.float64))
 
 
 def newest_first(dag: Dag, key: NDArray[np.integer[Any]]) -> Ints:
@@ -178,10 +189,12 @@ def _walk_up(sinks: list[int], rows: list[list[int]]) -> Ints:
 class _Search:
     """The best order so far, and the cuts and the work for better ones."""
 
-    def __init__(self, footprint: Footprint, work: Work) -> None:
+    def __init__(self, footprint: Footprint, work: Work, measure: Measure | None) -> None:
         self.footprint, self.work, self.cuts = footprint, work, Cuts(footprint)
-        self.best = footprint.dag.order
+        self.measure = measure or (lambda order: 0)
+        self.best = as_numbered(footprint.dag)
         self.peak = footprint.peak(self.best)
+        self.measured = self.most = self.measure(self.best)
         self.least = False  # whether the peak is proved to be the least
 
     def over(self) -> bool:
@@ -202,8 +215,11 @@ class _Search:
             peak = lower
 
     def _keep(self, order: Ints, peak: int) -> None:
-        if peak < self.peak:
-            self.best, self.peak = order, peak
+        if peak > self.peak:
+            return
+        measured = self.measure(order)
+        if measured <= self.most and (peak, measured) < (self.peak, self.measured):
+            self.best, self.peak, self.measured = order, peak, measured
 
     def _passed(self, order: Ints) -> Ints:
         """The order after one pass, in which every task is treated once at most."""

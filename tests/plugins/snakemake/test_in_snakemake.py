@@ -77,6 +77,43 @@ def test_jobs_begin_in_eligos_order(place: Place) -> None:
     assert place.started() == ORDER
 
 
+#: six temporary files of 1000 bytes, each with one reader; every job notes how many of them exist
+BRANCHES = """
+rule all:
+    input: expand("used/{k}", k=range(6))
+rule make:
+    output: temp("made/{k}")
+    shell: "head -c 1000 /dev/zero > {output}; sleep 0.3; ls made | wc -l >> started"
+rule use:
+    input: "made/{k}"
+    output: "used/{k}"
+    shell: "ls made | wc -l >> started; touch {output}"
+"""
+
+
+@pytest.mark.parametrize(("limit", "most"), [((), 4), (("--scheduler-eligo-space", "2500"), 2)])
+def test_temporary_files_stay_within_a_limit(place: Place, limit: tuple[str, ...], most: int) -> None:
+    code, said = place.run(BRANCHES, "--cores", "4", "--scheduler", "eligo", "--scheduler-eligo-policy", "fifo", *limit)
+    assert code == 0, said
+    assert len(list((place.folder / "used").iterdir())) == 6
+    counts = [*map(int, place.started())]
+    assert (max(counts) <= most) if limit else (max(counts) >= most)
+
+
+def test_what_failed_for_good_does_not_stop_others_that_wait_for_space(place: Place) -> None:
+    snakefile = BRANCHES.replace("ls made | wc -l >> started; touch", "test {wildcards.k} != 2; touch")
+    code, said = place.run(
+        snakefile, "--cores", "4", "--keep-going", "--scheduler", "eligo", "--scheduler-eligo-space", "1500"
+    )
+    assert code == 1, said
+    assert len(list((place.folder / "used").iterdir())) == 5
+
+
+def test_a_limit_that_is_no_size_is_refused_at_the_start(place: Place) -> None:
+    code, said = place.run(FAN, "--scheduler", "eligo", "--scheduler-eligo-space", "much")
+    assert (code, "space must be a size, such as 200G, got 'much'" in said) == (1, True)
+
+
 def test_without_it_they_begin_in_another(place: Place) -> None:
     code, said = place.run(FAN)
     assert code == 0, said

@@ -6,6 +6,7 @@
 import asyncio
 import re
 import secrets
+import zlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -36,6 +37,9 @@ MOST_ANSWERS = 10_000  # remembered answers of each endpoint
 MOST_LISTED = 1_000  # rows in one answer
 JSON = (b"content-type", b"application/json")
 EVENTS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
+GZIPPED = [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
+#: level, method, window and memory: 48 kB for each stream
+SMALL_GZIP = (6, zlib.DEFLATED, 16 + 13, 5)
 PLAIN = (b"content-type", b"text/plain; version=0.0.4")
 WISHES = {each.name for each in fields(Wishes)} - {"owner"}
 DECLARED = "eligo_endpoint"  # the attribute of a handler with the endpoint that it answers
@@ -164,7 +168,9 @@ class Answering:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, as ASGI defines it, whose body is in its state."""
         if self.endpoint.streams:
-            await _stream(await self._answer(scope, receive), receive, send)
+            chunks = await self._answer(scope, receive)
+            zipped = accepts_gzip(scope["state"]["headers"].get(b"accept-encoding", b""))
+            await (_stream(_gzipped(chunks), receive, send, GZIPPED) if zipped else _stream(chunks, receive, send))
             return
         body = await self.respond(scope, receive)
         length = (b"content-length", b"%d" % len(body))
@@ -248,10 +254,29 @@ class Answering:
             raise RefusedError(400, explain_fault(str(error))) from None
 
 
-async def _stream(chunks: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
+def accepts_gzip(encodings: bytes) -> bool:
+    """Whether a caller with this Accept-Encoding header accepts gzip.
+
+    >>> accepts_gzip(b"br, GZIP"), accepts_gzip(b"gzip;q=0"), accepts_gzip(b"")
+    (True, False, False)
+    """
+    parts = (part.replace(b" ", b"").lower().partition(b";") for part in encodings.split(b","))
+    return any(name in {b"gzip", b"*"} and quality not in {b"q=0", b"q=0.0"} for name, _, quality in parts)
+
+
+async def _gzipped(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The parts of a stream, each compressed so that it can be read at once."""
+    packer = zlib.compressobj(*SMALL_GZIP)
+    async for chunk in chunks:
+        yield packer.compress(chunk) + packer.flush(zlib.Z_SYNC_FLUSH)
+
+
+async def _stream(
+    chunks: AsyncIterator[bytes], receive: Receive, send: Send, encoding: Sequence[tuple[bytes, bytes]] = ()
+) -> None:
     """Send parts until there are no more, or the caller disconnects."""
     disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
-    await send({"type": "http.response.start", "status": 200, "headers": EVENTS})
+    await send({"type": "http.response.start", "status": 200, "headers": [*EVENTS, *encoding]})
     try:
         async for chunk in chunks:
             if disconnect.done():

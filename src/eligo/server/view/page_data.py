@@ -22,7 +22,7 @@ from eligo.pages.watched import Watched
 from eligo.server.auth.tokens import demand
 from eligo.server.http.budgets import Account, Capacity, origin
 from eligo.server.http.refusals import RefusedError
-from eligo.server.http.routes import ApiCall, Caller, Endpoint, endpoint, endpoints_of
+from eligo.server.http.routes import ApiCall, Caller, Endpoint, accepts_gzip, endpoint, endpoints_of
 from eligo.server.schema import encode
 
 ONE = "/v1/workflows/{workflow}"
@@ -48,8 +48,9 @@ POLICY = (
 )
 HEADERS = {
     "content-security-policy": POLICY, "x-content-type-options": "nosniff", "referrer-policy": "no-referrer",
-    "cache-control": "no-cache",
+    "cache-control": "no-cache", "vary": "accept-encoding",
 }  # fmt: skip
+GZIPPED = {"content-encoding": "gzip"}
 PLAIN = "<!DOCTYPE html><title>eligo</title><p>The server is running, but {}.</p>"
 
 
@@ -256,7 +257,8 @@ def page_routes() -> list[Route]:
 
 async def _file(request: Request) -> Response:
     name = PATHS[request.url.path]
-    body = asset(name)
+    zipped = asset(f"{name}.gz") if accepts_gzip(request.headers.get("accept-encoding", "").encode()) else None
+    body = zipped or asset(name)
     if body is None:
         return Response(PLAIN.format(ABSENT), 404, HEADERS, ASSETS["index.html"])
-    return Response(body, headers=HEADERS, media_type=ASSETS[name])
+    return Response(body, headers=HEADERS | (GZIPPED if zipped else {}), media_type=ASSETS[name])
