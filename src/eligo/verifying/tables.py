@@ -91,15 +91,17 @@ def join_rows(matches: Matches, groups: Codes, values: tuple[Cells, Cells], effe
         for some in np.array_split(own, 1 + len(own) * out.shape[1] // AT_ONCE) if len(own) else ():
             left, right = one[matches.left[some]] + one.dtype.type(more), two[matches.right[some]]
             _add(out, groups[some], left, right, place)
-    out[out < 0] = never
-    return out
+    return np.maximum(out, never, out=out)
 
 
 def _add(out: Cells, groups: Codes, one: Cells, two: Cells, step: int) -> None:
-    """Raise the rows of these groups to the sums of two rows each."""
-    width, best, total = two.shape[1], out[groups], np.empty_like(two)
+    """Raise the rows of these groups, in increasing order, to the sums of two rows each."""
+    first, last = int(groups[0]), int(groups[-1])
+    joined = last - first == len(groups) - 1
+    width, best, total = two.shape[1], out[first : last + 1] if joined else out[groups], np.empty_like(two)
     for p in np.flatnonzero((one >= 0).any(axis=0)).tolist():
         np.add(two, one[:, p, None], out=total)
         part = best[:, p + step : p + step + width]
         np.maximum(part, total, out=part)
-    out[groups] = best
+    if not joined:
+        out[groups] = best
