@@ -18,7 +18,7 @@ INSTALL = bash -o pipefail -c 'env -u ELIGO_PURE $(BIN)/python -m pip install --
 .venv/installed: pyproject.toml setup.py $(KERNELS)
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "eligo: installing into .venv, in a minute or two:"
-	@$(INSTALL) -e ".[plot,server]"
+	@$(INSTALL) -e ".[batch,plot,server]"
 	@env -u ELIGO_PURE $(BIN)/eligo --version
 	@touch $@
 

@@ -222,7 +222,7 @@ def test_planning_imports_no_more_than_it_needs(tmp_path: Path) -> None:
     rooms = {name.split(".")[1] for name in out if name.startswith("eligo.") and name.count(".") == 1}
     assert {"planning", "prioritising"} <= rooms
     assert not rooms & {"batches", "clusters", "plotting", "explaining", "running", "engines", "server", "families"}
-    assert not {"eligo.simulation.deals", "ortools", "matplotlib", "rich", "yaml"} & set(out)
+    assert not {"eligo.simulation.deals", "highspy", "matplotlib", "rich", "yaml"} & set(out)
     assert not {"numpy.ma", "numpy.random", "OPENBLAS_NUM_THREADS"} & set(out)
 
 

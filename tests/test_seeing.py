@@ -637,9 +637,11 @@ def test_nothing_is_said_of_the_time_left_before_anything_is_known() -> None:
     flow = _timed(dict.fromkeys("abcdef"), {name: [] for name in "abcdef"})
     forecast = Forecast(flow)
     assert forecast.remaining(range(6), {}, 2) is None
-    forecast.learn([(0, 2.0), (1, 4.0)])
-    assert forecast.remaining(range(2, 6), {}, 2) is None
-    forecast.learn([(2, 3.0)])
+    forecast.learn([(0, 2.0)])
+    first = forecast.remaining(range(1, 6), {}, 1)
+    assert first is not None
+    assert (first.least, first.most) == pytest.approx((2.0, 18.0))  # 80 % less or more
+    forecast.learn([(1, 4.0), (2, 3.0)])
     left = forecast.remaining([3, 4, 5], {}, 1)
     assert left is not None
     assert left.least < 9.0 < left.most

@@ -31,7 +31,7 @@ from running_cases import ran, started, written
 VIEW = {"engine", "headline", "left_words", "retrying", "interrupted", "under_way",
     "kind", "workflow", "title", "state", "source", "now", "began", "ended", "seconds", "policy", "tasks", "arcs", "counts",
     "rate", "left", "workers", "busy", "attempts", "lost", "repeated", "saved", "curve", "clients", "failures",
-    "failures_total", "from_cache", "running", "recent", "unmet", "order", "can", "disk",
+    "failures_total", "from_cache", "running", "recent", "unmet", "order", "can", "disk", "starving",
 }  # fmt: skip
 BEGAN = 1_000_000.0
 ANSWERS = {WENT_WELL: "accepted", WENT_WRONG: "failed", VANISHED: "expired"}

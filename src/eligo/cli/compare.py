@@ -15,6 +15,7 @@ from eligo.cli.requests import CompareRequest
 from eligo.errors import InputError
 from eligo.formats import generate, read_history
 from eligo.formats.fidelity import words_in
+from eligo.formats.histories.reader import is_run
 from eligo.formats.shared.files import display_path
 from eligo.simulation import Clients
 from eligo.simulation.comparison import answer, comparison
@@ -133,7 +134,15 @@ def _positive(word: str) -> int:
 
 
 def compare(request: CompareRequest, check_experiment: Callable[[], None]) -> None:
-    """Simulate, draw and print; *check_experiment* refuses options that have no effect with an experiment."""
+    """Simulate, draw and print; *check_experiment* refuses options that have no effect with an experiment.
+
+    If folders of runs are given, these are compared instead.
+    """
+    if request.files and all(map(is_run, request.files)):
+        from eligo.cli.run_comparison import compare_runs
+
+        compare_runs(request.files, request.json)
+        return
     asked, output = comparison_of(request), request.output
     experiment, flows, file = asked.experiment, asked.flows, request.results
     if asked.file is not None:

@@ -127,7 +127,8 @@ def pace(view: Mapping[str, Any]) -> str:
     """The elapsed time, the rate and the estimated time left, in words."""
     speed = f"{format_rate(view['rate'])}, " if view["rate"] else ""
     left = "paused" if view["state"] == "held" else time_left(view["left"])
-    return f"{lasting(round(view['seconds']))} so far, {speed}{left}"
+    idle = f"; {view['starving']}" if view.get("starving") else ""
+    return f"{lasting(round(view['seconds']))} so far, {speed}{left}{idle}"
 
 
 def progress_line(view: Mapping[str, Any]) -> str:

@@ -118,6 +118,8 @@ def _status_facts(subject: Subject, view: Document) -> list[tuple[str, object]]:
         facts.append(("resume with", onward))
     if view.get("from_cache"):  # servers before this version send none
         facts.append(("from the cache", counted(view["from_cache"], "task")))
+    if view.get("starving"):
+        facts.append(("idle", harmless(view["starving"])))
     if view.get("disk"):
         facts.append(("files", DiskUse(**view["disk"])))
     if subject.folder is not None and (subject.folder / REPORT).exists():
@@ -314,7 +316,10 @@ def _silence(detail: Document, number: int, err: bool, other: bool) -> str:
 def write_report(subject: Subject, output: str | None) -> int:
     """Write the current report of a run or of a server's workflow."""
     path = output or str(Path(REPORT) if subject.folder is None else subject.folder / REPORT)
-    save_page(path, lambda: subject.source.report(subject.workflow))
+    with working("reading the run"):
+        document = subject.source.report(subject.workflow)
+    print_lines(map(harmless, (document["view"]["headline"], *document["view"]["order"]["words"])))
+    save_page(path, lambda: document)
     tell([f"wrote {path}"])
     return 0
 

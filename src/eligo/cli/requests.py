@@ -109,7 +109,9 @@ class ClusterRequest:
 class CompareRequest:
     """The options of `eligo compare`."""
 
-    files: Annotated[list[str] | None, operand("FILE...", "Workflows, or one experiment (YAML).")] = None
+    files: Annotated[
+        list[str] | None, operand("FILE...", "Workflows; one experiment (YAML); or two folders of runs.")
+    ] = None
     policy: Annotated[str, valued("NAME,...", "Policies to compare, separated by commas.", of="scheduler")] = (
         "finish,ready,critical-path,greedy,fifo,lifo"
     )

@@ -17,10 +17,10 @@ NO_CHOICE = "No: every ready task began at once, so the order made no difference
 
 def had_choice(watched: Watched) -> bool:
     """Whether a ready task has waited, with all workers busy, while another one was started."""
-    rows, began = watched.attempts.rows, _begins(watched)
+    rows, began = watched.attempts.rows, begins_of(watched)
     if not len(rows):
         return False
-    ready = _ready_times(watched)
+    ready = ready_times_of(watched)
     took, half = rows["ended"] - rows["began"], len(rows) // 2
     least = max(LEAST, SHARE * float(np.partition(took, half)[half]))
     late = np.minimum(began, watched.at) - ready > least
@@ -29,7 +29,7 @@ def had_choice(watched: Watched) -> bool:
     return bool((others > 0).any())
 
 
-def _begins(watched: Watched) -> NDArray[np.float64]:
+def begins_of(watched: Watched) -> NDArray[np.float64]:
     """When the first attempt of each task began; infinite before."""
     rows, began = watched.attempts.rows, np.full(len(watched.flow), np.inf)
     np.minimum.at(began, rows["task"], rows["began"])
@@ -38,7 +38,7 @@ def _begins(watched: Watched) -> NDArray[np.float64]:
     return began
 
 
-def _ready_times(watched: Watched) -> NDArray[np.float64]:
+def ready_times_of(watched: Watched) -> NDArray[np.float64]:
     """When the last parent of each task ended; infinite before."""
     dag, rows = watched.flow.dag, watched.attempts.rows
     ended = np.full(len(dag), np.inf)

@@ -153,6 +153,12 @@ class WatchedRun(Watched):
         """See `Watched`."""
         return min((session.workers for session in self.sessions), default=None)
 
+    @property
+    def crews(self) -> Sequence[tuple[float, float, int]]:
+        """See `Watched`."""
+        spans = zip(self.sessions, self.spans, strict=True)
+        return [(begin, end, session.workers) for session, (begin, end) in spans]
+
     def presence(self, begin: float, end: float) -> dict[str, float]:
         """See `Watched`: the workers were present in all sessions."""
         names = {*self.attempts.clients, *(one.client for one in self.trying.values())}
@@ -246,6 +252,7 @@ def looked_at(folder: str | Path, before: WatchedRun | None = None) -> WatchedRu
 
 
 SHORTEST = 0.5  # seconds; no rate is computed over a shorter time
+FIRST_WAIT = 0.1  # seconds for which a display waits for the first forecast
 
 
 class WatchedProcess(Watched):
@@ -275,7 +282,9 @@ class WatchedProcess(Watched):
             self._rates.popleft()
         self._learn()
         if self.forecast_due:
-            Thread(target=self.foresight(), daemon=True).start()  # this is slow for many tasks
+            thread = Thread(target=self.foresight(), daemon=True)  # this is slow for many tasks
+            thread.start()
+            thread.join(0.0 if self.remaining else FIRST_WAIT)
 
     def _learn(self) -> None:
         """Read the running tasks, the retries, and the durations of tasks that are done since."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from eligo.errors import counted
 from eligo.estimates import lasting
 from eligo.pages.lanes import all_attempts, busy_lanes, names_of, whole_span
+from eligo.pages.lost_time import lost_time_words
 from eligo.pages.tables import Query, Stand, stand, table
 from eligo.pages.views import last_lines, view
 from eligo.pages.watched import WENT_WELL, Watched
@@ -25,7 +26,7 @@ def run_document(watched: Watched) -> dict[str, Any]:
 
 def completed(watched: Watched, summary: dict[str, Any], stood: Stand) -> dict[str, Any]:
     """All data of the page of a run, from its view and the states of its tasks; it may be called in another thread."""
-    summary["order"]["words"] += chain_words(watched)
+    summary["order"]["words"] += [*chain_words(watched), *lost_time_words(watched)]
     logs = {watched.labels[v]: {"log": last_lines(watched, v)} for v in watched.failed[:MOST_LOGS]}
     return {
         "kind": "run", "title": watched.title, "headline": [summary["headline"]], "view": summary,

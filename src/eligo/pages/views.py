@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from eligo.errors import counted
 from eligo.estimates import lasting
+from eligo.execution import ELIGIBLE
 from eligo.pages.blame import Blame, tally_of
 from eligo.pages.choices import fifo_curve, order_words
 from eligo.pages.lanes import busy_share
@@ -23,6 +24,9 @@ MOST_COLUMNS = 480  # of a curve
 MOST_RUNNING, MOST_RECENT, MOST_HELD, MOST_NAMED, MOST_CAUSES = 100, 20, 20, 10, 50
 MOST_READ = 200  # failed tasks; with more of them, their output is not read
 MOST_LINES = 3  # of a failure's output in a short form
+ROUNDED = 10  # seconds: the idle time is rounded down to these, so that the sentence seldom changes
+LONG_IDLE, MOST_COUNTED = 10.0, 10_000  # seconds after which idle workers are mentioned; tasks whose kinds are counted
+MOST_KINDS = 3  # kinds in that sentence
 #: states of workflows in words, where their names are not enough; and how a workflow in each final state has ended
 STATE_WORDS = {"failed": "ended with failures", "stopped": "stopped, not running", "held": "paused"}
 ENDED = {"cancelled": "cancelled", "failed": "ended", "stopped": "stopped", "done": "ended"}
@@ -39,7 +43,9 @@ def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), 
         "retrying": retries(watched, every), "running": running(watched, every), "recent": recent(watched),
         "interrupted": _labels(watched, watched.interrupted), "unmet": list(watched.unmet),
         "order": {
-            "words": order_words(watched, curve, overview["counts"]) + [f"Files: {disk}."] * (disk is not None)
+            "words": order_words(watched, curve, overview["counts"])
+            + [f"Files: {disk}."] * (disk is not None)
+            + [overview["starving"]] * bool(overview["starving"])
         },
         "disk": None if disk is None else disk._asdict(),
         "can": watched.may(who, scopes),
@@ -58,9 +64,30 @@ def summary(watched: Watched) -> dict[str, Any]:
         "arcs": watched.flow.dag.arc_count, "counts": counts, "rate": watched.rate,
         "left": None if remaining is None else list(remaining), "left_words": time_left(remaining),
         "workers": watched.present,
-        "from_cache": watched.from_cache,
+        "from_cache": watched.from_cache, "starving": starving(watched),
     }  # fmt: skip
     return document | {"headline": headline(document)}
+
+
+def starving(watched: Watched) -> str:
+    """Which workers have been idle for how long, and why, in a sentence; empty if none are, or not for long.
+
+    They count as idle since the last attempt ended or began.
+    """
+    idle = watched.present - len(watched.trying)
+    if idle < 1 or watched.status != RUNNING or not watched.trying or not len(watched.attempts):
+        return ""
+    since = max(watched.attempts.latest, default=watched.at)
+    since = max(since, *(one.since for one in watched.trying.values()))
+    if watched.at - since < LONG_IDLE:
+        return ""
+    ready = len(watched.execution.eligible)
+    tasks = watched.execution.numbers(ELIGIBLE) if ready else watched.trying
+    kinds = [kind for kind, _ in Counter(watched.kinds[v] for v in islice(tasks, MOST_COUNTED)).most_common(MOST_KINDS)]
+    why = f"only {', '.join(kinds)} is ready, which does not fit" if ready else f"all else waits for {', '.join(kinds)}"
+    return (
+        f"{counted(idle, 'worker')} idle for {lasting(ROUNDED * int((watched.at - since) // ROUNDED))}, because {why}."
+    )
 
 
 def headline(view: Mapping[str, Any]) -> str:
@@ -131,6 +158,7 @@ def status_document(view: Mapping[str, Any]) -> dict[str, Any]:
         **{key: view[key] for key in ("interrupted", "seconds", "left", "policy", "workers", "engine")},
         "from_cache": view.get("from_cache", 0),
         "disk": view.get("disk"),
+        "starving": view.get("starving", ""),
         "failures": [{key: one[key] for key in ("cause", "count", "tasks")} for one in causes],
         "causes": [
             {"failure": one["cause"], "tasks": one["tasks"], "lines": one["tail"][-MOST_LINES:], "log": one["log"]}

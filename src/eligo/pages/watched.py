@@ -199,6 +199,11 @@ class Watched(Looked):
         """What ready tasks need and no worker has, one sentence each."""
         return ()
 
+    @property
+    def crews(self) -> Sequence[tuple[float, float, int]] | None:
+        """From when to when there were how many workers; None if only those with attempts are known."""
+        return None
+
     def presence(self, begin: float, end: float) -> dict[str, float]:
         """The seconds between two times for which each worker was present, from its first attempt on."""
         alive = {worker.client for worker in self.workers if worker.alive and self.under_way}

@@ -147,9 +147,10 @@ def cut_off_tasks(looked: Looked) -> list[int]:
 
 Floats = NDArray[np.float64]
 
-FEWEST = 3  # finished tasks required for an estimate if no run times were known
+FEWEST = 3  # finished tasks required to correct known run times, and for an estimate with the usual error
 #: relative errors of run times: of a task itself, of tasks of its kind and name, of its kind, and of all tasks
 OWN, ALIKE, KIND, ANY = 0.1, 0.2, 0.4, 0.5
+FEW = 0.8  # the error of what was learned, if fewer tasks have finished
 LATE = 0.1  # minimum remaining time of a task that exceeds its estimate, as a share of its time so far
 
 
@@ -217,12 +218,13 @@ class Forecast:
             if timed.sum() >= FEWEST and stated[done][timed].any()
             else 1.0
         )
-        mean = took.mean() if len(took) >= FEWEST else np.nan
+        mean = took.mean() if len(took) else np.nan
+        *shares, usual = (ALIKE, KIND, ANY) if len(took) >= FEWEST else (FEW, FEW, FEW)
         ways = [
             (stated * pace, OWN),
-            *zip((_means(group, done, took) for group in self._groups), (ALIKE, KIND), strict=True),
+            *zip((_means(group, done, took) for group in self._groups), shares, strict=True),
         ]
-        seconds, off = np.full(len(stated), mean), np.full(len(stated), ANY)
+        seconds, off = np.full(len(stated), mean), np.full(len(stated), usual)
         for times, share in reversed(ways):
             seconds, off = np.where(np.isnan(times), seconds, times), np.where(np.isnan(times), off, share)
         return seconds, off

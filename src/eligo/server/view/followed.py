@@ -225,6 +225,8 @@ class Watching:
             watched.attempts.add(service.books.recent.of(workflow))
             await asyncio.to_thread(watched.prepare)
             watched.attempts.add(self._meanwhile[workflow])
+            if watched.forecast_due:
+                await asyncio.to_thread(watched.foresight())  # a single look has an estimate too
             self._workflows[workflow] = watched  # from now on, `note` adds its attempts
             return watched
         finally:
