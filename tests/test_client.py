@@ -515,7 +515,7 @@ BARE = """
 import sys
 class Refusing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"numpy", "typer", "rich", "msgspec", "yaml", "cryptography", "starlette", "ortools"}:
+        if name.partition(".")[0] in {"numpy", "typer", "rich", "msgspec", "yaml", "cryptography", "starlette", "highspy"}:
             raise ImportError(name)
 sys.meta_path.insert(0, Refusing())
 import runpy

@@ -2,10 +2,10 @@
 
 from random import Random
 
+import networkx as nx
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from ortools.graph.python import max_flow
 
 from eligo import Dag, families
 from eligo.deciding.bounds import Flowing, Module, best_shares
@@ -20,21 +20,24 @@ def sides_of(cut: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None) -> Sides |
 
 def another_cut(dag: Dag, tasks: Ints, renders: Ints, p: int, q: int) -> Sides | None:
     """The side of a minimum cut from which worth cannot get away, of the whole network, by another solver."""
-    solver, source, sink = max_flow.SimpleMaxFlow(), 2 * len(dag), 2 * len(dag) + 1
+    network: nx.DiGraph[int] = nx.DiGraph()
+    source, sink = 2 * len(dag), 2 * len(dag) + 1
+    network.add_nodes_from([source, sink])
     executed, rendered, free = set(tasks.tolist()), set(renders.tolist()), q * len(renders)
     for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True):
         if u in executed and v in rendered:
-            solver.add_arc_with_capacity(len(dag) + v, u, free)
+            network.add_edge(len(dag) + v, u, capacity=free)
     for u in executed & rendered:
-        solver.add_arc_with_capacity(u, len(dag) + u, free)
+        network.add_edge(u, len(dag) + u, capacity=free)
     for v in rendered:
-        solver.add_arc_with_capacity(source, len(dag) + v, q)
+        network.add_edge(source, len(dag) + v, capacity=q)
     for u in executed:
-        solver.add_arc_with_capacity(u, sink, p)
-    assert solver.solve(source, sink) == solver.OPTIMAL
-    side = set(solver.get_source_side_min_cut())
-    if solver.optimal_flow() == free:
+        network.add_edge(u, sink, capacity=p)
+    residual = nx.algorithms.flow.preflow_push(network, source, sink)
+    if residual.graph["flow_value"] == free:
         return None
+    left = nx.DiGraph((u, v) for u, v, arc in residual.edges(data=True) if arc["flow"] < arc["capacity"])
+    side = nx.descendants(left, source) if source in left else set()
     return [u in side for u in tasks.tolist()], [len(dag) + v in side for v in renders.tolist()]
 
 

@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from functools import cache
 from heapq import heappop, heappush
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ortools.sat.python import cp_model
 
 from conftest import random_small_dag
 from eligo import families, read
@@ -52,23 +52,22 @@ def listed(dag: Dag, seconds: "np.ndarray[Any, Any]", speeds: list[float], rank:
 
 
 def optimum(dag: Dag, seconds: list[int], workers: int, cores: list[int] | None = None) -> int:
-    """The least makespan on so many workers, or cores, by constraint programming."""
-    cores = cores or [1] * len(dag)
-    model, horizon = cp_model.CpModel(), sum(seconds)
-    starts = [model.new_int_var(0, horizon, f"s{v}") for v in range(len(dag))]
-    spans = [model.new_fixed_size_interval_var(starts[v], seconds[v], f"i{v}") for v in range(len(dag))]
-    end = model.new_int_var(0, horizon, "end")
-    for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True):
-        model.add(starts[v] >= starts[u] + seconds[u])
-    for v in range(len(dag)):
-        model.add(end >= starts[v] + seconds[v])
-    model.add_cumulative(spans, cores, workers)
-    model.add(workers * end >= sum(s * c for s, c in zip(seconds, cores, strict=True)))
-    model.minimize(end)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    assert solver.solve(model) == cp_model.OPTIMAL
-    return int(solver.objective_value)
+    """The least makespan on so many workers, or cores, by trying all; a task starts at 0 or when another ends."""
+    needs, parents = cores or [1] * len(dag), [{*dag.parents_of(v).tolist()} for v in range(len(dag))]
+
+    @cache
+    def rest(done: frozenset[int], running: tuple[tuple[int, int], ...], first: int) -> int:
+        """The least time from now on, if of the tasks that are ready only those from number *first* on start now."""
+        begun, free = {v for _, v in running}, workers - sum(needs[v] for _, v in running)
+        ready = [v for v in range(first, len(dag)) if v not in done | begun and parents[v] <= done and needs[v] <= free]
+        times = [rest(done, tuple(sorted((*running, (seconds[v], v)))), v + 1) for v in ready]
+        if running:
+            step = running[0][0]
+            ended = done.union(v for left, v in running if left == step)
+            times.append(step + rest(ended, tuple((left - step, v) for left, v in running if left > step), 0))
+        return min(times, default=0)
+
+    return rest(frozenset(), (), 0)
 
 
 def test_the_bound_is_never_above_the_optimum_and_mostly_equal() -> None:

@@ -128,7 +128,9 @@ def seconds_in(duration: object) -> float:
     match = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
     number = float(match[1]) * _UNITS[match[2]] if match else duration
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < float("inf"):
-        raise InputError(f"timeout must be positive seconds, or such as 30s, 5m, 2h or 1d, got {_actual(duration)}")
+        raise InputError(
+            f"timeout must be a positive number of seconds, or a duration such as 30s, 5m, 2h or 1d, got {_actual(duration)}"
+        )
     return float(number)
 
 

@@ -6,6 +6,7 @@ precedes the next, and then running them one after another is best for every k. 
 each other too. All other components go through the knapsack.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -15,7 +16,7 @@ import numpy as np
 
 from eligo.batches.component_solver import BatchSolution, Budget, Knapsack, Ranged, fill_up
 from eligo.batches.greedy import Guess, improve_batch, largest, private_children, share_bound
-from eligo.batches.program import Program, search, solve_program
+from eligo.batches.program import Program, can_solve, search, solve_program
 from eligo.batches.residual import Residual, Shape
 from eligo.dag import Dag
 from eligo.deciding.work import Clock
@@ -220,7 +221,7 @@ class _Hard:
             program = Program.of(self.dag)
             if len(program.weights) <= MOST_CLASSES_FOR_SEARCH:
                 self._search(program, clock.part(min(clock.seconds / 8, LONGEST_SEARCH)))
-            if self._open(clock) and limits.integer_program:
+            if self._open(clock) and limits.integer_program and (can_solve() or math.isinf(clock.end)):
                 self._solve(program, clock.end - time.monotonic())
 
     def _open(self, clock: Clock) -> bool:

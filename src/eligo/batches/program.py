@@ -6,8 +6,7 @@
 
 An item i is a set of sources with the same children, all executed or none (some of them render nothing); a class c is a set
 of w(c) sinks that miss the same sources; z(k) gives k requests to the components that are already solved, where they render
-easy(k). Only x and z need be integers. HiGHS is the one that comes with ortools: its own package cannot be loaded beside it,
-because each brings another version of one shared library.
+easy(k). Only x and z need be integers.
 
 **The search** over sets of sinks is fast if every sink misses many sources, so that few sinks fit into one batch. A batch
 need only have the sources that its rendered sinks miss. The search adds one class of sinks after another, includes those
@@ -17,7 +16,8 @@ that then miss no source, drops those that no longer fit, and backtracks if even
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.work import Clock
+from eligo.errors import InputError
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 
@@ -75,53 +76,67 @@ def solve_program(program: Program, easy: Profile, requests: int, start: Sequenc
     >>> solve_program(cycle, np.array([0, 2]), 3, [0], math.inf)
     Found(chosen=[0, 1, 2], bound=3)
     """
-    from ortools.math_opt.python import mathopt
-
-    model = mathopt.Model.from_model_proto(_model(program, easy, requests))
-    columns = list(model.variables())
-    hint = dict(zip(columns, _begin(program, set(start)), strict=False))
-    result = mathopt.solve(
-        model,
-        mathopt.SolverType.HIGHS,
-        params=mathopt.SolveParameters(
-            time_limit=timedelta(seconds=max(seconds, 0.01)) if math.isfinite(seconds) else None,
-            absolute_gap_tolerance=0.99,  # values are whole numbers
-            relative_gap_tolerance=0.0,
-        ),
-        model_params=mathopt.ModelSolveParameters(solution_hints=[mathopt.SolutionHint(variable_values=hint)]),
-    )
-    bound = result.termination.objective_bounds.dual_bound
-    if not result.has_primal_feasible_solution() or not math.isfinite(bound):
+    highs = _highs()
+    solver = highs.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("mip_rel_gap", 0.0)
+    solver.setOptionValue("mip_abs_gap", 0.99)  # values are whole numbers
+    if math.isfinite(seconds):
+        solver.setOptionValue("time_limit", max(seconds, 0.01))
+    solver.passModel(_model(program, easy, requests))
+    hint = highs.HighsSolution()
+    hint.col_value = [
+        *_begin(program, set(start)),
+        *[0.0] * (solver.getNumCol() - len(program.items) - len(program.weights)),
+    ]
+    solver.setSolution(hint)
+    solver.run()
+    info = solver.getInfo()
+    if info.primal_solution_status != highs.SolutionStatus.kSolutionStatusFeasible or not math.isfinite(
+        info.mip_dual_bound
+    ):
         return None
-    values = result.variable_values(columns[: len(program.items)])
-    return Found(program.sources([i for i, value in enumerate(values) if value > 0.5]), math.floor(bound + ROUNDING))
+    values = solver.getSolution().col_value[: len(program.items)]
+    return Found(
+        program.sources([i for i, value in enumerate(values) if value > 0.5]),
+        math.floor(info.mip_dual_bound + ROUNDING),
+    )
+
+
+def can_solve() -> bool:
+    """Whether HiGHS is installed."""
+    return find_spec("highspy") is not None
+
+
+def _highs() -> Any:
+    try:
+        return import_module("highspy")
+    except ModuleNotFoundError:
+        raise InputError('an integer program needs HiGHS: pip install "eligo[batch]"') from None
 
 
 def _model(program: Program, easy: Profile, requests: int) -> Any:
     """The program for the solver: columns x, y, z; rows for the arcs, the requests and the choice of k."""
-    from ortools.math_opt import model_pb2
-
+    highs = _highs()
     items, classes, arcs = len(program.items), len(program.weights), len(program.classes)
     steps = np.flatnonzero(np.diff(easy[: requests + 1])) + 1
     z = items + classes + np.arange(len(steps))
-    columns = items + classes + len(steps)
-    model = model_pb2.ModelProto()
-    model.variables.ids.extend(range(columns))
-    model.variables.lower_bounds.extend(np.zeros(columns))
-    model.variables.upper_bounds.extend(np.ones(columns))
-    model.variables.integers.extend([True] * items + [False] * classes + [True] * len(steps))
-    model.objective.maximize = True
-    model.objective.linear_coefficients.ids.extend(range(items, columns))
-    model.objective.linear_coefficients.values.extend(np.concatenate([program.weights, easy[steps]]))
-    model.linear_constraints.ids.extend(range(arcs + 2))
-    model.linear_constraints.lower_bounds.extend(np.full(arcs + 2, -np.inf))
-    model.linear_constraints.upper_bounds.extend(np.concatenate([np.zeros(arcs), [requests, 1]]))
-    matrix = model.linear_constraint_matrix
+    model = highs.HighsLp()
+    model.num_col_, model.num_row_ = items + classes + len(steps), arcs + 2
+    model.sense_ = highs.ObjSense.kMaximize
+    model.col_cost_ = np.concatenate([np.zeros(items), program.weights, easy[steps]])
+    model.col_lower_, model.col_upper_ = np.zeros(model.num_col_), np.ones(model.num_col_)
+    integer, real = highs.HighsVarType.kInteger, highs.HighsVarType.kContinuous
+    model.integrality_ = [integer] * items + [real] * classes + [integer] * len(steps)
+    model.row_lower_ = np.full(arcs + 2, -np.inf)
+    model.row_upper_ = np.concatenate([np.zeros(arcs), [requests, 1]])
+    matrix = model.a_matrix_
+    matrix.format_ = highs.MatrixFormat.kRowwise
     lengths = np.concatenate([np.full(arcs, 2), [items + len(steps), len(steps)]])
-    matrix.row_ids.extend(np.repeat(np.arange(len(lengths)), lengths))
+    matrix.start_ = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     ends = np.stack([program.missed, items + program.classes], axis=1).ravel()
-    matrix.column_ids.extend(np.concatenate([ends, np.arange(items), z, z]))
-    matrix.coefficients.extend(np.concatenate([np.tile([-1.0, 1.0], arcs), program.sizes, steps, np.ones(len(steps))]))
+    matrix.index_ = np.concatenate([ends, np.arange(items), z, z]).astype(np.int32)
+    matrix.value_ = np.concatenate([np.tile([-1.0, 1.0], arcs), program.sizes, steps, np.ones(len(steps))])
     return model
 
 

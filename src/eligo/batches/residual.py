@@ -273,7 +273,7 @@ class Residual:
 
 
 def _is_open(codes: Codes) -> NDArray[np.bool_]:
-    """Whether tasks in these states do not block their children: executed, or eligible."""
+    """Whether each state is executed, or eligible, so that a batch may execute the task; others block its children."""
     free: NDArray[np.bool_] = (codes == ELIGIBLE) | (codes == EXECUTED)
     return free
 

@@ -161,7 +161,9 @@ def cluster(
     output: Annotated[
         str | None, valued("OUT", "Picture (.svg, .png, .html), or the file of --export.", "-o", "--output")
     ] = None,
-    export: Annotated[str | None, valued("NAME", "Write it for pegasus, snakemake or dagman.", of="export")] = None,
+    export: Annotated[
+        str | None, valued("NAME", "Write the workflow for pegasus, snakemake or dagman.", of="export")
+    ] = None,
     force: option.Force = False,
     reading: Reading,
     json: option.Json = False,

@@ -191,11 +191,15 @@ def ask_batch(flow: Workflow, requests: int, state: State, method: str, seconds:
 
 def print_batch(choice: "Batch", requests: int) -> None:
     """Print the tasks, and how good the choice is."""
+    from eligo.batches.program import can_solve
+
     if not choice.tasks:
         print_facts("No task is ready.", [])
         return
     fewer = f" of {requests:,} requested: no more are ready" if len(choice.tasks) < requests else ""
     most = "proved: no choice leaves more" if choice.exact else f"not proved: at most {choice.upper_bound:,} possible"
+    if not choice.exact and not can_solve():
+        most += '; pip install "eligo[batch]" may prove more'
     print_facts(
         f"Tasks to hand out: {', '.join(choice.tasks)}",
         [

@@ -20,7 +20,7 @@ FILE = "Workflow, or a command for each value: 'gzip {}' ::: a b."
 #: options of `run` that the help of another verb explains
 EXPLAINED = {
     "plan": ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace", "history"),
-    "status": ("token_file", "ca", "json"),
+    "submit": ("ignore", "token_file", "ca", "json"),
 }
 
 
@@ -32,7 +32,7 @@ class RunCommand(TyperCommand):
         brief, flags = copy(self), {each.name: each.opts[0] for each in self.params}
         brief.params = [each for each in self.params if not any(each.name in names for names in EXPLAINED.values())]
         TyperCommand.format_options(brief, ctx, formatter)
-        parts = (f"{', '.join(flags[name] for name in names)} (eligo {verb} -h)" for verb, names in EXPLAINED.items())
+        parts = (f"{', '.join(flags[name] for name in names)} ({verb} -h)" for verb, names in EXPLAINED.items())
         formatter.write_text(f"Also {', '.join(parts)}.")
 
 

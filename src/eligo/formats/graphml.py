@@ -122,7 +122,7 @@ class _GraphmlReader:
             self.directed = element.attributes.get("edgedefault") == "directed"
 
     def key(self, element: Element) -> None:
-        """Record the name and the default of data."""
+        """Record the name and the default value of an attribute of tasks or arcs."""
         name = element.attributes.get("attr.name") or element.attributes.get("yfiles.type") or ""
         if "yfiles.type" in element.attributes:
             self.drawn.add(element.need("id"))

@@ -124,12 +124,12 @@ class Game(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """The mean number of requests per poll, for the batched game."""
+        """The mean number of requests per poll, where requests come in batches (`batched`)."""
         return float(dict(self.setting)["rate"])
 
     @property
     def workers(self) -> int:
-        """The number of workers, for the steady game."""
+        """The number of workers, where a game has a fixed number of them (`steady`)."""
         return int(dict(self.setting)["workers"])
 
 
