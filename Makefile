@@ -6,7 +6,7 @@ KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 # Compiled once, as in an installed package: tests start many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo checker checker-wasm test test-checker test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-makefiles test-corpus test-page test-plugins test-plugins-short try-plugin page check-page need-npm fuzz check bench papers docs format clean
+.PHONY: setup demo checker checker-wasm test test-checker test-certificates test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-makefiles test-corpus test-page test-plugins test-plugins-short try-plugin page check-page need-npm fuzz check bench papers docs format clean
 
 setup: .venv/installed
 
@@ -55,6 +55,13 @@ FORGED ?= 50000
 # Both checkers on real, forged and fuzzed plans; `make test` forges a few hundred.
 test-checker: .venv/tools
 	ELIGO_FORGED=$(FORGED) $(BIN)/python -m pytest -q -s tests/test_checker.py
+
+MOST ?= 9
+RANDOM ?= 100000
+
+# Every certificate of all dags of at most MOST tasks, and of RANDOM ones up to 14, against exact search: for hours.
+test-certificates: .venv/tools
+	@$(BIN)/python tests/certificates.py $(MOST) $(RANDOM)
 
 INTERPRETED := tests/test_same_plan.py tests/test_positions.py tests/test_within.py tests/test_theory.py tests/test_dag.py \
   tests/test_execution.py tests/test_policies.py tests/test_pools.py tests/test_finishing.py tests/test_batches.py \

@@ -8,7 +8,7 @@
 | Sweep | `sweep` (Tables 2-6) |
 | batches | `batch` (Theorems 3.1, 5.1, 6.1), with `hardness` |
 | clustering | `clustering` (Figure 5, Theorems 6 and 7) |
-| all of them | `statements`: other lemmas and theorems, times, figures |
+| all of them | `statements`: other lemmas and theorems, times, figures; and results that may be bad, in `unreliable` |
 """
 
 from collections.abc import Callable, Sequence

@@ -159,6 +159,22 @@ def test_the_library_does_not_speak_of_the_commands_options() -> None:
                     assert not options & {word.strip(".,:;") for word in words}, f"{path}: {ast.unparse(node)}"
 
 
+#: what describes and reads workflows; no order is computed there
+DESCRIBING = {
+    "border", "dag", "errors", "estimates", "formats", "interop", "launch", "names", "pools", "rows", "stores", "verifying",
+    "version", "work", "workflow",
+}  # fmt: skip
+
+
+def test_the_checker_shares_no_line_with_the_planner() -> None:
+    """Nothing that it leans on, however far below, computes an order: of the kernels only the rows of a dag."""
+    below = {module for module in GRAPH if draw.room_of(module) == "verifying"}
+    while grown := {target for module in below for target in GRAPH[module]} - below:
+        below |= grown
+    assert {draw.room_of(module) for module in below} - {""} == DESCRIBING | {"kernels"}
+    assert {module for module in below if draw.room_of(module) == "kernels"} <= {"eligo.kernels", "eligo.kernels.graph"}
+
+
 def test_the_drawing_of_the_house_is_true() -> None:
     text = draw.PAGE.read_text("utf-8")
     assert draw.page(text) == text, "run `make docs`"

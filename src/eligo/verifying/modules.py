@@ -1,7 +1,7 @@
 """The parts of a proof by modules, recomputed: exact maxima by elimination, swaps arc by arc.
 
-Everything here is about one dag without shortcuts. Only the innermost loops, `kernels.tables`, are shared with the planner.
-A nonsink has the role (v, 1), to be executed, and a nonsource (v, 0), to be rendered; a role is played (1) or not (0).
+Everything here is about one dag without shortcuts. A nonsink has the role (v, 1), to be executed, and a nonsource (v, 0),
+to be rendered; a role is played (1) or not (0).
 
 **Marked tasks** bound the area still to come: see `deciding.modules`. An order passes through sets whose marked tasks grow,
 by at most one a step. With M(t, Q), the most that t tasks render of which exactly Q are marked, no order's sum from a step on
@@ -12,14 +12,13 @@ from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.kernels import tables
+from eligo.verifying import tables
 from eligo.verifying.documents import require
 from eligo.verifying.positions import Marks
 
@@ -70,9 +69,8 @@ class _Rows(NamedTuple):
 
     number: int
     codes: NDArray[np.int64]
-    first: NDArray[np.int32]
-    ptr: NDArray[np.int64]
-    values: NDArray[np.signedinteger[Any]]
+    first: int
+    values: tables.Cells
 
 
 class _Table(NamedTuple):
@@ -84,7 +82,7 @@ class _Table(NamedTuple):
     @property
     def size(self) -> tuple[int, int]:
         """The sort key by which smaller tables are joined first; equal tables are next to each other."""
-        return len(self.rows.values), self.rows.number
+        return self.rows.values.size, self.rows.number
 
 
 class _Joins:
@@ -96,26 +94,25 @@ class _Joins:
         self.place, self.ranks = place, ranks
         self.parents = [set(dag.parents_of(v).tolist()) for v in range(len(dag))]
         self.turned = not marked and bool((dag.indegree > 0).sum() < (dag.outdegree > 0).sum())
-        few = len(dag) < 1 << 15
-        self.kind, self.never = np.dtype(np.int16 if few else np.int32), -(1 << 15) if few else -(1 << 30)
+        self.kind = np.dtype(np.int16 if len(dag) < 1 << 14 else np.int32)
         self.by_key: dict[Key, _Rows] = {}
         self.kept = self.count = 0
         self.start = _Table((), self._start())
 
     def _start(self) -> _Rows:
-        return _Rows(0, np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), np.zeros(1, self.kind))
+        return _Rows(0, np.zeros(1, np.int64), 0, np.zeros((1, 1), self.kind))
 
     def times(self, one: _Table, two: _Table, more: Sequence[Role] = (), without: bool = False) -> _Table:
         """The join of two tables, with all states of *more*, values convolved; if *without*, the best over the first role."""
-        if len(one.rows.values) * len(two.rows.codes) > len(two.rows.values) * len(one.rows.codes):
+        if one.rows.values.shape[1] > two.rows.values.shape[1]:
             one, two = two, one
         roles = tuple(sorted({*one.roles, *two.roles, *more}, key=self.place.__getitem__))
         key = (one.rows.number, two.rows.number, *self._layout(one, two, roles), roles[0][1] if without else None)
         rows = self.by_key.get(key)
         if rows is None:
             rows = self._join(one.rows, two.rows, *key[2:])
-            if self.kept + len(rows.values) <= MOST_KEPT:
-                self.kept += len(rows.values)
+            if self.kept + rows.values.size <= MOST_KEPT:
+                self.kept += rows.values.size
                 self.by_key[key] = rows
         return _Table(roles[1:] if without else roles, rows)
 
@@ -141,37 +138,26 @@ class _Joins:
         (v, executed), (u, other) = low, high
         return v == u if executed else bool(other) and u in self.parents[v]
 
-    def _effects(self, dropped: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """What the states 0 and 1 of a dropped role add to the place in a row, and to the value there.
+    def _effects(self, dropped: int | None) -> tables.Effects:
+        """What the state 1 of a dropped role adds to the place in a row, and its states 0 and 1 to the value there.
 
         Places count executed tasks and values rendered ones; if turned, rendered tasks and nonsinks that are not executed.
         """
-        executed, rendered = dropped == 1, dropped == 0
-        if self.turned:
-            return np.array([0, rendered], np.int32), np.array([executed, 0], np.int32)
-        return np.array([0, executed], np.int32), np.array([0, rendered], np.int32)
+        executed, rendered = int(dropped == 1), int(dropped == 0)
+        return (rendered, executed, 0) if self.turned else (executed, 0, rendered)
 
     def _join(self, one: _Rows, two: _Rows, levels: Key, rules: Key, dropped: int | None) -> _Rows:
-        bound = min(len(r.codes) * prod(x[0] for x in levels if x[c] < 0) for r, c in ((one, 1), (two, 2)))
-        size = min(bound, MOST_ROWS + 1)
-        begins, left, right = (np.empty(size + 1, np.int32) for _ in range(3))
-        digits, codes, counts = np.empty(size, np.int8), np.empty(size, np.int64), np.empty(2, np.int64)
-        stack = np.empty((len(levels), 6), np.int64)
-        spec = np.array(levels, np.int64), np.array(rules, np.int64).reshape(-1, 2), dropped is not None
-        tables.match_rows(one.codes, two.codes, *spec, MOST_ROWS, stack, begins, left, right, digits, codes, counts)
-        if counts[0] > MOST_ROWS:
+        matches = tables.match_rows(one.codes, two.codes, levels, rules, MOST_ROWS)
+        if matches is None:
             raise OverflowError(TOO_LARGE)
-        steps, gains = self._effects(dropped)
-        groups = int(counts[1])
-        first, ptr = np.empty(groups, np.int32), np.empty(groups + 1, np.int64)
-        which = begins[: groups + 1], left, right, digits, steps
-        tables.measure_rows(*which, one.first, one.ptr, two.first, two.ptr, first, ptr, counts)
-        if ptr[-1] > MOST_CELLS:
+        groups, codes = matches.grouped(dropped is not None)
+        if len(codes) * (one.values.shape[1] + two.values.shape[1]) > MOST_CELLS:
             raise OverflowError(TOO_LARGE)
-        values, self.count = np.empty(int(ptr[-1]), self.kind), self.count + 1
-        mine, theirs = (one.first, one.ptr, one.values), (two.first, two.ptr, two.values)
-        tables.join_rows(*which, gains, *mine, *theirs, first, ptr, self.never, values)
-        return _Rows(self.count, codes[:groups].copy(), first, ptr, values)
+        values = tables.join_rows(matches, groups, (one.values, two.values), self._effects(dropped))
+        used = np.flatnonzero((values >= 0).any(axis=0))
+        begin, end = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 1)
+        self.count += 1
+        return _Rows(self.count, codes, one.first + two.first + begin, values[:, begin:end])
 
 
 def all_roles(dag: Dag) -> list[Role]:
@@ -205,7 +191,7 @@ def exact_maxima(dag: Dag, order: Sequence[Role], alike: Sequence[Mapping[str, A
     the rendered tasks: M(t) is the largest number of these for which all but t of the nonsinks can wait.
     """
     joins, table = _last_table(dag, order, (), alike)
-    result: Profile = table.rows.values.astype(np.int64)
+    result: Profile = table.rows.values[0].astype(np.int64)
     return _by_steps(result, int(np.count_nonzero(dag.outdegree))) if joins.turned else result
 
 
@@ -213,9 +199,9 @@ def maxima_by_marks(dag: Dag, order: Sequence[Role], marked: Sequence[int]) -> N
     """The most that t tasks render of which exactly a set of marked tasks is executed: a row for each set, by bits."""
     rows = _last_table(dag, order, [(v, 1) for v in marked], ())[1].rows
     table = np.full((1 << len(marked), int(np.count_nonzero(dag.outdegree)) + 1), NONE)
-    for code, first, begin, end in zip(rows.codes.tolist(), rows.first.tolist(), rows.ptr, rows.ptr[1:], strict=False):
-        own, step = rows.values[begin:end], first + code.bit_count()
-        table[code, step : step + len(own)] = np.where(own < 0, NONE, own)
+    for code, own in zip(rows.codes.tolist(), rows.values, strict=True):
+        there = np.flatnonzero(own >= 0)
+        table[code, rows.first + code.bit_count() + there] = own[there]
     return table
 
 
