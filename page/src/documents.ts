@@ -112,7 +112,7 @@ export interface View {
   /** What ready tasks require and no connected client has, one sentence each; absent from earlier servers. */
   unmet?: string[];
   order: { words: string[] };
-  can: { cancel: boolean; retry: boolean; release: boolean; approve: boolean };
+  can: { cancel: boolean; retry: boolean; release: boolean; approve: boolean; pause?: boolean; workers?: boolean };
 }
 
 export type Value = string | number | boolean | null;

@@ -59,10 +59,10 @@ def gantt(
     ranked = sorted(range(len(names)), key=lambda place: (len(names[place]), names[place]))
     row = np.zeros(len(names), np.int64)
     row[ranked] = np.arange(len(names))
-    shown = (rows["ended"] >= begin) & (rows["began"] <= end)
+    inside = (rows["ended"] >= begin) & (rows["began"] <= end)
     kinds, kind = numbered(watched.kinds)
-    attempts = rows[shown]
-    bars = _bars(watched, attempts, row[busy.lane][shown], kind[attempts["task"]], Window(begin, end, most))
+    attempts = rows[inside]
+    bars = _bars(watched, attempts, row[busy.lane][inside], kind[attempts["task"]], Window(begin, end, most))
     workers = [{"name": names[place], "busy": busy.lanes[place].busy} for place in ranked]
     merged = sum(bar[5] for bar in bars if bar[5] > 1)
     return {
