@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import eligo.allocating.within as within_module
 from conftest import random_small_dag
 from eligo.allocating import Allocator, Ask, Prudent, Rules, allocator
 from eligo.allocating.within import WAITS, Within
@@ -174,6 +175,8 @@ class Play:
         if picky and self.rng.random() < 0.3:
             refused = int(self.rng.integers(len(self.game.codes)))
             asks = [replace(ask, fits=lambda task: self.game.graph.number(task) != refused) for ask in asks]
+        if self.rng.random() < 0.3:  # a client has some of the inputs
+            asks = [replace(ask, saves=lambda task: self.game.graph.number(task) % 3) for ask in asks]
         for grant in self.prudent.hand_out(asks):
             assert grant.ask.client not in self.have
             assert self.kind == "fat" or len(grant.tasks) == 1
@@ -254,8 +257,11 @@ class Play:
         self.exceeded = True
 
 
+@pytest.mark.parametrize("look", [1, within_module.LOOK])
 @pytest.mark.parametrize("kind", ["plain", "fat", "lost", "grow", "sizes"])
-def test_random_plays_keep_the_limit_and_end(kind: str) -> None:
+def test_random_plays_keep_the_limit_and_end(kind: str, look: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if only few tasks without space are passed over, as in a large workflow."""
+    monkeypatch.setattr(within_module, "LOOK", look)
     for seed in range(60):
         Play(seed, kind).run()
 

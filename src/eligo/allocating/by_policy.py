@@ -160,6 +160,8 @@ class ByPolicy:
             while len(near) < most and (v := board.first(False, passed, admits)) >= 0 and self._is_near(v, near):
                 near.append(v)
                 board.hide(v)
+        except NothingFits:
+            return near  # those that were seen before still count
         finally:
             for v in (*passed, *near):
                 board.place(v)

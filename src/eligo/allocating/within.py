@@ -23,7 +23,7 @@ from eligo.allocating.by_policy import ByPolicy
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.estimates import estimate
-from eligo.execution import COMPLETE, FAIL, FAILED, GROW, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
+from eligo.execution import COMPLETE, ELIGIBLE, FAIL, FAILED, GROW, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
 from eligo.grown_dag import reachable_tasks
 from eligo.kernels.ledgers import STATES, Ledger
 from eligo.names import Name
@@ -280,6 +280,22 @@ class Within:
         if any(look.cut for look in looks.values()):
             with all_or_none(self.execution, grants):
                 grants += self._with_space(self._in_order, unserved(asks, grants), {})
+                grants += self._others(unserved(asks, grants))
+        return grants
+
+    def _others(self, asks: Sequence[Ask]) -> list[Grant]:
+        """Grants of the next task of the reference order, and of those that leave the fewest bytes, if there is space."""
+        waiting, grants, game = list(asks), list[Grant](), self.execution
+        ready = np.fromiter(game.ready, np.int32)
+        few = ready[np.argsort(np.asarray(self._ledger.left)[ready], kind="stable")[: LOOK + len(waiting)]].tolist()
+        for v in dict.fromkeys([self._ledger.next_task(), *few] if waiting else []):
+            if not waiting or v < 0 or game.codes[v] != ELIGIBLE or not self.may_start(v):
+                continue
+            task = game.graph.name(v)
+            place = next((i for i, ask in enumerate(waiting) if ask.admits(task)), None)
+            if place is not None:
+                game.take_numbers([v])
+                grants.append(Grant(waiting.pop(place), (task,), "it fits into the limit of space, unlike better ones"))
         return grants
 
     def _with_space(self, allocator: Allocator, asks: Sequence[Ask], looks: "dict[int, _Look]") -> list[Grant]:
@@ -441,17 +457,21 @@ class _Look:
     """The test of tasks for one kind of client: whether it can run them, and whether there is space for them."""
 
     def __init__(self, within: Within, ask: Ask) -> None:
-        self._fits, self._number, self._refused = ask.fits, within.execution.graph.number, 0
+        self._fits, self._number = ask.fits, within.execution.graph.number
+        self._seen, self._refused = set[int](), 0  # tasks may be tested several times
         self._has_space = within.may_start if ask.size == 1 and ask.seconds is None else within.may_follow
         #: whether tasks were passed over that may have had space
         self.cut = False
 
     def __call__(self, task: Name) -> bool:
-        if self._refused >= LOOK:
+        v = self._number(task)
+        fresh = v not in self._seen
+        if fresh and self._refused >= LOOK:
             self.cut = True
             raise NothingFits
-        if not self._has_space(self._number(task)):
-            self._refused += 1
+        self._seen.add(v)
+        if not self._has_space(v):
+            self._refused += fresh
             return False
         return self._fits is None or self._fits(task)
 

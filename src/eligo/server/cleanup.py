@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from operator import itemgetter
 
 from eligo.server.auth.tokens import Gate
 from eligo.server.files import Blobs
@@ -20,7 +21,7 @@ from eligo.server.rules.service import Service
 from eligo.stores.service_sql import ServiceStore
 
 EVERY, SOON = 60.0, 0.2  # seconds between two turns, usually and if there is more to do
-HURRY = 5.0  # seconds between two removals of temporary files for workflows with a limit of space
+HURRY = 1.0  # seconds between two removals of temporary files for workflows with a limit of space
 MARK = "whose the folder of files is"
 ROUND = 3600.0  # seconds between two passes over all files
 MOST = 1_000  # clients, tokens or rows of files in a turn
@@ -121,7 +122,7 @@ class Tidying:
         spent = self.service.books.spent
         if self.blobs is None or not spent or not await self._owns(self.blobs):
             return
-        some = dict(islice(spent.items(), MOST))
+        some = dict(sorted(spent.items(), key=itemgetter(1))[:MOST])  # those first that stay for a short time only
         for name in await asyncio.to_thread(self._remove_spent, self.blobs, some):
             spent.pop(name, None)
 

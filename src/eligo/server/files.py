@@ -36,7 +36,7 @@ PIECE = 2**20  # bytes for which it is worth going to a thread
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 MOST_HASHERS = 1000  # interrupted uploads whose hash state is kept in memory
 #: seconds for which a file is not looked up again, fewer than any file stays after its last use; limit of such files
-SEEN, MOST_SEEN = 5.0, 200_000
+SEEN, MOST_SEEN = 1.0, 200_000
 DAY = 86_400.0
 PRIVATE = 0o700  # of folders, so that only the server's user reads what is in them
 GONE, OLD = ".gone", ".old"  # suffixes during removal: of a file, and of a partial one

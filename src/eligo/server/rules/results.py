@@ -20,7 +20,7 @@ LOST = {"expired", "dropped"}  # the outcomes of leases whose results may still 
 DIED = "the client died while running the task"
 #: seconds for which a temporary file stays after its last use, because another workflow may have the same content: usually,
 #: and if the workflow has a limit of space
-UNUSED, BRIEFLY_UNUSED = 600.0, 10.0
+UNUSED, BRIEFLY_UNUSED = 600.0, 2.0
 #: why results are refused: the task cannot have run; its lease had ended, and other tasks have its space
 TOO_EARLY = "the result arrived before the results that the task depends on"
 NO_SPACE = "the result arrived after its lease had ended, and there is no space for its files now"
@@ -280,6 +280,7 @@ class Deliveries:
 
     def _refuse(self, served: Served, lease: Lease, result: ResultWords, why: str) -> str:
         """Refuse a result that cannot count now; its lease ends."""
+        self._discard_files(served, result)
         result = replace(result, failure=why)
         self._give_back(served, lease, result, "refused")
         return "refused"
@@ -298,9 +299,15 @@ class Deliveries:
         """Compare a result of a finished task with the accepted one, and store it."""
         accepted = 0 if served.digests is None else served.digests[lease.task]
         answer = self._compare(served.id, accepted, result)
+        self._discard_files(served, result)
         self.books.bring(served, [(lease, result)], answer, result.failure)
         self.books.touch(served)
         return answer
+
+    def _discard_files(self, served: Served, result: ResultWords) -> None:
+        """Remove the files of a result that does not count soon, if space is limited and nothing else needs them."""
+        for file in result.outputs.values() if served.within is not None else ():
+            self.books.spent.setdefault(file.sha256, BRIEFLY_UNUSED)
 
     def _lacking(self, served: Served, task: int, result: ResultWords, together: Collection[Place]) -> str | None:
         """Why a result is incomplete; None if it is complete."""
