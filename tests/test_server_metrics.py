@@ -2,18 +2,20 @@
 
 import asyncio
 import json
+import math
 import re
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parsed
 
 from eligo.server.app import Server, Setup
-from eligo.server.metrics import COUNTERS, GAUGES
+from eligo.server.metrics import COUNTERS, GAUGES, seconds_left
 from eligo.stores.service_sqlite import service_store
 from eligo.version import __version__
 from server_faults import ServerProcess
@@ -90,6 +92,19 @@ def test_a_result_that_differs_is_counted_as_a_conflict(server: ServerProcess) -
     assert delivered(server, one, lease, "done", "y") == "conflict"
     grown = {name: value - before[name] for name, value in figures(server).items() if name in before}
     assert (grown["eligo_conflicts_total"], grown["eligo_duplicates_total"]) == (1, 0)
+
+
+def test_the_time_left_is_the_work_over_the_leases() -> None:
+    def served(seconds: float, results: int, leases: int, **counts: int) -> Any:
+        speeds = SimpleNamespace(seconds=seconds, results=results)
+        return SimpleNamespace(allocator=SimpleNamespace(speeds=speeds), counts=lambda: counts, leases=range(leases))
+
+    half = served(20.0, 10, 2, done=10, running=2, pending=8, blocked=5)
+    assert seconds_left([half]) == 10.0  # 10 tasks of 2 s, two at a time
+    assert seconds_left([half, served(0.0, 0, 2, running=2, ready=2)]) == 7.0
+    assert math.isnan(seconds_left([served(0.0, 0, 1, running=1)]))
+    assert math.isnan(seconds_left([served(9.0, 9, 0, ready=1)]))
+    assert seconds_left([]) == seconds_left([served(9.0, 9, 0, done=9)]) == 0.0
 
 
 def test_names_and_kinds_are_as_prometheus_has_them(server: ServerProcess) -> None:

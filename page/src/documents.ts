@@ -202,6 +202,8 @@ export interface Gantt {
   merged: number;
   /** The share of all workers' time; absent from earlier reports. */
   busy?: number | null;
+  /** The attempts that decided when the run ended, and whether each waited for a parent or a worker; empty before the end. */
+  path?: [lane: number, began: number, ended: number, after: "parent" | "worker" | ""][];
 }
 
 export interface WorkflowLine {

@@ -2,9 +2,10 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import accumulate
+from math import nan
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -12,10 +13,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from starlette.routing import Route
 
+from eligo.running.states import PENDING, READY, RETRYING, RUNNING
 from eligo.server.dispatcher import Desk
+from eligo.server.rules.served import Served
 
 #: bounds of the histograms, in seconds, and of those of group sizes
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+REMAINING = {READY, PENDING, RUNNING, RETRYING}  # the states of tasks that will be done
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
@@ -27,6 +31,7 @@ GAUGES = {
     "clients_paused": "Clients paused because too many of their tasks failed",
     "clients_unapproved": "Clients without access: waiting for approval, or revoked",
     "waiting_requests": "Requests for tasks waiting for a ready task",
+    "seconds_left": "Estimated seconds until all tasks are done, with as many leases as now; NaN: unknown",
     "ready": "1 if the server hands out tasks and can write to its store, else 0",
 }
 COUNTERS = {
@@ -59,6 +64,7 @@ def census(desk: Desk) -> Census:
         "workflows": len(served), "leases": sum(len(one.leases) for one in served), "clients": len(clients),
         "clients_paused": sum(one.approved and one.paused > books.now for one in clients),
         "clients_unapproved": sum(not one.approved for one in clients), "waiting_requests": desk.waiting,
+        "seconds_left": seconds_left(served),
         "ready": keeper.trouble is None and service.requests.draining is None,
     }  # fmt: skip
     counters = {
@@ -67,6 +73,18 @@ def census(desk: Desk) -> Census:
         "starved_seconds": desk.starved, "commit_failures": keeper.failures,
     }  # fmt: skip
     return Census(tasks, gauges, counters)
+
+
+def seconds_left(served: Collection[Served]) -> float:
+    """The work that remains, by the mean time of the tasks of each workflow, or of all, over the number of leased tasks."""
+    speeds = [one.allocator.speeds for one in served]
+    results = sum(each.results for each in speeds)
+    usual = sum(each.seconds for each in speeds) / results if results else nan
+    rests = [sum(count for state, count in one.counts().items() if state in REMAINING) for one in served]
+    means = [each.seconds / each.results if each.results else usual for each in speeds]
+    work = sum(rest * mean for rest, mean in zip(rests, means, strict=True) if rest)
+    leased = sum(len(one.leases) for one in served)
+    return work / leased if leased else nan if any(rests) else 0.0
 
 
 class Spread:
