@@ -254,3 +254,11 @@ def test_the_causes_of_tasks_that_are_retried_are_shown() -> None:
         ["t0", "t1", "t2"],
         2,
     )
+
+
+def test_the_critical_path_is_drawn_where_its_attempts_are() -> None:
+    tries = [Try("a", "1", 0, 10), Try("b", "2", 0, 4), Try("x", "2", 10, 30), Try("y", "1", 10, 12)]
+    timeline = gantt(Sample(FORK, tries, Now(at=30, going=False)))
+    lanes = [worker["name"] for worker in timeline["workers"]]
+    assert [(lanes[lane], *rest) for lane, *rest in timeline["path"]] == [("1", 0, 10, ""), ("2", 10, 30, "parent")]
+    assert gantt(Sample(FORK, tries, Now(at=30)))["path"] == []

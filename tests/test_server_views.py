@@ -88,7 +88,8 @@ def test_a_failure_is_told_with_what_was_printed_and_can_be_tried_again(small: P
         (cause,) = found["failures"]
         assert (cause["cause"], cause["tasks"], cause["tail"]) == ("exit code 3", [EVIL], ["no such file"])
         assert (found["counts"]["failed"], found["counts"]["blocked"], found["state"]) == (1, 1, "failed")
-        assert found["can"] == {"cancel": True, "retry": True, "release": False, "approve": True}
+        rights = {right for right, holds in found["can"].items() if holds}
+        assert rights == {"cancel", "retry", "approve"}
         one = got(f"{place}/task?name={quote(EVIL)}")
         assert one["log"] == ["no such file"]
         assert one["attempts"][0]["answer"] == "failed"

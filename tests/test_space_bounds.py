@@ -305,3 +305,19 @@ def test_with_another_measure_the_order_is_no_worse_than_the_tasks_as_numbered()
         order, own = space_order(footprint, "quick", on_three), as_numbered(footprint.dag)
         assert footprint.peak(order) <= footprint.peak(own)
         assert on_three(order) <= on_three(own)
+
+
+@pytest.mark.parametrize("width", [2, 8, 30])
+def test_the_last_of_all_branches_of_a_fork_proves_its_least_peak(width: int) -> None:
+    branches = [f"b{i}" for i in range(width)]
+    dag = Dag.from_parents({"fork": [], **{branch: ["fork"] for branch in branches}, "join": branches})
+    footprint = Footprint.of_results(dag)
+    bound = space_bound(footprint, dag.order)
+    assert (bound.bytes, footprint.peak(dag.order), bound.first) == (width + 1, width + 1, False)
+    assert space_holds(dag, bound.document(), dict.fromkeys(dag.tasks, 1))
+
+
+def test_parents_that_depend_on_each_other_prove_nothing_false() -> None:
+    dag = Dag.from_parents({"a": [], "b": ["a"], "c": ["a", "b"], "d": ["a", "b", "c"]})
+    footprint = Footprint.of_results(dag, [5, 3, 2, 1])
+    assert space_bound(footprint, dag.order).bytes == least_peak(footprint) == 10

@@ -112,7 +112,7 @@ export interface View {
   /** What ready tasks require and no connected client has, one sentence each; absent from earlier servers. */
   unmet?: string[];
   order: { words: string[] };
-  can: { cancel: boolean; retry: boolean; release: boolean; approve: boolean };
+  can: { cancel: boolean; retry: boolean; release: boolean; approve: boolean; pause?: boolean; workers?: boolean };
 }
 
 export type Value = string | number | boolean | null;
@@ -202,6 +202,8 @@ export interface Gantt {
   merged: number;
   /** The share of all workers' time; absent from earlier reports. */
   busy?: number | null;
+  /** The attempts that decided when the run ended, and whether each waited for a parent or a worker; empty before the end. */
+  path?: [lane: number, began: number, ended: number, after: "parent" | "worker" | ""][];
 }
 
 export interface WorkflowLine {

@@ -10,9 +10,11 @@ export interface Route {
   task: string;
   search: string;
   state: string;
+  /** The part of the timeline that is shown. */
+  range: string;
 }
 
-export const route = signal<Route>({ workflow: "", section: "overview", task: "", search: "", state: "" });
+export const route = signal<Route>({ workflow: "", section: "overview", task: "", search: "", state: "", range: "" });
 
 let live = true;
 
@@ -28,7 +30,7 @@ export function parse(hash: string, withWorkflow: boolean): Route {
   const workflow = withWorkflow ? (parts.shift() ?? "") : "";
   const words = new URLSearchParams(rest);
   const word = (name: string) => words.get(name) ?? "";
-  return { workflow, section: parts[0] || "overview", task: word("task"), search: word("search"), state: word("state") };
+  return { workflow, section: parts[0] || "overview", task: word("task"), search: word("search"), state: word("state"), range: word("range") };
 }
 
 /** The token, and the workflow if there is one, in a link of `eligo page URL`; null if it is another link. */
@@ -42,9 +44,9 @@ export function linked(hash: string): { token: string; workflow: string } | null
 export function href(to: Partial<Route>): string {
   const now = route.peek();
   const moved = to.section !== undefined && to.section !== now.section;
-  const full: Route = { ...now, ...(moved ? { search: "", state: "" } : {}), ...to };
+  const full: Route = { ...now, ...(moved ? { search: "", state: "", range: "" } : {}), ...to };
   const words = new URLSearchParams();
-  for (const name of ["task", "search", "state"] as const) if (full[name]) words.set(name, full[name]);
+  for (const name of ["task", "search", "state", "range"] as const) if (full[name]) words.set(name, full[name]);
   const path = [...(live ? [full.workflow] : []), full.section].map(encodeURIComponent).join("/");
   const text = words.toString();
   return `#/${path}${text ? `?${text}` : ""}`;

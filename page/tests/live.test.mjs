@@ -234,6 +234,7 @@ test("dragging zooms the timeline, and fetches that period", options, async () =
   await page.mouse.up();
   await asked;
   await page.getByRole("button", { name: "Show the whole run" }).waitFor();
+  assert.match(page.url(), /timeline\?range=/); // so a link leads back to it
   await page.waitForTimeout(400);
   await page.mouse.move(box.x + 600, box.y + 60);
   await page.waitForSelector(".tip");

@@ -152,13 +152,29 @@ test("a hundred thousand tasks", options, async () => {
 test("a run on this machine is shown while it is active", options, async () => {
   const place = new Place();
   try {
-    const tasks = Array.from({ length: 40 }, (_, i) => ({ name: `t${i}`, run: "sleep 0.4", after: i < 4 ? [] : [`t${i - 4}`] }));
+    const tasks = Array.from({ length: 40 }, (_, i) => ({ name: `t${i}`, run: "sleep 1", after: i < 4 ? [] : [`t${i - 4}`] }));
     const run = place.begin(["run", place.write(tasks, "here"), "--page", "--workers", "4"]);
-    const [, url] = await place.says(run, /page: (\S+)/);
-    const page = await browser.open(url);
+    const [, url, token] = await place.says(run, /page: ([^\s#]+)(#token=\S+)/);
+    const page = await browser.open(`${url}${token}`);
     await page.waitForFunction(() => Number(document.querySelector(".legend strong")?.textContent ?? 0) > 3, null, { timeout: 20000 });
     await shot(page, "real-run");
-    assert.equal(await page.getByRole("button", { name: "Cancel the run" }).count(), 0);
+    const reader = await browser.open(url); // without the token, as another user of this machine
+    await reader.waitForSelector(".headline");
+    assert.equal(await reader.locator(".head .action").count(), 0);
+    assert.equal((await fetch(`${url}v1/workflows/run/pause`, { method: "POST", body: "{}" })).status, 403);
+    await reader.context().close();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    assert.equal((await got(`${url}v1/workflows/run/view`)).state, "held");
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.evaluate(() => (location.hash = "#/run/workers"));
+    await page.getByLabel("Tasks at a time").fill("3");
+    await page.getByRole("button", { name: "Change" }).click();
+    await page.getByText("At most 3 tasks at once.").waitFor();
+    assert.equal((await got(`${url}v1/workflows/run/view`)).workers, 3);
+    await page.evaluate(() => (location.hash = "#/run/overview"));
+    await page.waitForSelector(".headline");
     await page.waitForFunction(() => document.querySelector(".headline").textContent.includes("done in"), null, { timeout: 60000 });
     await page.waitForSelector(".notice");
     if (run.exitCode === null) await new Promise((resolve) => run.once("exit", resolve));
@@ -175,7 +191,7 @@ test("a run on this machine is shown while it is active", options, async () => {
     assert.equal(await page.locator(".lost").count(), 0);
     assert.deepEqual(page.problems, []);
     const later = place.begin(["page", "here.json.run"]);
-    const [, again] = await place.says(later, /page: (\S+)/);
+    const [, again] = await place.says(later, /page: ([^\s#]+)/);
     assert.equal(again, url); // every folder has its own port
     assert.equal((await got(`${again}v1/workflows/run/view`)).counts.done, 40);
     assert.deepEqual(page.elsewhere, []);

@@ -48,7 +48,7 @@ function Drawing({ curve, moved }: { curve: Numbers; moved: (at: number | null) 
 
   useLayoutEffect(() => {
     const box = place.current!;
-    const size = () => ({ width: Math.max(200, box.clientWidth), height: box.clientWidth < 500 ? 220 : 385 });
+    const size = () => ({ width: Math.max(200, box.clientWidth), height: box.clientWidth < 500 ? 220 : Math.max(230, Math.min(385, window.innerHeight - 560)) });
     const first = size();
     // The chart reads the curve through a view of the latest one, so that shading follows the run.
     const live = new Proxy({} as Numbers, { get: (_, name) => latest.current[name as keyof Numbers] });

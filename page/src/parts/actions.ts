@@ -18,6 +18,21 @@ export async function cancel(workflow: string): Promise<string> {
   return "Cancelled.";
 }
 
+export async function pause(workflow: string): Promise<string> {
+  await post(`${address(workflow)}/pause`);
+  return "Paused: running tasks finish.";
+}
+
+export async function resume(workflow: string): Promise<string> {
+  await post(`${address(workflow)}/resume`);
+  return "Resumed.";
+}
+
+export async function resize(workflow: string, workers: number): Promise<string> {
+  await post(`${address(workflow)}/workers`, { workers });
+  return `At most ${many(workers, "task")} at once.`;
+}
+
 export async function approve(client: string): Promise<string> {
   await post(`/v1/clients/${encodeURIComponent(client)}/approve`);
   return "Approved.";

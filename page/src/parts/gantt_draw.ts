@@ -76,6 +76,31 @@ function bars(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout): void {
   pen.restore();
 }
 
+/** The critical path: its attempts outlined, each joined with the end that it waited for. */
+function path(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout): void {
+  pen.save();
+  pen.beginPath();
+  pen.rect(at.left, 0, at.width - at.left - 8, at.height);
+  pen.clip();
+  pen.strokeStyle = colour("ink");
+  pen.lineWidth = 2;
+  let before: [x: number, y: number] | null = null;
+  for (const [lane, began, ended] of gantt.path ?? []) {
+    const x = across(at, began);
+    const top = at.top + lane * at.row + Math.min(4, at.row * 0.18);
+    const height = at.row - 2 * Math.min(4, at.row * 0.18);
+    pen.strokeRect(x, top, Math.max(1, across(at, ended) - x), height);
+    if (before) {
+      pen.beginPath();
+      pen.moveTo(...before);
+      pen.lineTo(x, top + height / 2);
+      pen.stroke();
+    }
+    before = [across(at, ended), top + height / 2];
+  }
+  pen.restore();
+}
+
 function named(pen: CanvasRenderingContext2D, task: string, x: number, y: number, width: number, kind: number): void {
   pen.font = "11px system-ui, sans-serif";
   pen.textAlign = "left";
@@ -123,4 +148,5 @@ export function draw(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout, be
   names(pen, gantt, at);
   axis(pen, at, began);
   bars(pen, gantt, at);
+  path(pen, gantt, at);
 }

@@ -2,7 +2,7 @@
 import type { View } from "../documents";
 import { asked, keep, token } from "../calls";
 import { Action } from "../parts/Action";
-import { cancel } from "../parts/actions";
+import { cancel, pause, resume } from "../parts/actions";
 import { go, href } from "../route";
 import { view, workflows } from "../session";
 import { runWords } from "../states";
@@ -61,15 +61,25 @@ function Switcher() {
 function Tools({ shown }: { shown: View | null }) {
   return (
     <div class="tools">
+      {shown?.can.pause &&
+        (shown.state === "held" ? (
+          <Action label="Resume" act={() => resume(shown.workflow)} />
+        ) : (
+          <Action label="Pause" act={() => pause(shown.workflow)} />
+        ))}
       {shown?.can.cancel && (
         <Action
           label="Cancel the run"
           danger
-          confirm="The server stops handing out tasks and takes back those that are running. Finished tasks keep their results. This cannot be undone."
+          confirm={
+            shown.source === "run"
+              ? "Running tasks are stopped. Finished tasks keep their results, and eligo run --resume continues the run later."
+              : "The server stops handing out tasks and takes back those that are running. Finished tasks keep their results. This cannot be undone."
+          }
           act={() => cancel(shown.workflow)}
         />
       )}
-      {token() && asked.value === null && (
+      {token() && asked.value === null && shown?.source !== "run" && (
         <button
           type="button"
           onClick={() => {

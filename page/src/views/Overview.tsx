@@ -12,7 +12,7 @@ function facts(view: View): string[] {
   if (view.ended !== null) said.push(`ended ${clock(view.ended, view.now)}`);
   said.push(`${view.ended === null ? "running for" : "ran for"} ${length(view.seconds)}`, `policy ${view.policy}`, `${many(view.tasks, "task")}, ${many(view.arcs, "arc")}`);
   if (view.lost) said.push(`${many(view.lost, "attempt")} lost`);
-  if (view.repeated) said.push(`${many(view.repeated, "task")} reassigned`);
+  if (view.repeated) said.push(`${many(view.repeated, "task")} ${view.source === "run" ? "run again" : "reassigned"}`);
   if (view.saved) said.push(`${bytes(view.saved)} of transfers saved`);
   return said;
 }
@@ -43,11 +43,13 @@ export function Overview({ view }: { view: View }) {
       <div class="boxes">
         <FailureBox view={view} />
         <WorkerBox view={view} />
-        <OrderBox view={view} />
         <PaceBox view={view} />
       </div>
       <div class="two">
-        {view.curve && <Curve curve={view.curve} going={view.ended === null} />}
+        <div class="stack">
+          {view.curve && <Curve curve={view.curve} going={view.ended === null} />}
+          <OrderBox view={view} />
+        </div>
         <div class="stack">
           <RunningBox view={view} />
           <RecentBox view={view} />

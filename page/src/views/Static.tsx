@@ -26,7 +26,7 @@ export function prepare(page: StaticPage): void {
     return;
   }
   source.value = new Written(page);
-  view.value = { ...page.view, can: { cancel: false, retry: false, release: false, approve: false } };
+  view.value = { ...page.view, can: { cancel: false, retry: false, release: false, approve: false, pause: false, workers: false } };
   const { workflow } = page.view;
   remember(`dag ${workflow}`, page.dag);
   remember(ganttKey(workflow, null), page.gantt);

@@ -1,12 +1,12 @@
 // The timeline: which worker ran which task when.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { MARK, type Bar, type Gantt, type View } from "../documents";
 import { length, many, number, percent } from "../format";
 import { fileName, saveCsv, saveJson } from "../download";
 import { Action } from "../parts/Action";
 import { GanttCanvas } from "../parts/GanttCanvas";
 import { useLatest } from "../parts/useLatest";
-import { go } from "../route";
+import { go, route } from "../route";
 import { now, source } from "../session";
 import { Served } from "../source";
 
@@ -58,6 +58,12 @@ function Key({ gantt }: { gantt: Gantt }) {
           {words}
         </li>
       ))}
+      {(gantt.path?.length ?? 0) > 0 && (
+        <li>
+          <span class="swatch path" aria-hidden="true" />
+          critical path: it decided when the run ended
+        </li>
+      )}
     </ul>
   );
 }
@@ -97,6 +103,12 @@ function Busy({ gantt }: { gantt: Gantt }) {
 
 export const ganttKey = (workflow: string, range: [number, number] | null): string => `gantt ${workflow} ${range}`;
 
+/** The part of the timeline that an address names: its begin and end in seconds since 1970. */
+function rangeOf(words: string): [number, number] | null {
+  const [begin, end] = words.split("-").map(Number);
+  return begin && end && begin < end ? [begin, end] : null;
+}
+
 /** The timeline with its running bars drawn up to now, and until now if the whole run is shown. */
 function upTo(gantt: Gantt, end: number | null, view: View): Gantt {
   if (view.ended !== null || view.state === "stopped") return gantt;
@@ -105,10 +117,11 @@ function upTo(gantt: Gantt, end: number | null, view: View): Gantt {
 }
 
 export function Timeline({ view }: { view: View }) {
-  const [range, setRange] = useState<[number, number] | null>(null);
+  const range = rangeOf(route.value.range);
+  const setRange = (wanted: [number, number] | null) => go({ range: wanted ? wanted.map((time) => time.toFixed(3)).join("-") : "" }, true);
   const key = ganttKey(view.workflow, range);
   const { value: fetched, problem } = useLatest(() => source.peek()!.gantt(...(range ?? [])), key, view.now, 4000);
-  const gantt = useMemo(() => fetched && upTo(fetched, range ? null : Math.floor(now.value), view), [fetched, range, Math.floor(now.value)]);
+  const gantt = useMemo(() => fetched && upTo(fetched, range ? null : Math.floor(now.value), view), [fetched, route.value.range, Math.floor(now.value)]);
   if (!gantt) return <p class="empty">{problem || "Drawing the timeline …"}</p>;
   const until = view.ended ?? view.now;
   const closer = (begin: number, end: number) => {

@@ -1,8 +1,9 @@
 // The workers of the run: when each was last seen, its speed, its results, and its current tasks.
+import { useState } from "preact/hooks";
 import type { Client, View } from "../documents";
 import { ago, clock, figure, length, many, number } from "../format";
 import { Action } from "../parts/Action";
-import { approve, revoke } from "../parts/actions";
+import { approve, resize, revoke } from "../parts/actions";
 import { Scroll } from "../parts/Scroll";
 import { Task } from "../parts/Task";
 import { now } from "../session";
@@ -69,7 +70,7 @@ function Row({ client, view }: { client: Client; view: View }) {
       <td class="num" data-head="Last seen" title={clock(client.seen)}>
         {ago(client.seen, now.value)}
       </td>
-      <td class="num" data-head="Speed">{client.speed === null ? "–" : `${figure(client.speed)} ×`}</td>
+      <td class="num" data-head="Speed">{client.speed === null ? "–" : `${figure(Number(client.speed.toFixed(2)))} ×`}</td>
       <td class="num" data-head="Done">{number(client.done)}</td>
       <td class="num" data-head="Failed">{number(client.failed)}</td>
       <td class="num" data-head="Lost">{number(client.lost)}</td>
@@ -94,6 +95,21 @@ function Row({ client, view }: { client: Client; view: View }) {
         </td>
       )}
     </tr>
+  );
+}
+
+/** The number of tasks that a run on this machine runs at a time. */
+function Size({ view }: { view: View }) {
+  const [wanted, setWanted] = useState<number | null>(null);
+  const workers = wanted ?? view.workers;
+  return (
+    <p class="controls">
+      <label>
+        Tasks at a time{" "}
+        <input type="number" min={1} max={100000} value={workers} onInput={(event) => setWanted(Math.max(1, Math.floor(Number(event.currentTarget.value)) || 1))} />
+      </label>{" "}
+      <Action label="Change" act={() => resize(view.workflow, workers)} />
+    </p>
   );
 }
 
@@ -124,6 +140,7 @@ export function Workers({ view }: { view: View }) {
         {view.ended === null ? `${number(alive)} of ${many(view.clients.length, "worker")} connected` : `${many(view.clients.length, "worker")} took part`}
         {bad ? `; ${number(bad)} with problems` : "; none with problems"}
       </p>
+      {view.can.workers && <Size view={view} />}
       <Scroll label="Workers" card>
         <table class="plain workers">
           <thead>

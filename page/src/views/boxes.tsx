@@ -101,7 +101,7 @@ export function PaceBox({ view }: { view: View }) {
   if (!over && view.left) {
     lines.push(["Ends between", `${clock(view.now + view.left[0], view.now)} and ${clock(view.now + view.left[1], view.now)}`]);
   }
-  lines.push(["Attempts ended", number(view.attempts)]);
+  if (over) lines.push(["Attempts ended", number(view.attempts)]);
   return (
     <Box title={over ? "How long it took" : "Time left"}>
       <p class="answer">{over ? length(view.seconds) : view.left_words?.replace(/ left$|^time left /, "") ?? (view.left ? range(...view.left) : "not known yet")}</p>

@@ -31,10 +31,10 @@ def show_page(name: str, port: int | None, browse: bool, parent: bool) -> int:
     from eligo.pages.sources import run_folder
     from eligo.server.view.run_page import Parent, show_run
 
-    def ready(address: str) -> None:
-        _print_line(f"page: {address}")
+    def ready(address: str, token: str) -> None:
+        _print_line(f"page: {address}#token={token}")
         if browse:
-            _browse(address)
+            _browse(_redirect(address, f"{address}#token={token}"))
 
     folder = Path(name) if parent else run_folder(name)
     ports = (port or port_of(folder), 0) if port is None or parent else (port,)

@@ -40,15 +40,17 @@ USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def as_json(text: str) -> str:
-    """A document in JSON or YAML as JSON, which a server parses much faster.
+    """A document in JSON or YAML as JSON, which a server parses much faster; YAML stays where nothing here reads it.
 
     >>> as_json("tasks: [{name: a, run: make a}]"), as_json(' {"tasks": []}')
     ('{"tasks": [{"name": "a", "run": "make a"}]}', ' {"tasks": []}')
     """
     if text.lstrip()[:1] in {"{", "["}:
         return text
-    from eligo.formats.shared import yaml_text
-
+    try:
+        from eligo.formats.shared import yaml_text
+    except ModuleNotFoundError:
+        return text
     return json.dumps(yaml_text.load(text), ensure_ascii=False)
 
 

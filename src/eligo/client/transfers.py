@@ -242,7 +242,10 @@ class _Way:
 
 def _hash(path: str) -> str:
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        while chunk := file.read(2**20):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def parse_file(words: object) -> HashedFile:

@@ -141,6 +141,14 @@ class WatchedRun(Watched):
             for client in sorted(names, key=lambda client: (len(client), client))
         ]
 
+    def may(self, who: str, scopes: frozenset[str]) -> dict[str, bool]:
+        """See `Watched`: what the run itself can do while it runs."""
+        owner = "submit" in scopes and self.under_way
+        return super().may(who, scopes) | {
+            "cancel": owner, "pause": owner, "workers": owner, "retry": owner and bool(self.failed),
+            "release": owner and bool(self.trying),
+        }  # fmt: skip
+
     @property
     def present(self) -> int:
         """See `Watched`: the number of tasks that can run at the same time, including workers that had no task yet."""

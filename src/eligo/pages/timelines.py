@@ -59,16 +59,27 @@ def gantt(
     ranked = sorted(range(len(names)), key=lambda place: (len(names[place]), names[place]))
     row = np.zeros(len(names), np.int64)
     row[ranked] = np.arange(len(names))
-    shown = (rows["ended"] >= begin) & (rows["began"] <= end)
+    inside = (rows["ended"] >= begin) & (rows["began"] <= end)
     kinds, kind = numbered(watched.kinds)
-    attempts = rows[shown]
-    bars = _bars(watched, attempts, row[busy.lane][shown], kind[attempts["task"]], Window(begin, end, most))
+    attempts = rows[inside]
+    bars = _bars(watched, attempts, row[busy.lane][inside], kind[attempts["task"]], Window(begin, end, most))
     workers = [{"name": names[place], "busy": busy.lanes[place].busy} for place in ranked]
     merged = sum(bar[5] for bar in bars if bar[5] > 1)
     return {
         "begin": begin, "end": end, "workers": workers, "kinds": kinds, "bars": bars, "attempts": len(attempts),
-        "merged": merged, "busy": busy.share,
+        "merged": merged, "busy": busy.share, "path": _path_bars(watched, row[busy.lane]),
     }  # fmt: skip
+
+
+def _path_bars(watched: Watched, row: NDArray[np.int64]) -> list[list[Any]]:
+    """The lane, begin and end of each attempt of the critical path, and what it had waited for, once a workflow has ended."""
+    if watched.under_way or len(watched.attempts) > MOST_BARS_OF_REPORT:
+        return []
+    attempts = watched.attempts.rows
+    return [
+        [int(row[place]), float(attempts["began"][place]), float(attempts["ended"][place]), after]
+        for place, after in deciding_chain(watched)
+    ]
 
 
 #: how a bar is marked, by the outcome of its attempt (done, failed, lost, not needed, running); a bar of several: the highest

@@ -263,7 +263,7 @@ class Watched(Looked):
 
     def may(self, who: str, scopes: frozenset[str]) -> dict[str, bool]:
         """What a user with this name and these rights may do to it."""
-        return {"cancel": False, "retry": False, "release": False, "approve": False}
+        return dict.fromkeys(("cancel", "pause", "workers", "retry", "release", "approve"), False)
 
     @property
     def holding(self) -> Mapping[int, Lease]:

@@ -74,9 +74,10 @@ class Looked(ABC):
 
     @cached_property
     def kinds(self) -> list[str]:
-        """The kind of each task; if all run the same program, that says little, and names tell them apart."""
-        kinds = all_kinds(self.flow)
-        return kinds if len(set(kinds)) > 1 else list(map(stem, self.flow.dag.tasks))
+        """The kind of each task: its category; without categories its name's stem, unless there are many of these."""
+        stems = list(map(stem, self.flow.dag.tasks))
+        is_named = not any(self.flow.column("category")) and len(set(stems)) <= MOST_STEMS
+        return stems if is_named else all_kinds(self.flow)
 
     @property
     def failed(self) -> list[int]:
@@ -147,6 +148,7 @@ def cut_off_tasks(looked: Looked) -> list[int]:
 
 Floats = NDArray[np.float64]
 
+MOST_STEMS = 40  # kinds by the stems of names
 FEWEST = 3  # finished tasks required to correct known run times, and for an estimate with the usual error
 #: relative errors of run times: of a task itself, of tasks of its kind and name, of its kind, and of all tasks
 OWN, ALIKE, KIND, ANY = 0.1, 0.2, 0.4, 0.5

@@ -26,6 +26,7 @@ from eligo.pages.views import count_words
 from eligo.server.auth.admission import Entrance, Learning, OperatorToken
 from eligo.server.auth.tokens import Gate
 from eligo.server.cleanup import Tidying
+from eligo.server.client_archive import client_routes
 from eligo.server.cluster.holders import Holding, take_free
 from eligo.server.cluster.neighbours import Neighbours
 from eligo.server.dispatcher import Desk
@@ -164,7 +165,7 @@ class Server:
             endpoints = self.neighbours.joined(endpoints)
         views.answer = next(one.answer for one in endpoints if one.path.endswith("/view"))
         self.api.openapi = lambda: encode(openapi(endpoints))
-        return Application(endpoints, self.entrance.who, routes(self.blobs), page_routes())
+        return Application(endpoints, self.entrance.who, routes(self.blobs), [*page_routes(), *client_routes()])
 
     def _new_remark(self, remark: str | None) -> str | None:
         """A remark on the store if it was not shown before; always, if several servers share the store."""

@@ -273,6 +273,12 @@ class ReleaseWords(Brief):
     tasks: list[str]
 
 
+class SizeWords(Brief):
+    """The number of tasks that a run may run at the same time."""
+
+    workers: int
+
+
 class CountWords(Struct):
     """A count."""
 

@@ -4,11 +4,12 @@ When task v begins, at least `Cuts.least(v)` bytes exist: the bound of a single 
 then none of the set is executed; one ends last, and then all others of the set are. So the least over its members, each with
 the others outside (or inside) the ideal, is a bound as well, and often a larger one.
 
-A set grows from the best single task: the ideal of the weakest member shows which tasks were executed early to make room (or
-late, to save it), and the one among them that lifts the weakest member most joins the set.
+A set is tried for the parents of each task, and for its children. A set also grows, from the best of these and from the best
+single task: the ideal of the weakest member shows which tasks were executed early to make room (or late, to save it), and the
+one among them that lifts the weakest member most joins the set.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
@@ -122,7 +123,9 @@ def space_bound(footprint: Footprint, order: Order, effort: str = "normal") -> S
         return SpaceBound(footprint, 0, True, ())
     search = _Search(footprint, order, Work(BOUND_WORK[effort]))
     best = search.best_task()
-    sets = [_Set(search, first, best).grown() for first in (True, False)]
+    starts = [_Set(search, first, {best.task: best}) for first in (True, False)]
+    relatives = search.best_relatives(footprint.dag.indices(order), best.bytes)
+    sets = [start.grown() for start in starts + ([] if relatives is None else [relatives])]
     return max(sets, key=lambda members: members.value).result()
 
 
@@ -156,6 +159,17 @@ class _Search:
                 self._learn(member)
         return best
 
+    def best_relatives(self, order: Ints, value: int) -> "_Set | None":
+        """The parents of a task, or its children, whose bound is the largest above a value; None if none is above it."""
+        best = None
+        for most, first, tasks in _relatives(self.footprint, order):
+            if most <= value or self.work.over():
+                break
+            one = _Set.of(self, first, _unrelated(self.dag, tasks, first), value)
+            if one is not None:
+                best, value = one, one.value
+        return best
+
     def _learn(self, member: Member) -> None:
         """Lower the upper bounds of all tasks that can begin after an ideal."""
         executed = np.bincount(self.dag.child, member.ideal[self.dag.tails], minlength=len(self.dag))
@@ -178,12 +192,50 @@ def _uppers(footprint: Footprint, order: Ints) -> Bytes:
     return least + footprint.left
 
 
+def _relatives(footprint: Footprint, order: Ints) -> Iterator[tuple[int, bool, Ints]]:
+    """The parents, or the children, of every task that has several, as sets of which one begins first or ends last.
+
+    Each comes with the bytes that exist while that one runs in a known order: no set proves more. They come by falling bytes.
+    """
+    dag, place = footprint.dag, places(len(order), order)
+    during, sets = footprint.during(order), list[tuple[int, bool, Ints]]()
+    for ptr, rows in ((dag.parent_ptr, dag.parent), (dag.child_ptr, dag.child)):
+        several = np.flatnonzero(np.diff(ptr) > 1)
+        for first, extreme in ((True, np.minimum), (False, np.maximum)):
+            at = extreme.reduceat(place[rows], ptr[:-1][np.diff(ptr) > 0]) if len(rows) else rows
+            most = np.zeros(len(dag), np.int64)
+            most[np.diff(ptr) > 0] = during[at]
+            sets += [(most.item(w), first, rows[ptr[w] : ptr[w + 1]]) for w in several.tolist()]
+    yield from sorted(sets, key=lambda one: -one[0])
+
+
+def _unrelated(dag: Dag, tasks: Ints, first: bool) -> list[int]:
+    """Tasks without those that cannot begin first of them, or end last, because they depend on another or it on them."""
+    lend, queue, side = lender(), np.empty(len(dag), np.int32), np.zeros(len(dag), np.int32)
+    ptr, rows = (dag.child_ptr, dag.child) if first else (dag.parent_ptr, dag.parent)
+    for v in tasks.tolist():
+        spread(v, lend(ptr), lend(rows), lend(side), 1, lend(queue))
+    free: list[int] = tasks[side[tasks] == 0].tolist()
+    return free
+
+
 class _Set:
     """A set of tasks of which one begins first, or ends last."""
 
-    def __init__(self, search: _Search, first: bool, member: Member) -> None:
-        self.search, self.first = search, first
-        self.members = {member.task: member}
+    def __init__(self, search: _Search, first: bool, members: dict[int, Member]) -> None:
+        self.search, self.first, self.members = search, first, members
+
+    @classmethod
+    def of(cls, search: _Search, first: bool, tasks: list[int], value: int) -> "_Set | None":
+        """The set of these tasks, at most `MOST_MEMBERS` of them, if its bound is above a value."""
+        members = sorted(tasks, key=search.footprint.left.item, reverse=True)[:MOST_MEMBERS]
+        chosen = cls(search, first, {})
+        for v in members:
+            member = chosen._least(v, members)
+            if member.bytes <= value:
+                return None
+            chosen.members[v] = member
+        return chosen if members else None
 
     @property
     def value(self) -> int:

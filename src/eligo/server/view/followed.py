@@ -137,6 +137,8 @@ class WatchedServed(Watched):
         state = self.served.state
         return {
             "cancel": owner and state not in ENDED - {BROKEN},
+            "pause": owner and state not in ENDED,
+            "workers": False,
             "retry": owner and state not in ENDED - {BROKEN} and bool(len(self.execution.failed)),
             "release": owner and bool(self.trying),
             "approve": "admin" in scopes,

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+import secrets
 import sys
 import threading
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from socket import socket
+from typing import Any
 
 import uvicorn
 from starlette.requests import Request
@@ -20,13 +22,14 @@ from eligo.errors import InputError, counted
 from eligo.pages.folder_source import WatchedRun, looked_at
 from eligo.pages.html import ABSENT, ASSETS, is_built
 from eligo.running.folder import REPORT
+from eligo.running.inbox import ask
 from eligo.server.app import Setup, listening
 from eligo.server.http.guard import Bounds, Guard
 from eligo.server.http.protocol import Patience, protocol
-from eligo.server.http.refusals import unknown_workflow
+from eligo.server.http.refusals import RefusedError, unknown_workflow
 from eligo.server.http.routes import ApiCall, Application, Caller, endpoint, endpoints_of
-from eligo.server.schema import WorkflowsWords, WorkflowWords
-from eligo.server.view.page_data import Views, page_routes
+from eligo.server.schema import ReleaseWords, RetryWords, SizeWords, WorkflowsWords, WorkflowWords
+from eligo.server.view.page_data import ONE, Views, page_routes
 
 EVERY = 0.4  # seconds before the folder is read again
 RUN = "run"  # the id of the one workflow
@@ -37,6 +40,8 @@ SOON = 2.0  # seconds after which a message says that the page waits for readers
 KEPT = "the run has ended; its page stays: press Ctrl-C to close it"
 WAITING = "not informed of the end yet: waiting up to 10 min; press Ctrl-C to stop now"
 ANYBODY = Caller("anybody", frozenset({"read"}))
+OWNER = Caller("owner", frozenset({"read", "submit"}))
+LONGEST = 30.0  # seconds that a run may take to answer a request
 REPORT_HEADERS = {"content-security-policy": "frame-ancestors 'none'", "x-content-type-options": "nosniff"}
 
 
@@ -46,9 +51,11 @@ class RunLookout:
     closing = False
 
     def __init__(self, folder: str | Path) -> None:
+        #: the token with which a page may change the run: other users of this machine can only read
+        self.token = secrets.token_urlsafe(16)
         #: what the last event of a stream says; None until the run has ended
         self.end: Mapping[str, str | None] | None = None
-        self._views = Views(self, lambda headers: ANYBODY)
+        self._views = Views(self, self._caller)
         self._folder = Path(folder)
         self._run: WatchedRun | None = None
         self._read = 0.0
@@ -96,6 +103,55 @@ class RunLookout:
         about = (RUN, run.title, "", run.policy, run.status, began, len(run.flow), {**run.counts})
         return WorkflowsWords([WorkflowWords(*about, lost, run.tallies["repeated"], run.tallies["saved"], [], [])])
 
+    # Changes
+
+    def _caller(self, headers: dict[bytes, bytes]) -> Caller:
+        given = headers.get(b"authorization", b"")
+        return OWNER if secrets.compare_digest(given, b"Bearer " + self.token.encode()) else ANYBODY
+
+    async def _ask(self, verb: str, **words: Any) -> dict[str, Any]:
+        """The answer of the run to a request."""
+        try:
+            answer = await asyncio.to_thread(ask, self._folder, {"verb": verb, **words}, LONGEST)
+        except InputError as error:
+            raise RefusedError(409, str(error)) from None
+        if answer is None:
+            raise RefusedError(409, "the run is not running")
+        self._read = 0.0
+        return answer
+
+    @endpoint("POST", f"{ONE}/pause", "submit")
+    async def pause(self, call: ApiCall) -> dict[str, Any]:
+        """Start no more tasks; running tasks finish."""
+        return await self._ask("pause")
+
+    @endpoint("POST", f"{ONE}/resume", "submit")
+    async def resume(self, call: ApiCall) -> dict[str, Any]:
+        """Start tasks again."""
+        return await self._ask("resume")
+
+    @endpoint("POST", f"{ONE}/cancel", "submit")
+    async def cancel(self, call: ApiCall) -> dict[str, Any]:
+        """Stop the run and its tasks; it can be resumed later."""
+        return await self._ask("cancel")
+
+    @endpoint("POST", f"{ONE}/retry", "submit", takes=RetryWords)
+    async def retry(self, call: ApiCall) -> dict[str, Any]:
+        """Retry failed tasks."""
+        return await self._ask("retry", tasks=call.words.tasks)
+
+    @endpoint("POST", f"{ONE}/release", "submit", takes=ReleaseWords)
+    async def release(self, call: ApiCall) -> dict[str, Any]:
+        """Take running tasks back from their workers."""
+        return await self._ask("release", tasks=call.words.tasks)
+
+    @endpoint("POST", f"{ONE}/workers", "submit", takes=SizeWords)
+    async def workers(self, call: ApiCall) -> dict[str, Any]:
+        """Change the maximum number of concurrent tasks."""
+        if call.words.workers < 1:
+            raise RefusedError(400, f"workers must be a positive integer, got {call.words.workers}")
+        return await self._ask("workers", workers=call.words.workers)
+
     @property
     def readers(self) -> int:
         """The number of open pages that follow the run."""
@@ -105,7 +161,7 @@ class RunLookout:
         """The ASGI app of the page."""
         endpoints = [*endpoints_of(self), *self._views.endpoints()]
         pages = [*page_routes(), Route(f"/{REPORT}", self._report, methods=["GET"])]
-        return Guard(Application(endpoints, lambda headers: ANYBODY, [], pages), Bounds())
+        return Guard(Application(endpoints, self._caller, [], pages), Bounds())
 
 
 class Parent:
@@ -139,9 +195,9 @@ class Parent:
 
 
 def show_run(
-    folder: str | Path, ports: Sequence[int], ready: Callable[[str], None], parent: Parent | None = None
+    folder: str | Path, ports: Sequence[int], ready: Callable[[str, str], None], parent: Parent | None = None
 ) -> None:
-    """Show a run until a signal or the end of the *parent*, on the first free port; calls *ready* with the address."""
+    """Show a run until a signal or the end of the *parent*, on the first free port; *ready* gets the address and a token."""
     if not is_built():
         raise InputError(ABSENT)
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
@@ -149,7 +205,7 @@ def show_run(
 
 
 async def _serve_page(
-    folder: str | Path, ports: Sequence[int], ready: Callable[[str], None], parent: Parent | None
+    folder: str | Path, ports: Sequence[int], ready: Callable[[str, str], None], parent: Parent | None
 ) -> None:
     listener = _listener(ports)
     lookout = RunLookout(folder)
@@ -162,7 +218,7 @@ async def _serve_page(
     )  # fmt: skip
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve([listener]))
-    ready(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+    ready(f"http://127.0.0.1:{listener.getsockname()[1]}/", lookout.token)
     if parent is not None:
         over = asyncio.create_task(parent.over.wait())
         await asyncio.wait({over, serving}, return_when=asyncio.FIRST_COMPLETED)
