@@ -120,7 +120,7 @@ def _by_workflow(results: Results) -> Iterator[str]:
 def _losses(losses: Mapping[str, Loss]) -> Iterator[str]:
     yield "## Where `finish` loses most\n"
     yield f"For each other order, a search looks for the dag of {TASKS} tasks on which `finish` loses most."
-    yield f"Tasks take 1 to {LONGEST} s, on {WORKERS} workers. Each search is a lower bound of the largest loss.\n"
+    yield f"Tasks take 1 to {LONGEST} s, on {WORKERS} workers. Larger losses may exist; 0.0 % means that none was found.\n"
     yield "| order | `finish` ends later by |\n|---|---:|"
     ranked = sorted(losses.items(), key=lambda item: -item[1].share)
     yield from (f"| {name} | {_percent(loss.share)} |" for name, loss in ranked)

@@ -125,6 +125,8 @@ class Arrivals(MutableMapping[int, None]):
     >>> ready[2] = None
     >>> list(ready), len(ready), 1 in ready
     ([0, 3, 2], 3, False)
+    >>> list(reversed(ready))
+    [2, 3, 0]
     """
 
     def __init__(self, n: int) -> None:
@@ -173,6 +175,10 @@ class Arrivals(MutableMapping[int, None]):
     def __iter__(self) -> Iterator[int]:
         place = self._place
         return (number for i, number in enumerate(self._order) if place[number] == i)
+
+    def __reversed__(self) -> Iterator[int]:
+        order, place = self._order, self._place
+        return (order[i] for i in range(len(order) - 1, -1, -1) if place[order[i]] == i)
 
     def __len__(self) -> int:
         return self._count

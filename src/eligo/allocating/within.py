@@ -38,6 +38,8 @@ from eligo.workflow import Workflow
 WAITS, RUNS, _, LOST = STATES
 #: tasks without space that are passed over in one choice, before the first ones of the reference order are tried
 LOOK = 8
+#: the tasks that became ready last and are compared then, since they may read what waits
+NEWEST = 16
 #: free places in front of the order, for returned tasks
 SPARE = 64
 #: the share by which the mean size of results must change to be expected of others
@@ -284,11 +286,12 @@ class Within:
         return grants
 
     def _others(self, asks: Sequence[Ask]) -> list[Grant]:
-        """Grants of the next task of the reference order, and of those that leave the fewest bytes, if there is space."""
+        """Grants of the next task of the reference order, and of new ones that leave few bytes, if there is space."""
+        if not asks:
+            return []
         waiting, grants, game = list(asks), list[Grant](), self.execution
-        ready = np.fromiter(game.ready, np.int32)
-        few = ready[np.argsort(np.asarray(self._ledger.left)[ready], kind="stable")[: LOOK + len(waiting)]].tolist()
-        for v in dict.fromkeys([self._ledger.next_task(), *few] if waiting else []):
+        few = sorted(islice(reversed(game.ready), NEWEST), key=self._ledger.left.__getitem__)[: len(waiting) + 3]
+        for v in dict.fromkeys([self._ledger.next_task(), *few]):
             if not waiting or v < 0 or game.codes[v] != ELIGIBLE or not self.may_start(v):
                 continue
             task = game.graph.name(v)
