@@ -9,6 +9,7 @@ import pytest
 
 from eligo.dag import Dag
 from eligo.execution import Execution
+from eligo.pages.dag_picture import Drawn
 from eligo.pages.timelines import gantt
 from eligo.pages.views import view
 from eligo.pages.watched import Watched, Worker
@@ -262,3 +263,12 @@ def test_the_critical_path_is_drawn_where_its_attempts_are() -> None:
     lanes = [worker["name"] for worker in timeline["workers"]]
     assert [(lanes[lane], *rest) for lane, *rest in timeline["path"]] == [("1", 0, 10, ""), ("2", 10, 30, "parent")]
     assert gantt(Sample(FORK, tries, Now(at=30)))["path"] == []
+
+
+def test_tasks_are_drawn_one_by_one_only_as_far_as_the_whole_can_be_read() -> None:
+    def drawn(wide: int, deep: int) -> Drawn:
+        arcs = [(f"t{level}_{i}", f"t{level + 1}_{i}") for level in range(deep) for i in range(wide)]
+        return Drawn(Workflow(Dag.from_arcs(arcs)), ["t"] * (wide * (deep + 1)))
+
+    assert (drawn(60, 3).aggregated, drawn(61, 3).aggregated, drawn(2, 900).aggregated) == (False, True, False)
+    assert [node["count"] for node in drawn(400, 3).document()["nodes"]] == [400] * 4

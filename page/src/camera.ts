@@ -17,6 +17,16 @@ export function fit(drawing: Size, window: Size, margin = 16): Camera {
   return { scale: safe, x: (window.width - drawing.width * safe) / 2, y: (window.height - drawing.height * safe) / 2 };
 }
 
+const LEGIBLE = 0.75;
+
+/** The first view of a drawing: the whole of it, or if it is too deep to be read then, its upper part. */
+export function start(drawing: Size, window: Size, margin = 16): Camera {
+  const whole = fit(drawing, window, margin);
+  const scale = Math.min(LEGIBLE, (window.width - 2 * margin) / (drawing.width || 1));
+  if (whole.scale >= scale || scale < LEGIBLE) return whole;
+  return { scale, x: (window.width - drawing.width * scale) / 2, y: margin };
+}
+
 /** Zooms, while the point (x, y) of the window stays where it is. */
 export function zoom(camera: Camera, factor: number, x: number, y: number): Camera {
   const scale = Math.min(8, Math.max(0.002, camera.scale * factor));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pieces, plain } from "../src/ansi";
-import { fit, zoom } from "../src/camera";
+import { fit, start, zoom } from "../src/camera";
 import type { Dag, View } from "../src/documents";
 import { ago, bytes, failureWords, figure, length, many, number, percent, range, rate } from "../src/format";
 import { headline, news, title } from "../src/headline";
@@ -155,4 +155,11 @@ test("colours of terminals are drawn, and other control sequences left out", () 
     { text: "c", look: "" },
   ]);
   assert.equal(plain("\u001b[1;31mError\u001b[0m: x\u0008"), "Error: x");
+});
+
+test("a drawing that is too deep to be read whole begins with its upper part", () => {
+  const window = { width: 1000, height: 600 };
+  assert.deepEqual(start({ width: 400, height: 500 }, window), fit({ width: 400, height: 500 }, window));
+  assert.deepEqual(start({ width: 9000, height: 90 }, window), fit({ width: 9000, height: 90 }, window));
+  assert.deepEqual(start({ width: 100, height: 9000 }, window), { scale: 0.75, x: 462.5, y: 16 });
 });

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Counts, Dag, DagNode, Lineage } from "../documents";
-import { type Camera, centred, fit, moved, type Size, zoom } from "../camera";
+import { type Camera, centred, fit, moved, start, type Size, zoom } from "../camera";
 import { colour, printing, theme } from "../theme";
 import { many } from "../format";
 import { draw, type Ink } from "./dag_draw";
@@ -65,7 +65,7 @@ export function DagCanvas({ dag, counts, lineage, chosen, label, legend, childre
     return () => watch.disconnect();
   }, []);
 
-  const shown = camera ?? fit(dag, size);
+  const shown = camera ?? start(dag, size);
   useLayoutEffect(() => {
     const pen = canvas.current?.getContext("2d");
     if (!pen || !size.width) return;
@@ -76,8 +76,8 @@ export function DagCanvas({ dag, counts, lineage, chosen, label, legend, childre
     draw(pen, { dag, counts, lineage, camera: paper ? fit(dag, size) : shown, size, ink: inks(), paper }, ratio);
   }, [dag, counts, lineage, shown.scale, shown.x, shown.y, size, look]);
 
-  const bigger = (factor: number, x = size.width / 2, y = size.height / 2) => setCamera((now) => zoom(now ?? fit(dag, size), factor, x, y));
-  const shift = (x: number, y: number) => setCamera((now) => moved(now ?? fit(dag, size), x, y));
+  const bigger = (factor: number, x = size.width / 2, y = size.height / 2) => setCamera((now) => zoom(now ?? start(dag, size), factor, x, y));
+  const shift = (x: number, y: number) => setCamera((now) => moved(now ?? start(dag, size), x, y));
   const under = (event: PointerEvent): DagNode | null => {
     const bounds = canvas.current!.getBoundingClientRect();
     const x = (event.clientX - bounds.left - shown.x) / shown.scale;
@@ -140,7 +140,7 @@ export function DagCanvas({ dag, counts, lineage, chosen, label, legend, childre
   };
   const press = (event: KeyboardEvent) => {
     const step = 60;
-    const ways: Record<string, () => void> = { "+": () => bigger(1.3), "=": () => bigger(1.3), "-": () => bigger(1 / 1.3), "0": () => setCamera(null) };
+    const ways: Record<string, () => void> = { "+": () => bigger(1.3), "=": () => bigger(1.3), "-": () => bigger(1 / 1.3), "0": () => setCamera(fit(dag, size)) };
     for (const [key, x, y] of [["ArrowUp", 0, step], ["ArrowDown", 0, -step], ["ArrowLeft", step, 0], ["ArrowRight", -step, 0]] as const) {
       ways[key] = () => (event.shiftKey ? shift(x, y) : walk(key));
     }
@@ -161,7 +161,7 @@ export function DagCanvas({ dag, counts, lineage, chosen, label, legend, childre
         <button type="button" aria-label="Smaller" onClick={() => bigger(1 / 1.4)}>
           −
         </button>
-        <button type="button" onClick={() => setCamera(null)}>
+        <button type="button" onClick={() => setCamera(fit(dag, size))}>
           Whole
         </button>
       </div>

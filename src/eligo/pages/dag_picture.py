@@ -12,6 +12,7 @@ from eligo.running.states import STATES
 from eligo.workflow import Workflow
 
 MOST_TASKS, MOST_ARCS = 2_000, 8_000  # up to these, tasks and arcs are drawn one by one
+WIDEST = 60  # tasks of one level: with more, the whole drawing could not be read
 MOST_GROUPS = 400
 NAMED = 200  # up to this number, each node is wide enough for its name
 LETTER, LEAST, MOST, SMALL, HIGH = 6.6, 40.0, 150.0, 16.0, 22.0
@@ -92,7 +93,8 @@ def _grouped(flow: Workflow, kind: NDArray[np.int32]) -> Groups:
     """The nodes: single tasks; or tasks by level and kind; or, if these are too many, levels or ranges of levels."""
     dag = flow.dag
     groups = Groups(dag, np.arange(len(dag), dtype=np.int32), kind, kind)
-    if len(dag) <= MOST_TASKS and dag.arc_count <= MOST_ARCS:
+    widest = int(np.bincount(dag.level).max(initial=0))
+    if widest <= WIDEST and len(dag) <= MOST_TASKS and dag.arc_count <= MOST_ARCS:
         return groups
     groups = groups.merged(_numbers(dag.level.astype(np.int64) * (int(kind.max(initial=0)) + 1) + kind))
     if len(groups.dag) > MOST_GROUPS or groups.dag.arc_count > MOST_ARCS:
