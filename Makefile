@@ -28,6 +28,12 @@ INSTALL = bash -o pipefail -c 'env -u ELIGO_PURE $(BIN)/python -m pip install --
 	@$(INSTALL) "eligo[dev]"
 	@touch $@
 
+# The distribution, in dist/: the sources, and from these a wheel with the page in it.
+wheel: page .venv/installed
+	@$(BIN)/python -c "import build" 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	@rm -rf build dist && $(BIN)/python -m build --outdir dist . >build.log 2>&1 || { cat build.log; exit 1; }
+	@rm -rf build build.log && ls -l dist
+
 demo: setup
 	@$(BIN)/python examples/demo.py
 
