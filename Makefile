@@ -6,7 +6,7 @@ KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 # Compiled once, as in an installed package: tests start many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo checker checker-wasm test test-checker test-certificates test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-makefiles test-corpus test-page test-plugins test-plugins-short try-plugin page check-page need-npm fuzz check bench papers docs format clean
+.PHONY: setup demo wheel checker checker-wasm test test-checker test-certificates test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-makefiles test-corpus test-page test-plugins test-plugins-short try-plugin page check-page need-npm fuzz check bench papers docs format clean
 
 setup: .venv/installed
 
