@@ -140,8 +140,12 @@ def verdict(choice: ChosenOrder) -> Iterator[str]:
         return
     level = "nothing" if choice.bound else choice.times.estimate.level
     if level != "nothing" and choice.usual_does(choice.used):
-        time = "--workers 16 shows whether it saves time" if level == "seconds" else "it may still save time"
-        yield f"First come, first served does as well; {time}."
+        time = (
+            "--workers 16 shows whether it saves time"
+            if level == "seconds"
+            else f"{quoted(choice.used)} may still save time"
+        )
+        yield f"First come, first served keeps as many tasks ready; {time}."
     elif all(map(choice.usual_does, choice.candidates)):
         yield "No order gains anything here: first come, first served does as well."
     elif choice.usual_does(choice.used):
