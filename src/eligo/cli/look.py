@@ -147,7 +147,8 @@ def _running_facts(subject: Subject, view: Document) -> list[tuple[str, object]]
     for place, one in enumerate(view["running"][:MOST_RUNNING]):
         again = f", attempt {one['attempt']}" if one["attempt"] > 1 else ""
         since = lasting(round(max(0.0, view["now"] - one["since"]), 1))
-        line = f"{shorten(one['task'])}, {one['client']}, for {since}{again}"
+        worker = f", {one['client']}" if one["client"] else ""
+        line = f"{shorten(one['task'])}{worker}, for {since}{again}"
         facts.append(("" if place else "running", harmless(line)))
     more = len(view["running"]) - MOST_RUNNING
     if more > 0:

@@ -27,6 +27,8 @@ from eligo.errors import InputError
 PATIENCE = "10s"  # time limit for the scheduler's first answer
 #: seconds between two messages to a scheduler; Dask's default of ten milliseconds would keep workers waiting
 GATHERING = 0.001
+#: seconds after which a worker whose connection broke, and that Dask still lists, is not dead
+DYING = 2.0
 
 
 class DaskEngine(FutureEngine):
@@ -83,10 +85,15 @@ class DaskEngine(FutureEngine):
         if asked.cancelled() or not isinstance(asked.exception(), OSError):
             self._busy.discard(worker)
         else:
-            restarting = self._own.scheduler.restart_workers(
+            self._restarts.add(asyncio.ensure_future(self._replace(worker)))
+
+    async def _replace(self, worker: str) -> None:
+        """Restart a worker that cannot be reached; Dask replaces a dead one by itself."""
+        await asyncio.sleep(DYING)
+        if worker in self._own.scheduler.workers:
+            await self._own.scheduler.restart_workers(
                 [worker], wait_for_workers=False, on_error="return", stimulus_id="eligo-unreachable"
             )
-            self._restarts.add(asyncio.ensure_future(restarting))
 
     def withdraw(self, out: Out) -> None:
         """Withdraw a job; commands on own workers are stopped instead, and report their end."""
