@@ -287,7 +287,9 @@ def test_the_page_opens_in_the_users_browser(place: Path) -> None:
             assert time.monotonic() < until
             time.sleep(0.05)
         page.terminate()
-    opened = Path("opened").read_text().strip().removeprefix("file://")  # it leads on, so that no process names the token
+    opened = (
+        Path("opened").read_text().strip().removeprefix("file://")
+    )  # it leads on, so that no process names the token
     assert line.split()[-1] in Path(opened).read_text()
 
 
