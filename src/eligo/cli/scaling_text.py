@@ -132,11 +132,12 @@ def _save_curve(choice: ChosenOrder, curve: ScalingCurve, output: str, unit: str
         Curve(label="simulated", x=sizes, y=[point.finish for point in curve.points]),
         Curve(label="lower bound", x=sizes, y=[point.floor for point in curve.points], colour=1),
     ]
+    answer, *words = sentences(choice, curve, unit)
     panel = Panel(title="", across=f"{unit}s", up="finish, s", curves=curves, logarithmic=True)
     section = Section(
         title=f"Finish by number of {unit}s",
-        answer=next(sentences(choice, curve, unit)),
-        words=[*sentences(choice, curve, unit)][1:],
+        answer=answer,
+        words=words,
         tables=[Table(title="", head=head, rows=rows)],
         pictures=[Picture(name="curve", title=f"Finish by number of {unit}s", panels=[panel], columns=1)],
     )
